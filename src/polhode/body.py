@@ -1,0 +1,295 @@
+"""Rigid bodies: an inertia, possibly a mass, in the user's own body axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from polhode.checks import FloatArray, as_floats, check_finite, check_moments, first_bad, place, show
+from polhode.errors import InertiaError, InputError, MomentumError, ShapeError
+
+SYMMETRY_TOLERANCE = 1e-10  # of a tensor, relative to its largest entry
+LINEAR_TOLERANCE = 1e-14  # of m along the axis of a linear rotor, relative to |m|
+
+
+class RigidBody:
+    """A rigid body: principal moments ``(3,)`` in any order, or a symmetric tensor ``(3, 3)``.
+
+    Leading axes are a batch of bodies. An array of shape ``(..., 3, 3)`` is always read as tensors; three bodies
+    given by moments are ``RigidBody.from_moments``. With a tensor everything stays in the axes the tensor is
+    written in. ``physical=True`` refuses moments that break the triangle inequality (I3 > I1 + I2), which no
+    distribution of mass has but many formulas in the literature allow.
+
+    >>> body = RigidBody((1.0, 1.65, 1.97))
+    >>> body.omega((0.0, 3.3, 0.0))
+    array([0., 2., 0.])
+    """
+
+    def __init__(self, inertia: npt.ArrayLike, *, mass: npt.ArrayLike | None = None, physical: bool = False) -> None:
+        array = as_floats(inertia, "inertia", 3)
+        moments, axes = principal(array)
+        self._set(moments, axes, mass)
+        if physical:
+            self._check_physical()
+
+    def _set(self, moments: FloatArray, axes: FloatArray | None, mass: npt.ArrayLike | None, *, linear: bool = False) -> None:
+        if not linear:
+            check_moments(moments)
+        self._moments = _frozen(moments)
+        self._axes = None if axes is None else _frozen(axes)
+        self._mass = None if mass is None else _positive(mass, "mass")
+        self._linear = linear
+
+    @classmethod
+    def from_moments(cls, moments: npt.ArrayLike, *, mass: npt.ArrayLike | None = None, physical: bool = False) -> RigidBody:
+        """Principal moments (..., 3), also where the batch would make them look like a tensor.
+
+        >>> RigidBody.from_moments([(1, 2, 3), (2, 3, 4), (3, 4, 5)]).batch
+        (3,)
+        """
+        body = cls.__new__(cls)
+        body._set(as_floats(moments, "moments", 3), None, mass)
+        if physical:
+            body._check_physical()
+        return body
+
+    @classmethod
+    def linear(cls, moment: float, *, mass: npt.ArrayLike | None = None) -> RigidBody:
+        """A linear rotor along the first body axis: moments (0, I, I). Its m has no component along that axis.
+
+        >>> RigidBody.linear(2.0).moments
+        array([0., 2., 2.])
+        """
+        value = _positive(moment, "moment")
+        body = cls.__new__(cls)
+        body._set(np.stack([np.zeros_like(value), value, value], axis=-1), None, mass, linear=True)
+        return body
+
+    @classmethod
+    def cuboid(cls, mass: float, a: float, b: float, c: float) -> RigidBody:
+        """A solid cuboid with edges a, b, c along the body axes.
+
+        >>> RigidBody.cuboid(12.0, 1.0, 2.0, 3.0).moments
+        array([13., 10.,  5.])
+        """
+        return cls._from_second_moments(mass, [_positive(x, n) ** 2 / 12 for x, n in ((a, "a"), (b, "b"), (c, "c"))])
+
+    @classmethod
+    def ellipsoid(cls, mass: float, a: float, b: float, c: float) -> RigidBody:
+        """A solid ellipsoid with semi-axes a, b, c along the body axes.
+
+        >>> RigidBody.ellipsoid(5.0, 1.0, 2.0, 3.0).moments
+        array([13., 10.,  5.])
+        """
+        return cls._from_second_moments(mass, [_positive(x, n) ** 2 / 5 for x, n in ((a, "a"), (b, "b"), (c, "c"))])
+
+    @classmethod
+    def cylinder(cls, mass: float, radius: float, height: float) -> RigidBody:
+        """A solid cylinder along the third body axis.
+
+        >>> RigidBody.cylinder(12.0, 1.0, 1.0).moments
+        array([4., 4., 6.])
+        """
+        across = _positive(radius, "radius") ** 2 / 4
+        return cls._from_second_moments(mass, [across, across, _positive(height, "height") ** 2 / 12])
+
+    @classmethod
+    def cone(cls, mass: float, radius: float, height: float) -> RigidBody:
+        """A solid circular cone along the third body axis, about its mass center (a quarter of the height up).
+
+        >>> RigidBody.cone(80.0, 1.0, 2.0).moments
+        array([24., 24., 24.])
+        """
+        across = _positive(radius, "radius") ** 2 * 3 / 20
+        return cls._from_second_moments(mass, [across, across, _positive(height, "height") ** 2 * 3 / 80])
+
+    @classmethod
+    def _from_second_moments(cls, mass: float, second: list[FloatArray]) -> RigidBody:
+        """Moments from the mean squares of the coordinates: I1 = mass (<y^2> + <z^2>), and so on."""
+        mass_ = _positive(mass, "mass")
+        x, y, z = second
+        return cls.from_moments(np.stack(np.broadcast_arrays(mass_ * (y + z), mass_ * (x + z), mass_ * (x + y)), axis=-1), mass=mass)
+
+    @classmethod
+    def points(cls, masses: npt.ArrayLike, positions: npt.ArrayLike) -> RigidBody:
+        """Point masses (n,) at positions (n, 3) in body axes; the inertia is about their mass center.
+
+        >>> RigidBody.points([1, 1, 1, 1], [(1, 1, 0), (1, -1, 0), (-1, 1, 0), (-1, -1, 0)]).moments
+        array([4., 4., 8.])
+        """
+        weights = _positive(masses, "masses")
+        r = as_floats(positions, "positions", 3)
+        check_finite(r, "positions", InputError)
+        if weights.ndim != 1 or r.shape != (len(weights), 3):
+            raise ShapeError(f"masses {weights.shape} and positions {r.shape}: needed are (n,) and (n, 3)")
+        r = r - weights @ r / weights.sum()
+        spread = np.linalg.svd(r * np.sqrt(weights)[:, None], compute_uv=False)
+        if len(spread) < 2 or spread[1] <= 1e-12 * spread[0]:
+            raise InertiaError(
+                "the points lie on a line, so one moment is zero; a linear rotor is polhode.RigidBody.linear(I)"
+            )
+        products = np.einsum("n,ni,nj->ij", weights, r, r)
+        return cls(np.trace(products) * np.eye(3) - products, mass=float(weights.sum()))
+
+    @property
+    def moments(self) -> FloatArray:
+        """Principal moments (..., 3), in the order of ``axes``."""
+        return self._moments
+
+    @property
+    def axes(self) -> FloatArray:
+        """Rotation (..., 3, 3) whose columns are the principal axes, in body axes."""
+        if self._axes is None:
+            return np.broadcast_to(np.eye(3), (*self.batch, 3, 3))
+        return self._axes
+
+    @property
+    def is_principal(self) -> bool:
+        """Whether the body axes are the principal axes."""
+        return self._axes is None
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether this is a linear rotor, with moments (0, I, I)."""
+        return self._linear
+
+    @property
+    def tensor(self) -> FloatArray:
+        """The inertia tensor (..., 3, 3) in body axes."""
+        axes = self.axes
+        return np.einsum("...ij,...j,...kj->...ik", axes, self._moments, axes)
+
+    @property
+    def mass(self) -> FloatArray | None:
+        """The mass, if it was given."""
+        return self._mass
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """Shape of the batch of bodies; () for one."""
+        return self._moments.shape[:-1]
+
+    def about(self, point: npt.ArrayLike) -> RigidBody:
+        """The same body with its inertia taken about ``point`` (3,), measured from the mass center in body axes.
+
+        >>> RigidBody((1.0, 1.0, 1.0), mass=2.0).about((0, 0, 3)).moments
+        array([19., 19.,  1.])
+        """
+        if self._mass is None:
+            raise InertiaError("about(point) needs the mass: RigidBody(inertia, mass=...)")
+        d = as_floats(point, "point", 3)
+        check_finite(d, "point", InputError)
+        shift = np.sum(d * d, axis=-1)[..., None, None] * np.eye(3) - d[..., :, None] * d[..., None, :]
+        return RigidBody(self.tensor + self._mass[..., None, None] * shift, mass=self._mass)
+
+    def select(self, batch: tuple[int, ...], index: Any) -> RigidBody:
+        """Some bodies of a batch: ``index`` into this body broadcast to ``batch``."""
+        body = RigidBody.__new__(RigidBody)
+        axes = None if self._axes is None else np.broadcast_to(self._axes, (*batch, 3, 3))[index]
+        mass = None if self._mass is None else np.broadcast_to(self._mass, batch)[index]
+        body._set(np.broadcast_to(self._moments, (*batch, 3))[index], axes, mass, linear=self._linear)
+        return body
+
+    def momentum(self, omega: npt.ArrayLike) -> FloatArray:
+        """m = I omega, body axes, (..., 3) -> (..., 3)."""
+        w = as_floats(omega, "omega", 3)
+        check_finite(w, "omega")
+        return self._through_principal_axes(w, self._moments)
+
+    def omega(self, m: npt.ArrayLike) -> FloatArray:
+        """omega = I^-1 m, body axes, (..., 3) -> (..., 3). A linear rotor does not spin about its own axis."""
+        return self._through_principal_axes(self.check_momentum(m), 1.0 / flow_moments(self))
+
+    def kinetic_energy(self, m: npt.ArrayLike) -> FloatArray:
+        """m . omega/2, (..., 3) -> (...)."""
+        return 0.5 * np.sum(as_floats(m, "m", 3) * self.omega(m), axis=-1)
+
+    def check_momentum(self, m: npt.ArrayLike, name: str = "m") -> FloatArray:
+        """m (..., 3) as finite numbers, without a component along the axis of a linear rotor."""
+        array = as_floats(m, name, 3)
+        check_finite(array, name)
+        if self._linear:
+            good = np.abs(array[..., 0]) <= LINEAR_TOLERANCE * np.abs(array).max(axis=-1)
+            if not good.all():
+                index = first_bad(good)
+                raise MomentumError(
+                    f"{place(name, index)} = {show(array[index])}: a linear rotor has no angular momentum along its "
+                    "axis, the first body axis; set that component to 0"
+                )
+        return array
+
+    def _through_principal_axes(self, vector: FloatArray, diagonal: FloatArray) -> FloatArray:
+        if self._axes is None:
+            return vector * diagonal
+        return np.einsum("...ij,...j,...kj,...k->...i", self._axes, diagonal, self._axes, vector)
+
+    def _check_physical(self) -> None:
+        good = 2 * self._moments.max(axis=-1) <= self._moments.sum(axis=-1) * (1 + 1e-12)
+        if not good.all():
+            index = first_bad(good)
+            raise InertiaError(
+                f"{place('inertia', index)} = {show(self._moments[index])}: no mass distribution has one moment larger "
+                "than the sum of the other two; leave out physical=True to compute with it all the same"
+            )
+
+    def __repr__(self) -> str:
+        if self._linear:
+            text = f"RigidBody.linear({show(self._moments[..., 1]).strip('()')}"
+        elif self.batch:
+            text = f"RigidBody(<{'x'.join(map(str, self.batch))} bodies>"
+        else:
+            text = f"RigidBody({show(self._moments)}" + ("" if self.is_principal else " in turned axes")
+        return text + (")" if self._mass is None else f", mass={show(self._mass).strip('()')})")
+
+
+def principal(inertia: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+    """(moments, axes) of moments (..., 3), whose axes are None, or of tensors (..., 3, 3)."""
+    if inertia.ndim < 2 or inertia.shape[-2] != 3:
+        return inertia, None
+    from polhode.kernels.principal import principal_axes
+
+    largest = np.abs(inertia).max(axis=(-2, -1), keepdims=True)
+    check_finite(inertia, "inertia", InertiaError)
+    skew = np.abs(inertia - np.swapaxes(inertia, -2, -1))
+    good = np.all(skew <= SYMMETRY_TOLERANCE * largest, axis=(-2, -1))
+    if not good.all():
+        raise InertiaError(
+            f"{place('inertia', first_bad(good))} is not symmetric; an array (..., 3, 3) is read as inertia tensors; "
+            "for the principal moments of several bodies type polhode.RigidBody.from_moments(...)"
+        )
+    work = np.array(0.5 * (inertia + np.swapaxes(inertia, -2, -1)), order="C").reshape(-1, 3, 3)
+    moments, axes = np.empty(work.shape[:2]), np.empty(work.shape)
+    bad = principal_axes(work, moments, axes)
+    if bad >= 0:
+        index = tuple(int(i) for i in np.unravel_index(bad, inertia.shape[:-2]))
+        raise InertiaError(
+            f"{place('inertia', index)} is not positive definite: its principal moments come out as "
+            f"{show(np.linalg.eigvalsh(inertia[index]))}; needed: three positive ones "
+            "(a linear rotor is polhode.RigidBody.linear(I))"
+        )
+    return moments.reshape(inertia.shape[:-1]), axes.reshape(inertia.shape)
+
+
+def flow_moments(body: RigidBody) -> FloatArray:
+    """Moments the flow can use: a linear rotor, whose m never leaves the plane across its axis, moves as a sphere."""
+    return body.moments[..., [1, 1, 1]] if body.is_linear else body.moments
+
+
+def as_body(body: Any) -> RigidBody:
+    """A RigidBody, made of moments or a tensor if it is not one already."""
+    return body if isinstance(body, RigidBody) else RigidBody(body)
+
+
+def _frozen(array: FloatArray) -> FloatArray:
+    array = np.array(array, order="C")
+    array.flags.writeable = False
+    return array
+
+
+def _positive(value: npt.ArrayLike, name: str) -> FloatArray:
+    array = as_floats(value, name)
+    if not np.all(np.isfinite(array) & (array > 0)):
+        raise InputError(f"{name} = {show(array)}: must be positive and finite")
+    return array

@@ -1,0 +1,85 @@
+"""Turn what users pass into float64 arrays, or say what is wrong with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from polhode.errors import AttitudeError, InertiaError, InputError, MomentumError, ShapeError, TimeError
+
+FloatArray = npt.NDArray[np.float64]
+
+NORM_TOLERANCE = 1e-6  # how far |q| of an attitude may be from 1
+IDENTITY = (1.0, 0.0, 0.0, 0.0)
+
+
+def as_floats(value: Any, name: str, components: int | None = None) -> FloatArray:
+    """``value`` as a float64 array, C order, whose last axis has ``components`` entries (None: any shape)."""
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind not in "fiu":
+            raise TypeError(f"its entries are of type {array.dtype}")
+        array = np.asarray(array, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as problem:
+        raise InputError(f"{name} must be numbers that float64 can hold: {problem}") from None
+    if components is not None and (array.ndim == 0 or array.shape[-1] != components):
+        raise ShapeError(
+            f"{name} has shape {array.shape}; needed: (..., {components}), the last axis being components"
+        )
+    return array
+
+
+def first_bad(good: npt.NDArray[np.bool_]) -> tuple[int, ...]:
+    """Index of the first entry that is not good."""
+    return tuple(int(i) for i in np.argwhere(~good)[0])
+
+
+def place(name: str, index: tuple[int, ...]) -> str:
+    """``m[4, 2]``, or plain ``m`` where there is no batch."""
+    return f"{name}[{', '.join(map(str, index))}]" if index else name
+
+
+def show(values: FloatArray) -> str:
+    return "(" + ", ".join(f"{float(x):.6g}" for x in np.ravel(values)) + ")"
+
+
+def check_moments(moments: FloatArray, name: str = "inertia") -> None:
+    good = np.all(np.isfinite(moments) & (moments > 0), axis=-1)
+    if not good.all():
+        index = first_bad(good)
+        hint = "principal moments must be positive and finite"
+        if np.all(np.isfinite(moments[index])) and np.sum(moments[index] == 0) == 1:
+            hint += "; a linear rotor (moments 0, I, I) is polhode.RigidBody.linear(I)"
+        raise InertiaError(f"{place(name, index)} = {show(moments[index])}: {hint}")
+
+
+def check_finite(array: FloatArray, name: str, error: type[InputError] = MomentumError) -> None:
+    good = np.isfinite(array) if error is TimeError else np.isfinite(array).all(axis=-1)
+    if not good.all():
+        index = first_bad(good)
+        raise error(f"{place(name, index)} = {show(array[index])}: every value must be finite")
+
+
+def check_attitude(q: FloatArray, name: str = "q") -> None:
+    norm = np.linalg.norm(q, axis=-1)
+    good = np.isfinite(norm) & (np.abs(norm - 1) <= NORM_TOLERANCE)
+    if not good.all():
+        index = first_bad(good)
+        raise AttitudeError(
+            f"{place(name, index)} = {show(q[index])} has norm {norm[index]:.9g}; needed: a unit quaternion, scalar "
+            f"first, within {NORM_TOLERANCE:g}; type polhode.rotation.normalize(q) if only its direction is meant"
+        )
+
+
+def common_batch(**shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The batch shape that all arguments broadcast to."""
+    try:
+        return np.broadcast_shapes(*shapes.values())
+    except ValueError:
+        listed = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        raise ShapeError(
+            f"batch shapes do not broadcast: {listed} (leading axes, without the components); "
+            "give every argument the same leading axes, or 1 where it is shared"
+        ) from None

@@ -1,0 +1,104 @@
+"""The command line. Exit codes: 0 done, 2 something to correct in what was typed, 1 anything else."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+import numpy as np
+
+from polhode import __version__
+from polhode.errors import PolhodeError
+from polhode.problem import Problem
+
+SAMPLES = 3001
+
+
+@contextmanager
+def _user_errors() -> Iterator[None]:
+    """Errors with a message for the user, without a traceback."""
+    try:
+        yield
+    except PolhodeError as problem:
+        raise click.UsageError(str(problem)) from None
+    except OSError as problem:
+        raise click.UsageError(f"cannot write: {problem}") from None
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="polhode")
+def cli() -> None:
+    """Rigid bodies in time: exact when they are free.
+
+    \b
+    Example:
+      polhode run dzhanibekov
+    """
+
+
+@cli.command()
+def problems() -> None:
+    """List the built-in problems."""
+    from polhode.problems import REGISTRY
+
+    for name, make in REGISTRY.items():
+        click.echo(f"{name:16} {make().summary}")
+
+
+@cli.command()
+@click.argument("name")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("out"), show_default=True,
+              help="Folder for the results; it is made if need be.")  # fmt: skip
+def run(name: str, out: Path) -> None:
+    """Run the built-in problem NAME: a table of what was computed, and a picture.
+
+    \b
+    Example:
+      polhode run dzhanibekov --out results
+    """
+    with _user_errors():
+        from polhode import problems
+        from polhode.plot import plot_free_motion
+
+        problem = problems.get(name)
+        out.mkdir(parents=True, exist_ok=True)
+        _table(problem)
+        path = out / f"{name}.png"
+        t0, t1 = problem.t_span
+        title = problem.summary
+        figure = plot_free_motion(problem.free_motion(), t0, t1, title=title, time_unit=problem.units.get("t", ""))
+        figure.savefig(path, dpi=150)
+    click.echo(f"\npicture: {path}")
+
+
+def _table(problem: Problem) -> None:
+    from polhode.report import invariant_errors
+
+    motion = problem.free_motion()
+    times = np.linspace(*problem.t_span, SAMPLES)
+    motion.state(times)  # compiled code is loaded here, so that the time below is that of the computation
+    start = time.perf_counter()
+    motion.state(times)
+    wall = time.perf_counter() - start
+    errors = invariant_errors(motion, times)
+    flips = motion.flips(*problem.t_span)
+    unit = {key: f" {value}" for key, value in problem.units.items()}
+    rows = [
+        ("moments of inertia", ", ".join(f"{x:.6g}" for x in motion.body.moments) + unit.get("inertia", "")),
+        ("regime", motion.regime),
+        ("energy", f"{motion.energy:.15g}{unit.get('energy', '')}"),
+        ("period of m", f"{motion.period:.15g}{unit.get('t', '')}"),
+        ("precession per period", f"{motion.rotation_number:.15g} turns"),
+        ("flips", ", ".join(f"{x:.6f}" for x in flips) + unit.get("t", "")),
+        ("computed", f"{SAMPLES} exact states in {1e3 * wall:.2f} ms ({1e9 * wall / SAMPLES:.0f} ns each)"),
+        ("energy held to", f"{errors.energy:.1e} (relative)"),
+        ("|m| held to", f"{errors.momentum:.1e} (relative)"),
+        ("Q m held to", f"{errors.momentum_space:.1e} (relative)"),
+        ("|q| held to", f"{errors.unit_norm:.1e}"),
+    ]
+    click.secho(f"{problem.name}: {problem.summary}", bold=True)
+    for label, value in rows:
+        click.echo(f"  {label:22} {value}")

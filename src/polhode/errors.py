@@ -1,0 +1,42 @@
+"""What can go wrong, by name. Every message says what came, what is needed, and what to type."""
+
+from __future__ import annotations
+
+
+class PolhodeError(Exception):
+    """Base of every error that polhode raises on purpose."""
+
+
+class InputError(PolhodeError, ValueError):
+    """An argument that cannot be used."""
+
+
+class ShapeError(InputError):
+    """Arrays whose shapes do not fit the argument or each other."""
+
+
+class InertiaError(InputError):
+    """Moments or tensors that no body has."""
+
+
+class MomentumError(InputError):
+    """Angular momentum or angular velocity that is not finite, missing, or given twice."""
+
+
+class AttitudeError(InputError):
+    """A quaternion that is not finite or not of unit norm."""
+
+
+class TimeError(InputError):
+    """Times that are not finite, or so long that the number of turns is not a number."""
+
+
+class UnknownNameError(InputError):
+    """A problem, method or other name that polhode does not have."""
+
+
+class MissingExtraError(PolhodeError, ImportError):
+    """An optional package that is not installed."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"this needs {package}, which is not installed; type: pip install 'polhode[{extra}]'")

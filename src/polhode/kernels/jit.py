@@ -1,0 +1,173 @@
+"""The one place that knows Numba: how kernels are compiled, cached, or left as plain Python.
+
+Four decorators:
+
+``helper``  a building block, inlined into whatever calls it. Products may be fused with sums ('contract').
+``exact``   the same without any freedom for the optimizer: for error-free transformations.
+``rare``    like ``exact`` but called, not inlined: for what almost never happens.
+``entry``   what the user layer calls: compiled for one signature on first use, cached on disk, releases the GIL.
+
+With ``POLHODE_JIT=0`` all of them leave the Python function as it is (for debugging, coverage, other number types).
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import math
+import os
+import shutil
+import sys
+from pathlib import Path
+
+JIT = os.environ.get("POLHODE_JIT", "1") != "0"
+
+PACKAGE = Path(__file__).resolve().parents[1]
+COMPILED_FOLDERS = ("kernels",)  # every folder that holds code Numba compiles
+KEPT_STAMPS = 8  # caches of older sources that are kept for other checkouts and versions
+
+
+def source_stamp() -> str:
+    """Content hash of every compiled source. Numba itself only watches the file of the cached function."""
+    digest = hashlib.sha256()
+    for folder in COMPILED_FOLDERS:
+        for path in sorted((PACKAGE / folder).rglob("*.py")):
+            digest.update(str(path.relative_to(PACKAGE)).encode() + b"\0")
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def cache_root() -> Path:
+    """Where compiled code is kept: ``POLHODE_CACHE_DIR``, or the platform's folder for caches."""
+    if chosen := os.environ.get("POLHODE_CACHE_DIR"):
+        return Path(chosen)
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA", "~"))
+    elif sys.platform == "darwin":
+        base = Path("~/Library/Caches")
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    return base.expanduser() / "polhode"
+
+
+@functools.cache
+def cache_folder() -> Path | None:
+    """The cache of exactly these sources; None where nothing can be written (then nothing is cached)."""
+    folder = cache_root() / source_stamp()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        os.utime(folder)
+    except OSError:
+        return None
+    if not os.access(folder, os.W_OK):
+        return None
+    _forget_old_stamps(folder.parent)
+    return folder
+
+
+def _forget_old_stamps(root: Path) -> None:
+    try:
+        folders = sorted((p for p in root.iterdir() if p.is_dir()), key=lambda p: p.stat().st_mtime, reverse=True)
+    except OSError:  # another process is tidying up
+        return
+    for old in folders[KEPT_STAMPS:]:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+if JIT:
+    import numba
+    from numba.core import types
+    from numba.extending import intrinsic
+
+    INLINED = {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
+
+    def helper(func):
+        return numba.njit(fastmath={"contract"}, **INLINED)(func)
+
+    def exact(func):
+        return numba.njit(**INLINED)(func)
+
+    def rare(func):
+        return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, error_model="numpy")(func)
+
+    class Entry:
+        """A kernel that compiles on its first call, for one signature: other types are converted or refused."""
+
+        def __init__(self, func, signature, cache):
+            functools.update_wrapper(self, func)
+            self._signature = signature
+            self._cache = cache
+            self._compiled = None
+
+        def __call__(self, *args):
+            if self._compiled is None:
+                self._compiled = self._compile()
+            return self._compiled(*args)
+
+        def _compile(self):
+            folder = cache_folder() if self._cache else None
+            outer = numba.config.CACHE_DIR
+            try:
+                if folder is not None:
+                    numba.config.CACHE_DIR = str(folder)  # read while decorating, never later
+                return numba.njit(
+                    self._signature,
+                    cache=folder is not None,
+                    nogil=True,
+                    error_model="numpy",
+                    fastmath={"contract"},
+                )(self.__wrapped__)
+            finally:
+                numba.config.CACHE_DIR = outer
+
+    def entry(signature, cache=True):
+        return lambda func: Entry(func, signature, cache)
+
+    @intrinsic
+    def fma(typingctx, a, b, c):
+        """a*b + c rounded once."""
+
+        def codegen(context, builder, signature, args):
+            return builder.fma(*args)
+
+        return types.float64(types.float64, types.float64, types.float64), codegen
+
+    @intrinsic
+    def _bits_of(typingctx, x):
+        def codegen(context, builder, signature, args):
+            return builder.bitcast(args[0], context.get_value_type(types.int64))
+
+        return types.int64(types.float64), codegen
+
+    @intrinsic
+    def _from_bits(typingctx, n):
+        def codegen(context, builder, signature, args):
+            return builder.bitcast(args[0], context.get_value_type(types.float64))
+
+        return types.float64(types.int64), codegen
+
+    @exact
+    def power_of_two(x):
+        """(2^k, 2^-k) with 2^k <= |x| < 2^(k+1); k is kept within +-1022, so both are normal numbers."""
+        bits = _bits_of(x) & 0x7FF0000000000000
+        bits = min(max(bits, 0x0010000000000000), 0x7FD0000000000000)
+        return _from_bits(bits), _from_bits(0x7FE0000000000000 - bits)
+
+else:
+
+    def helper(func):
+        return func
+
+    exact = rare = helper
+
+    def entry(signature, cache=True):
+        return helper
+
+    def fma(a, b, c):
+        """a*b + c, rounded twice: uncompiled code must not rely on more (see ``eft.two_prod``)."""
+        return a * b + c
+
+    def power_of_two(x):
+        """(2^k, 2^-k) with 2^k <= |x| < 2^(k+1); k is kept within +-1022, so both are normal numbers."""
+        k = min(max(math.frexp(x)[1] - 1, -1022), 1022) if x else -1022
+        return math.ldexp(1.0, k), math.ldexp(1.0, -k)

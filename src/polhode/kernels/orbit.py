@@ -1,0 +1,95 @@
+"""What a free motion looks like as a whole: its regime, period, precession and flips.
+
+Symbols as in ``euler``. With D > 0 the momentum circles axis 1 (least inertia), with D < 0 axis 3.
+"""
+
+from __future__ import annotations
+
+from math import inf, sqrt
+
+from polhode.kernels.drive import INPUT, axis_order, scaled_time, sorted_body, to_order
+from polhode.kernels.elliptic import carlson_rf, complete_k_and_l
+from polhode.kernels.euler import invariants, separatrix_gap
+from polhode.kernels.jit import entry, helper, power_of_two
+
+REST, SPHERICAL, STEADY, SYMMETRIC, AROUND_MIN, AROUND_MAX, SEPARATRIX = range(7)
+TWO_PI = 6.283185307179586
+
+
+@helper
+def regime_of(body, D, m1, m2, m3):
+    """Exact: every test is on zeros that are formed without rounding."""
+    if m1 == 0.0 and m2 == 0.0 and m3 == 0.0:
+        return REST
+    if body.be == 0.0:
+        return SPHERICAL
+    off1 = body.al == 0.0 or m2 == 0.0 or m3 == 0.0
+    off2 = m1 == 0.0 or m3 == 0.0
+    off3 = body.ga == 0.0 or m1 == 0.0 or m2 == 0.0
+    if off1 and off2 and off3:  # m x w = 0
+        return STEADY
+    if body.al == 0.0 or body.ga == 0.0:
+        return SYMMETRIC
+    if D == 0.0:
+        return SEPARATRIX
+    return AROUND_MIN if D > 0.0 else AROUND_MAX
+
+
+@helper
+def period_and_precession(body, inv, D):
+    """(4K/lambda, angle about m that the circled axis advances in that time) for D != 0."""
+    l2 = inv.P if D > 0.0 else inv.R
+    lam = sqrt(l2)
+    K, L = complete_k_and_l(min(1.0, sqrt(abs(D)) / lam), inv.nu / l2)
+    T = 4.0 * K / lam
+    theta = 4.0 * body.be * (inv.nu / l2) * L / lam
+    # (5) of euler is the rotation about m. Where its form is written for the circled axis itself, m has gone round
+    # that axis once more, and the axis around m once less (D < 0) or more (D > 0), than the form counts.
+    if inv.axis3:
+        angle = inv.G * (body.w3 * T + theta)
+        return (T, angle) if D > 0.0 else (T, angle + TWO_PI)
+    angle = inv.G * (body.w1 * T - theta)
+    return (T, angle) if D < 0.0 else (T, angle - TWO_PI)
+
+
+@helper
+def first_flip(body, inv, D, m1, m2, m3):
+    """The time nearest to 0 at which m2 = 0: -F(phi)/rate with tan phi = m2 over the cn-like component."""
+    if D >= 0.0:
+        x, y, amplitude, rate = m3 * sqrt(body.be), m2 * sqrt(body.ga), sqrt(inv.C1), sqrt(inv.P)
+        forward = m1 > 0.0
+    else:
+        x, y, amplitude, rate = m1 * sqrt(body.be), m2 * sqrt(body.al), sqrt(inv.C3), sqrt(inv.R)
+        forward = m3 > 0.0
+    cosine, sine = x / amplitude, y / amplitude
+    if cosine < 0.0:
+        sine = -sine
+    kc = sqrt(abs(D)) / rate
+    F = sine * carlson_rf(cosine * cosine, cosine * cosine + (kc * sine) * (kc * sine), 1.0)
+    return -F / rate if forward else F / rate
+
+
+@entry(f"void({INPUT}, {INPUT}, f8[:,::1])")
+def orbits(inertia, m, out):
+    """inertia (n or 1, 3), m (n or 1, 3) -> out (n, 4): regime, period, precession per period, first flip time."""
+    for i in range(out.shape[0]):
+        a = i if inertia.shape[0] > 1 else 0
+        b = i if m.shape[0] > 1 else 0
+        I1, I2, I3 = inertia[a, 0], inertia[a, 1], inertia[a, 2]
+        I_ref, per_I_ref = power_of_two(min(I1, I2, I3))
+        m_ref, per_m_ref = power_of_two(max(abs(m[b, 0]), abs(m[b, 1]), abs(m[b, 2])))
+        order = axis_order(I1, I2, I3)
+        body = sorted_body(order, I1 * per_I_ref, I2 * per_I_ref, I3 * per_I_ref)
+        m1, m2, m3 = to_order(order, m[b, 0] * per_m_ref, m[b, 1] * per_m_ref, m[b, 2] * per_m_ref)
+        inv = invariants(body, m1, m2, m3)
+        D = separatrix_gap(body, m1, m3)
+        regime = regime_of(body, D, m1, m2, m3)
+        period, precession, flip = 0.0, 0.0, 0.0
+        if regime == SEPARATRIX:
+            period, precession = inf, inf
+        elif regime >= SYMMETRIC:
+            period, precession = period_and_precession(body, inv, D)
+            period = scaled_time(period, per_m_ref, I_ref)
+        if regime > SYMMETRIC:
+            flip = scaled_time(first_flip(body, inv, D, m1, m2, m3), per_m_ref, I_ref)
+        out[i, 0], out[i, 1], out[i, 2], out[i, 3] = regime, period, precession, flip

@@ -1,0 +1,175 @@
+"""A free body as a function of time."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from polhode.body import RigidBody, as_body, flow_moments
+from polhode.checks import IDENTITY, FloatArray, as_floats, check_finite, common_batch
+from polhode.errors import InertiaError, InputError, MomentumError, TimeError
+from polhode.propagation import propagate
+from polhode.rotation import as_rotation
+from polhode.state import State
+
+REGIMES = np.array(["rest", "spherical", "steady", "symmetric", "around_min", "around_max", "separatrix"])
+
+
+def free_motion(
+    body: RigidBody | npt.ArrayLike,
+    state: State | None = None,
+    *,
+    m: npt.ArrayLike | None = None,
+    omega: npt.ArrayLike | None = None,
+    q: Any = IDENTITY,
+) -> FreeMotion:
+    """The free motion of a body that has ``state`` (or ``m`` or ``omega``, and ``q``) at t = 0.
+
+    >>> motion = free_motion((1.0, 2.0, 3.0), m=(0.01, 2.0, 0.0))
+    >>> motion.regime
+    'around_min'
+    >>> motion.m(motion.period).round(12)
+    array([0.01, 2.  , 0.  ])
+    """
+    body = as_body(body)
+    if sum(given is not None for given in (state, m, omega)) != 1:
+        raise MomentumError("give exactly one of: state=State(...), m=... or omega=...")
+    if omega is not None:
+        state = State.from_omega(body, omega, q)
+    elif m is not None:
+        state = State(m, q)
+    assert state is not None
+    return FreeMotion(body, state)
+
+
+class FreeMotion:
+    """A free rigid body: ``m(t)``, ``q(t)`` and so on for any times, exactly, without steps.
+
+    Times of any shape give arrays of shape ``t.shape + batch + (3,)`` or ``(4,)``, where batch is that of the bodies and
+    states. The quaternion is continuous in t. Made by ``free_motion``.
+    """
+
+    def __init__(self, body: RigidBody, state: State) -> None:
+        self.body = body
+        self.initial = state
+        body.check_momentum(state.m)
+        self.batch = common_batch(body=body.batch, state=state.batch)
+
+    def _at(self, t: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        times = as_floats(t, "t")
+        check_finite(times, "t", TimeError)
+        times = times.reshape(times.shape + (1,) * len(self.batch))
+        return propagate(self.body, self.initial.m, self.initial.q, times)
+
+    def m(self, t: npt.ArrayLike) -> FloatArray:
+        """Angular momentum in body axes, t.shape + batch + (3,)."""
+        return self._at(t)[0]
+
+    def q(self, t: npt.ArrayLike) -> FloatArray:
+        """Attitude, t.shape + batch + (4,), continuous in t."""
+        return self._at(t)[1]
+
+    def omega(self, t: npt.ArrayLike) -> FloatArray:
+        """Angular velocity in body axes, t.shape + batch + (3,)."""
+        return self.body.omega(self.m(t))
+
+    def rotation(self, t: npt.ArrayLike) -> Any:
+        """Attitude as a SciPy Rotation, for one time or a row of times."""
+        return as_rotation(self.q(t))
+
+    def state(self, t: npt.ArrayLike) -> State:
+        """Momentum and attitude together."""
+        return State(*self._at(t))
+
+    @property
+    def energy(self) -> Any:
+        """Kinetic energy, m . omega/2."""
+        return _scalar(self.body.kinetic_energy(self.initial.m))
+
+    @property
+    def m_space(self) -> FloatArray:
+        """Angular momentum in space axes, constant in time, batch + (3,)."""
+        return self.initial.m_space
+
+    @cached_property
+    def _orbit(self) -> FloatArray:
+        """batch + (4,): regime, period, precession per period, time of the flip nearest to 0."""
+        from polhode.kernels.orbit import orbits
+
+        m = self.initial.m
+        if not self.body.is_principal:
+            m = np.einsum("...ji,...j->...i", self.body.axes, m)
+        shape = np.broadcast_shapes(self.body.batch, m.shape[:-1])
+        moments = np.broadcast_to(flow_moments(self.body), (*shape, 3)).reshape(-1, 3)
+        momenta = np.broadcast_to(m, (*shape, 3)).reshape(-1, 3)
+        out = np.empty((len(momenta), 4))
+        orbits(np.ascontiguousarray(moments), np.ascontiguousarray(momenta), out)
+        return np.broadcast_to(out.reshape(*shape, 4), (*self.batch, 4))
+
+    @property
+    def regime(self) -> Any:
+        """'rest', 'spherical', 'steady', 'symmetric', 'around_min', 'around_max' or 'separatrix', decided exactly."""
+        names = REGIMES[self._orbit[..., 0].astype(int)]
+        if self.body.is_linear:
+            names = np.where(names == "spherical", "steady", names)
+        return str(names) if names.ndim == 0 else names
+
+    @property
+    def period(self) -> Any:
+        """Period of m; inf on the separatrix, 0 if m is constant."""
+        return _scalar(self._orbit[..., 1])
+
+    @property
+    def precession_per_period(self) -> Any:
+        """Angle about m_space by which the body axis that m circles advances in one period (inf on the separatrix)."""
+        return _scalar(self._orbit[..., 2])
+
+    @property
+    def rotation_number(self) -> Any:
+        """``precession_per_period`` in turns."""
+        return _scalar(self._orbit[..., 2] / (2 * np.pi))
+
+    def flips(self, t0: float, t1: float) -> FloatArray:
+        """Times in [t0, t1] at which m has no component along the middle axis: two per period, ascending.
+
+        >>> free_motion((1.0, 2.0, 3.0), m=(0.0, 1.0, 0.0)).flips(0, 10)
+        array([], dtype=float64)
+        """
+        if self.batch:
+            raise InputError(f"flips is for one body; this motion has a batch {self.batch}: type motion[i].flips(t0, t1)")
+        check_finite(np.array([t0, t1], dtype=float), "(t0, t1)", TimeError)
+        moments = flow_moments(self.body)
+        if len(np.unique(moments)) < 3:
+            raise InertiaError(f"two of the moments {moments.tolist()} are equal: there is no middle axis to flip over")
+        _, period, _, first = self._orbit
+        if period == 0:
+            return np.empty(0)
+        low, high = min(t0, t1), max(t0, t1)
+        if np.isinf(period):
+            return np.array([first])[(low <= first) & (first <= high)]
+        half = 0.5 * period
+        count = np.arange(np.ceil((low - first) / half) - 1, np.floor((high - first) / half) + 2)
+        times = first + half * count
+        return times[(low <= times) & (times <= high)]
+
+    def __getitem__(self, index: Any) -> FreeMotion:
+        """The motion of some bodies of the batch."""
+        if not self.batch:
+            raise IndexError("this motion is of one body")
+        m = np.broadcast_to(self.initial.m, (*self.batch, 3))[index]
+        q = np.broadcast_to(self.initial.q, (*self.batch, 4))[index]
+        if m.ndim == 0 or m.shape[-1] != 3:
+            raise IndexError(f"index {index!r} does not fit the batch {self.batch}")
+        return FreeMotion(self.body.select(self.batch, index), State(m, q))
+
+    def __repr__(self) -> str:
+        if self.batch:
+            return f"FreeMotion(<{'x'.join(map(str, self.batch))} bodies>)"
+        return f"FreeMotion({self.body}, {self.regime}, period={self.period:.6g}, energy={self.energy:.6g})"
+
+
+def _scalar(value: FloatArray) -> Any:
+    return float(value) if np.ndim(value) == 0 else value

@@ -1,0 +1,54 @@
+"""The tennis-racket flip: a T-handle that spins about its stem in weightlessness and turns over again and again.
+
+The stem is the axis of middle inertia, about which no spin lasts (Poinsot 1834). V. Dzhanibekov saw it in orbit in
+1985; with rackets it is the theorem of Ashbaugh, Chicone and Cushman. The measures of the handle are ours.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from polhode.body import RigidBody
+from polhode.problem import Problem
+from polhode.state import State
+
+STEEL = 7850.0  # kg/m^3
+RADIUS = 0.008  # m, of both rods
+BAR = 0.10  # m, along y
+STEM = 0.05  # m, along x, from the middle of the bar
+
+
+def t_handle() -> RigidBody:
+    """Two steel rods joined to a T: stem along the first body axis, bar along the second."""
+    area = np.pi * RADIUS**2
+    masses = STEEL * area * np.array([STEM, BAR])
+    along_z = [RigidBody.cylinder(mass, RADIUS, length) for mass, length in zip(masses, (STEM, BAR), strict=True)]
+    turns = (np.roll(np.eye(3), -1, axis=1), np.roll(np.eye(3), -2, axis=1))  # e3 -> e1, e3 -> e2
+    centers = np.array([(0.5 * STEM, 0.0, 0.0), (0.0, 0.0, 0.0)])
+    centers = centers - masses @ centers / masses.sum()
+    tensors = [
+        RigidBody(turn @ rod.tensor @ turn.T, mass=mass).about(center).tensor
+        for turn, rod, mass, center in zip(turns, along_z, masses, centers, strict=True)
+    ]
+    return RigidBody.from_moments(np.diagonal(sum(tensors)), mass=masses.sum(), physical=True)
+
+
+def dzhanibekov(omega: tuple[float, float, float] = (10.0, 0.02, 0.0), t_end: float = 15.0) -> Problem:
+    """A T-handle in free flight: spun at ``omega`` [rad/s, body axes], nearly about its stem.
+
+    >>> dzhanibekov().free_motion().regime
+    'around_min'
+    """
+    body = t_handle()
+    return Problem(
+        name="dzhanibekov",
+        summary="T-handle in free flight, spun about its stem, the axis of middle inertia",
+        body=body,
+        state=State.from_omega(body, omega),
+        t_span=(0.0, t_end),
+        units={"t": "s", "omega": "rad/s", "m": "kg m^2/s", "inertia": "kg m^2", "energy": "J"},
+        references=(
+            "L. Poinsot, Théorie nouvelle de la rotation des corps, 1834",
+            "M. S. Ashbaugh, C. C. Chicone, R. H. Cushman, The twisting tennis racket, J. Dyn. Differ. Equ. 3 (1991) 67",
+        ),
+    )

@@ -1,0 +1,169 @@
+"""The exact free flow on arrays: any number of bodies, any time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from polhode.body import RigidBody, flow_moments, principal
+from polhode.checks import (
+    IDENTITY,
+    FloatArray,
+    as_floats,
+    check_attitude,
+    check_finite,
+    check_moments,
+    common_batch,
+    place,
+    show,
+)
+from polhode.errors import InertiaError, MomentumError, ShapeError, TimeError
+from polhode.rotation import as_rotation, conjugate, from_matrix, is_rotation, multiply, quaternion_components
+
+PARALLEL_FROM = 20_000  # bodies; below, threads cost more than they save on a busy machine
+
+
+def propagate(
+    inertia: RigidBody | npt.ArrayLike,
+    m: npt.ArrayLike | None = None,
+    q: Any = IDENTITY,
+    t: npt.ArrayLike = 0.0,
+    *,
+    omega: npt.ArrayLike | None = None,
+    out: tuple[FloatArray, FloatArray] | None = None,
+) -> tuple[FloatArray, Any]:
+    """Angular momentum and attitude of free bodies after a time t, exactly.
+
+    Parameters
+    ----------
+    inertia : principal moments (..., 3) in any order, tensors (..., 3, 3), or a RigidBody
+    m : angular momentum (..., 3) in body axes; or give ``omega`` (..., 3), the angular velocity, instead
+    q : attitude (..., 4), scalar first, body to space, or a SciPy Rotation (then one is returned)
+    t : time (...), of either sign and any length
+    out : two float64 arrays for the result, shapes batch + (3,) and batch + (4,); they may be m and q themselves
+
+    All leading axes broadcast. Large batches use all cores (``POLHODE_NUM_THREADS`` limits them); the bits of a
+    body's result depend neither on its neighbors nor on the number of threads.
+
+    Returns
+    -------
+    m (..., 3) and q (..., 4); q is continuous in t.
+
+    >>> m, q = propagate((1.0, 2.0, 2.0), (0.0, 0.0, 4.0), t=np.pi / 2)
+    >>> m
+    array([0., 0., 4.])
+    >>> q.round(15)
+    array([0., 0., 0., 1.])
+    """
+    moments, axes = _principal(inertia)
+    m_in = _momentum(inertia, moments, axes, m, omega)
+    q_in = quaternion_components(q)
+    if axes is not None:
+        check_finite(m_in, "m")
+        check_attitude(q_in)
+        turn = from_matrix(axes)
+        m_in, q_in = np.einsum("...ji,...j->...i", axes, m_in), multiply(q_in, turn)
+    t_in = as_floats(t, "t")
+    batch = common_batch(inertia=moments.shape[:-1], m=m_in.shape[:-1], q=q_in.shape[:-1], t=t_in.shape)
+    m_out, q_out = _outputs(out, batch)
+    operands = [_rows(x, batch, k) for x, k in ((moments, 3), (m_in, 3), (q_in, 4))]
+    _run((*operands, _rows(t_in[..., None], batch, 1)[:, 0]), batch, m_out, q_out, check_first=out is not None)
+    if axes is not None:
+        m_out[...] = np.einsum("...ij,...j->...i", axes, m_out)
+        q_out[...] = multiply(q_out, conjugate(turn))
+    return m_out, (as_rotation(q_out) if is_rotation(q) else q_out)
+
+
+def _principal(inertia: RigidBody | npt.ArrayLike) -> tuple[FloatArray, FloatArray | None]:
+    if isinstance(inertia, RigidBody):
+        return flow_moments(inertia), None if inertia.is_principal else inertia.axes
+    return principal(as_floats(inertia, "inertia", 3))
+
+
+def _momentum(
+    inertia: Any, moments: FloatArray, axes: FloatArray | None, m: npt.ArrayLike | None, omega: npt.ArrayLike | None
+) -> FloatArray:
+    if (m is None) == (omega is None):
+        came = "neither" if m is None else "both"
+        raise MomentumError(f"{came} came: give either m, the angular momentum, or omega=..., the angular velocity")
+    if m is not None:
+        linear = isinstance(inertia, RigidBody) and inertia.is_linear
+        return inertia.check_momentum(m) if linear else as_floats(m, "m", 3)
+    if isinstance(inertia, RigidBody):
+        return inertia.momentum(omega)
+    w = as_floats(omega, "omega", 3)
+    check_finite(w, "omega")
+    return w * moments if axes is None else np.einsum("...ij,...j,...kj,...k->...i", axes, moments, axes, w)
+
+
+def _outputs(out: tuple[FloatArray, FloatArray] | None, batch: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
+    if out is None:
+        return np.empty((*batch, 3)), np.empty((*batch, 4))
+    for array, shape in zip(out, ((*batch, 3), (*batch, 4)), strict=True):
+        usable = isinstance(array, np.ndarray) and array.dtype == np.float64 and array.flags.c_contiguous
+        if not (usable and array.flags.writeable and array.shape == shape):
+            raise ShapeError(f"out must be two writable float64 arrays in C order of shapes {(*batch, 3)} and {(*batch, 4)}")
+    return out
+
+
+def _rows(array: FloatArray, batch: tuple[int, ...], components: int) -> FloatArray:
+    """(1, components) if one row serves all bodies, else (bodies, components); copies only where it must."""
+    if prod(array.shape[:-1]) == 1:
+        return array.reshape(1, components)
+    return np.ascontiguousarray(np.broadcast_to(array, (*batch, components)).reshape(-1, components))
+
+
+Operands = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+
+
+def _run(operands: Operands, batch: tuple[int, ...], m_out: FloatArray, q_out: FloatArray, *, check_first: bool) -> None:
+    from polhode.kernels.drive import first_invalid, propagate_range
+
+    bodies = prod(batch)
+    rows_m, rows_q = m_out.reshape(bodies, 3), q_out.reshape(bodies, 4)
+    bad = first_invalid(*operands, bodies) if check_first else -1  # out may be the input: then look before writing
+    if bad < 0:
+        bad = in_ranges(lambda start, stop: propagate_range(*operands, start, stop, rows_m, rows_q), bodies)
+    if bad >= 0:
+        _explain(operands, batch, bad)
+
+
+def thread_count() -> int:
+    """Threads for large batches: ``POLHODE_NUM_THREADS``, or as many as this process may use."""
+    if chosen := os.environ.get("POLHODE_NUM_THREADS"):
+        return max(1, int(chosen))
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_ranges(work: Callable[[int, int], int], bodies: int) -> int:
+    """Run ``work(start, stop)`` over all bodies, in threads if there are many; the smallest index it reports, or -1."""
+    threads = thread_count()
+    if bodies < PARALLEL_FROM or threads == 1:
+        return work(0, bodies)
+    pieces = 4 * threads  # small enough that a thread which is held up does not hold up the rest
+    cuts = [bodies * i // pieces for i in range(pieces + 1)]
+    with ThreadPoolExecutor(threads) as pool:
+        reports = list(pool.map(work, cuts[:-1], cuts[1:]))
+    return min((bad for bad in reports if bad >= 0), default=-1)
+
+
+def _explain(operands: Operands, batch: tuple[int, ...], bad: int) -> None:
+    """Raise the error for body number ``bad``."""
+    index = tuple(int(i) for i in np.unravel_index(bad, batch)) if batch else ()
+    moments, m, q, t = (x[bad if len(x) > 1 else 0] for x in operands)
+    check_moments(moments, place("inertia", index))
+    check_finite(m, place("m", index))
+    check_attitude(q, place("q", index))
+    check_finite(t, place("t", index), TimeError)
+    if moments.max() > 1e150 * moments.min():
+        raise InertiaError(f"{place('inertia', index)} = {show(moments)}: moments may differ by factors up to 1e150")
+    raise TimeError(
+        f"{place('t', index)} = {float(t):.6g}: with m = {show(m)} and inertia {show(moments)} the result, or the "
+        "number of turns up to then, is too large for float64"
+    )

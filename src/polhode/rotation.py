@@ -1,0 +1,158 @@
+"""Attitudes as quaternions: scalar first, unit, body to space; Q = matrix(q), Q' = Q hat(w).
+
+Arrays have the components on the last axis and any batch before it. ``scipy.spatial.transform.Rotation`` goes in and
+out through ``as_quaternion`` and ``as_rotation``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from polhode.checks import FloatArray, as_floats, check_attitude
+from polhode.errors import AttitudeError
+
+if TYPE_CHECKING:
+    from scipy.spatial.transform import Rotation
+
+
+def is_rotation(value: Any) -> bool:
+    """Whether ``value`` is a SciPy Rotation, without importing SciPy for it."""
+    return hasattr(value, "as_quat") and hasattr(value, "as_matrix")
+
+
+def as_quaternion(attitude: Any, name: str = "q") -> FloatArray:
+    """Attitude (4,) or (..., 4), or a SciPy Rotation, as unit quaternions (..., 4), normalized once.
+
+    >>> as_quaternion((1, 0, 0, 0))
+    array([1., 0., 0., 0.])
+    """
+    q = quaternion_components(attitude, name)
+    check_attitude(q, name)
+    return normalize(q)
+
+
+def quaternion_components(attitude: Any, name: str = "q") -> FloatArray:
+    """The four components as they came, scalar first, not yet checked for their norm."""
+    if is_rotation(attitude):
+        return np.ascontiguousarray(np.roll(attitude.as_quat(), 1, axis=-1))
+    return as_floats(attitude, name, 4)
+
+
+def as_rotation(q: npt.ArrayLike) -> Rotation:
+    """Quaternions (4,) or (n, 4) as a SciPy Rotation.
+
+    >>> as_rotation((1, 0, 0, 0)).magnitude()
+    0.0
+    """
+    from scipy.spatial.transform import Rotation
+
+    return Rotation.from_quat(np.roll(as_floats(q, "q", 4), -1, axis=-1))
+
+
+def normalize(q: npt.ArrayLike) -> FloatArray:
+    """q/|q| for (..., 4); a rounded unit quaternion changes by at most its last digit.
+
+    >>> normalize((0, 0, 3, 4))
+    array([0. , 0. , 0.6, 0.8])
+    """
+    q = as_floats(q, "q", 4)
+    norm = np.linalg.norm(q, axis=-1, keepdims=True)
+    if not np.all(np.isfinite(norm) & (norm > 0)):
+        raise AttitudeError("a zero or infinite quaternion has no direction to normalize")
+    return q / norm
+
+
+def multiply(a: npt.ArrayLike, b: npt.ArrayLike) -> FloatArray:
+    """The Hamilton product a b, (..., 4) x (..., 4) -> (..., 4).
+
+    >>> multiply((0, 1, 0, 0), (0, 0, 1, 0))
+    array([0., 0., 0., 1.])
+    """
+    a0, a1, a2, a3 = np.moveaxis(as_floats(a, "a", 4), -1, 0)
+    b0, b1, b2, b3 = np.moveaxis(as_floats(b, "b", 4), -1, 0)
+    return np.stack(
+        (
+            a0 * b0 - a1 * b1 - a2 * b2 - a3 * b3,
+            a0 * b1 + a1 * b0 + a2 * b3 - a3 * b2,
+            a0 * b2 + a2 * b0 + a3 * b1 - a1 * b3,
+            a0 * b3 + a3 * b0 + a1 * b2 - a2 * b1,
+        ),
+        axis=-1,
+    )
+
+
+def conjugate(q: npt.ArrayLike) -> FloatArray:
+    """The inverse rotation of a unit quaternion, (..., 4) -> (..., 4).
+
+    >>> conjugate((0.6, 0.8, 0, 0))
+    array([ 0.6, -0.8, -0. , -0. ])
+    """
+    return as_floats(q, "q", 4) * np.array([1.0, -1.0, -1.0, -1.0])
+
+
+def matrix(q: npt.ArrayLike) -> FloatArray:
+    """Q = 1 + 2 q0 hat(v) + 2 hat(v)^2 with v the vector part, (..., 4) -> (..., 3, 3); Q maps body to space.
+
+    >>> matrix((0.0, 0.0, 0.0, 1.0))
+    array([[-1.,  0.,  0.],
+           [ 0., -1.,  0.],
+           [ 0.,  0.,  1.]])
+    """
+    q0, q1, q2, q3 = np.moveaxis(as_floats(q, "q", 4), -1, 0)
+    rows = (
+        (1 - 2 * (q2 * q2 + q3 * q3), 2 * (q1 * q2 - q0 * q3), 2 * (q1 * q3 + q0 * q2)),
+        (2 * (q1 * q2 + q0 * q3), 1 - 2 * (q1 * q1 + q3 * q3), 2 * (q2 * q3 - q0 * q1)),
+        (2 * (q1 * q3 - q0 * q2), 2 * (q2 * q3 + q0 * q1), 1 - 2 * (q1 * q1 + q2 * q2)),
+    )
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+def from_matrix(Q: npt.ArrayLike) -> FloatArray:
+    """Quaternion of a rotation matrix, (..., 3, 3) -> (..., 4); its largest component is positive.
+
+    Each row of the symmetric matrix 4 q q^T is q times one of its components: the longest row is the accurate one.
+
+    >>> from_matrix(np.diag((1.0, -1.0, -1.0)))
+    array([0., 1., 0., 0.])
+    """
+    Q = as_floats(Q, "Q", 3)
+    d = np.diagonal(Q, axis1=-2, axis2=-1)
+    d1, d2, d3 = np.moveaxis(d, -1, 0)
+    a1, a2, a3 = Q[..., 2, 1] - Q[..., 1, 2], Q[..., 0, 2] - Q[..., 2, 0], Q[..., 1, 0] - Q[..., 0, 1]
+    s1, s2, s3 = Q[..., 2, 1] + Q[..., 1, 2], Q[..., 0, 2] + Q[..., 2, 0], Q[..., 1, 0] + Q[..., 0, 1]
+    rows = np.stack(
+        [
+            np.stack((1 + d1 + d2 + d3, a1, a2, a3), axis=-1),
+            np.stack((a1, 1 + d1 - d2 - d3, s3, s2), axis=-1),
+            np.stack((a2, s3, 1 - d1 + d2 - d3, s1), axis=-1),
+            np.stack((a3, s2, s1, 1 - d1 - d2 + d3), axis=-1),
+        ],
+        axis=-2,
+    )
+    longest = np.argmax(np.diagonal(rows, axis1=-2, axis2=-1), axis=-1)
+    return normalize(np.take_along_axis(rows, longest[..., None, None], axis=-2)[..., 0, :])
+
+
+def rotate(q: npt.ArrayLike, v: npt.ArrayLike) -> FloatArray:
+    """Q v: a vector from body to space axes, (..., 4) x (..., 3) -> (..., 3).
+
+    >>> rotate((0, 0, 0, 1), (1, 2, 3))
+    array([-1., -2.,  3.])
+    """
+    q, v = as_floats(q, "q", 4), as_floats(v, "v", 3)
+    u = 2.0 * np.cross(q[..., 1:], v)
+    return v + q[..., :1] * u + np.cross(q[..., 1:], u)
+
+
+def from_rotation_vector(vector: npt.ArrayLike) -> FloatArray:
+    """The rotation by |vector| about vector, (..., 3) -> (..., 4).
+
+    >>> from_rotation_vector((0, 0, np.pi)).round(15)
+    array([0., 0., 0., 1.])
+    """
+    vector = as_floats(vector, "vector", 3)
+    half = 0.5 * np.linalg.norm(vector, axis=-1, keepdims=True)
+    return np.concatenate([np.cos(half), 0.5 * np.sinc(half / np.pi) * vector], axis=-1)

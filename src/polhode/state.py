@@ -1,0 +1,71 @@
+"""The state of a body: angular momentum and attitude, and place and momentum where it also moves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+
+from polhode.body import RigidBody, as_body
+from polhode.checks import IDENTITY, FloatArray, as_floats, check_finite, common_batch
+from polhode.errors import InputError
+from polhode.rotation import as_quaternion, as_rotation, rotate
+
+
+class State:
+    """Angular momentum ``m`` (..., 3) in body axes, attitude ``q`` (..., 4), optionally ``x`` and ``p`` (..., 3).
+
+    ``q`` is scalar first, body to space, or a SciPy Rotation; it is normalized once. Leading axes are a batch.
+
+    >>> State(m=(0.3, 0.2, 0.9)).m_space
+    array([0.3, 0.2, 0.9])
+    """
+
+    def __init__(
+        self, m: npt.ArrayLike, q: Any = IDENTITY, *, x: npt.ArrayLike | None = None, p: npt.ArrayLike | None = None
+    ) -> None:
+        self.m = as_floats(m, "m", 3).copy()
+        check_finite(self.m, "m")
+        self.q = as_quaternion(q)
+        self.x = _vector(x, "x")
+        self.p = _vector(p, "p")
+        shapes = {name: v.shape[:-1] for name, v in vars(self).items() if v is not None}
+        self._batch = common_batch(**shapes)
+
+    @classmethod
+    def from_omega(cls, body: RigidBody | npt.ArrayLike, omega: npt.ArrayLike, q: Any = IDENTITY, **motion: Any) -> State:
+        """State of a body that turns at ``omega`` (..., 3), body axes.
+
+        >>> State.from_omega((1.0, 2.0, 3.0), (1.0, 1.0, 1.0)).m
+        array([1., 2., 3.])
+        """
+        return cls(as_body(body).momentum(omega), q, **motion)
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """Shape of the batch of states; () for one."""
+        return self._batch
+
+    @property
+    def rotation(self) -> Any:
+        """The attitude as a SciPy Rotation."""
+        return as_rotation(self.q)
+
+    @property
+    def m_space(self) -> FloatArray:
+        """Angular momentum in space axes, Q m, (..., 3)."""
+        return rotate(self.q, self.m)
+
+    def __repr__(self) -> str:
+        if self.batch:
+            return f"State(<{'x'.join(map(str, self.batch))} states>)"
+        extra = "".join(f", {n}={v.tolist()}" for n, v in (("x", self.x), ("p", self.p)) if v is not None)
+        return f"State(m={self.m.tolist()}, q={self.q.tolist()}{extra})"
+
+
+def _vector(value: npt.ArrayLike | None, name: str) -> FloatArray | None:
+    if value is None:
+        return None
+    array = as_floats(value, name, 3).copy()
+    check_finite(array, name, InputError)
+    return array
