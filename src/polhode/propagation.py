@@ -164,6 +164,6 @@ def _explain(operands: Operands, batch: tuple[int, ...], bad: int) -> None:
     if moments.max() > 1e150 * moments.min():
         raise InertiaError(f"{place('inertia', index)} = {show(moments)}: moments may differ by factors up to 1e150")
     raise TimeError(
-        f"{place('t', index)} = {float(t):.6g}: with m = {show(m)} and inertia {show(moments)} the result, or the "
-        "number of turns up to then, is too large for float64"
+        f"{place('t', index)} = {float(t):.6g}: with m = {show(m)} and inertia {show(moments)} the number of "
+        "turns up to then (1e150 at most), or the result, is too large"
     )

@@ -6,12 +6,13 @@ without a rounding error, and a sorted, proper permutation of the axes to the sa
 
 from __future__ import annotations
 
-from math import isfinite
+from math import isfinite, nan
 
 from polhode.kernels.euler import body_constants, step
 from polhode.kernels.jit import entry, helper, power_of_two
 
 NORM_TOLERANCE = 1e-6  # how far |q| may be from 1
+LONGEST = 1e150  # radians, or so; beyond, squares of small components underflow while their effect does not
 
 
 @helper
@@ -74,7 +75,7 @@ def is_valid(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, t):
 
 @helper
 def flow(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, t):
-    """The exact free flow of one body in any scale and any order of its axes."""
+    """The exact free flow of one body in any scale and any order of its axes; NaN beyond LONGEST."""
     I_ref, per_I_ref = power_of_two(min(I1, I2, I3))
     m_ref, per_m_ref = power_of_two(max(abs(m1), abs(m2), abs(m3)))
     order = axis_order(I1, I2, I3)
@@ -83,6 +84,8 @@ def flow(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, t):
     q1, q2, q3 = to_order(order, q1, q2, q3)
     f = 1.5 - 0.5 * (q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3)  # the input's rounding, taken off to first order
     h = scaled_time(t, m_ref, per_I_ref)
+    if not abs(h) <= LONGEST:
+        return nan, nan, nan, nan, nan, nan, nan
     m1, m2, m3, q0, q1, q2, q3 = step(body, m1, m2, m3, q0 * f, q1 * f, q2 * f, q3 * f, h)
     m1, m2, m3 = from_order(order, m1 * m_ref, m2 * m_ref, m3 * m_ref)
     q1, q2, q3 = from_order(order, q1, q2, q3)
@@ -97,16 +100,16 @@ TIMES = "Array(f8, 1, 'C', readonly=True)"
 
 @helper
 def operands(inertia, m, q, t, i):
-    """The eleven numbers of body i; an operand with one row serves all bodies."""
+    """The eleven numbers of body i; an operand with one row serves all bodies. (Floats: uncompiled, NumPy's warn.)"""
     a = i if inertia.shape[0] > 1 else 0
     b = i if m.shape[0] > 1 else 0
     c = i if q.shape[0] > 1 else 0
     d = i if t.shape[0] > 1 else 0
     return (
-        inertia[a, 0], inertia[a, 1], inertia[a, 2],
-        m[b, 0], m[b, 1], m[b, 2],
-        q[c, 0], q[c, 1], q[c, 2], q[c, 3],
-        t[d],
+        float(inertia[a, 0]), float(inertia[a, 1]), float(inertia[a, 2]),
+        float(m[b, 0]), float(m[b, 1]), float(m[b, 2]),
+        float(q[c, 0]), float(q[c, 1]), float(q[c, 2]), float(q[c, 3]),
+        float(t[d]),
     )  # fmt: skip
 
 

@@ -2,7 +2,8 @@
 
 Everything takes the complementary parameter mc = k'^2 = 1 - k^2 (or kc = k'), never k: near k = 1 the
 distance to the separatrix is the information, and forming 1 - k^2 would lose it. Arguments are assumed to be
-in the domain that each docstring states; every loop is bounded, so NaN goes in and comes out.
+in the domain that each docstring states; every loop is bounded, so NaN goes in and comes out
+(an infinite angle too becomes NaN; uncompiled, Python's tan refuses it).
 
 References: R. Bulirsch, Numer. Math. 7 (1965) 78 (sn, cn, dn) and 13 (1969) 305 (cel); B. C. Carlson, Numer.
 Algorithms 10 (1995) 13; NIST Digital Library of Mathematical Functions (DLMF), chapters 19 and 22.
@@ -10,15 +11,14 @@ Algorithms 10 (1995) 13; NIST Digital Library of Mathematical Functions (DLMF), 
 
 from __future__ import annotations
 
-from math import asinh, atan2, cos, exp, hypot, inf, pi, sin, sqrt, tan, tanh
+from math import asinh, atan, atan2, cos, exp, hypot, inf, pi, sin, sqrt, tan, tanh
 
 from polhode.kernels.jit import helper
 
-PI_HIGH = 3.141592651605606  # 28 bits: its multiples are exact up to 2^25 pi
-PI_LOW = 1.984187159361081e-09  # pi - PI_HIGH
 ROUNDER = 1.5 * 2.0**52  # adding and subtracting it rounds to the nearest integer
 
 AGM_STEPS = 16  # kc = 5e-324, the smallest positive double, needs 13
+CEL_GAP = 2e-4  # one step later a and b differ by gap^2/8, and their mean from the limit by gap^4/1024
 AGM_GAP = 1e-8  # the mean of a and b is then the limit to (gap/4)^2
 DUPLICATIONS = 600  # p/x = 1e308 in R_J needs 516; R_F needs at most 14
 CARLSON_SPREAD = 0.008  # series of degree 7: remainder below spread^8 = 0.15 eps
@@ -31,16 +31,13 @@ def _nearest(x):
 
 
 @helper
-def _less_half_turns(x, j):
-    return (x - j * PI_HIGH) - j * PI_LOW
+def _half_turns(angle, tangent):
+    """The integer j (as a float) in angle = j pi + arctan(tangent).
 
-
-@helper
-def _split_off_half_turns(x):
-    """(j, x - j pi) with integer j (as a float) and |x - j pi| <= pi/2: the cosine is never negative."""
-    j = _nearest(x / pi)
-    j += _nearest(_less_half_turns(x, j) / pi)  # the first quotient may have been rounded across a half
-    return j, _less_half_turns(x, j)
+    The library's tangent has reduced the angle by exact multiples of pi; taking j from it leaves no doubt
+    about the side at odd multiples of pi/2, where angle/pi rounds either way.
+    """
+    return _nearest((angle - atan(tangent)) / pi)
 
 
 @helper
@@ -68,14 +65,16 @@ def _cel(kc, p, a, b):
     for _ in range(AGM_STEPS):
         gap = abs(mean - geometric)
         product = mean * geometric
-        g = product / p
-        a, b = 0.5 * (a + b / p), 0.5 * (b + a * g)
+        per_p = 1.0 / p
+        g = product * per_p
+        a, b = 0.5 * (a + b * per_p), 0.5 * (b + a * g)
         p = 0.5 * (p + g)
         mean, geometric = 0.5 * (mean + geometric), sqrt(product)
-        if gap <= AGM_GAP * mean:
+        if gap <= CEL_GAP * mean:
             break
-    first = 0.5 * pi / mean
-    return first, first * (b + a * mean) / (mean + p)
+    limit = 0.5 * (mean + geometric)
+    first = 0.5 * pi / limit
+    return first, first * (b + a * limit) / (limit + p)
 
 
 @helper
@@ -123,8 +122,9 @@ def _jacobi_reduced(u, mc):
     kc = sqrt(mc)
     a, b, rungs = _agm(kc, AGM_STEPS)
     limit = 0.5 * (a + b)
-    j, theta = _split_off_half_turns(limit * u)
-    sc, dn, above = tan(theta) / limit, 1.0, limit
+    theta = limit * u
+    tangent = tan(theta)
+    sc, dn, above = tangent / limit, 1.0, limit
     for rung in range(rungs, -1, -1):
         a, b, _ = _agm(kc, rung)
         q = sc * sc * above
@@ -132,7 +132,7 @@ def _jacobi_reduced(u, mc):
         dn = (1.0 + b * q) / (1.0 + a * q)
         above = a
     nc = hypot(1.0, sc)
-    return j, sc / nc, 1.0 / nc, dn
+    return _half_turns(theta, tangent), sc / nc, 1.0 / nc, dn
 
 
 @helper
@@ -178,11 +178,16 @@ def carlson_rf(x, y, z):
         sx, sy, sz = sqrt(x), sqrt(y), sqrt(z)
         shift = sx * sy + sy * sz + sz * sx
         x, y, z = 0.25 * (x + shift), 0.25 * (y + shift), 0.25 * (z + shift)
+    return _rf_series(dx, dy, dz) / sqrt(mean)
+
+
+@helper
+def _rf_series(dx, dy, dz):
+    """Taylor series of R_F about equal arguments, to degree 7 (DLMF 19.36.1), dx + dy + dz = 0."""
     e2 = dx * dy - dz * dz
     e3 = dx * dy * dz
     series = e2 * (-1.0 / 10.0 + e2 * (1.0 / 24.0 - e2 * 5.0 / 208.0 + e3 / 16.0) - e3 * 3.0 / 44.0)
-    series += e3 * (1.0 / 14.0 + e3 * 3.0 / 104.0)
-    return (1.0 + series) / sqrt(mean)  # DLMF 19.36.1
+    return 1.0 + (series + e3 * (1.0 / 14.0 + e3 * 3.0 / 104.0))
 
 
 @helper
@@ -209,7 +214,7 @@ def carlson_rj(x, y, z, p):
 
 @helper
 def _rj_series(dx, dy, dz, dp):
-    """Taylor series of R_J about equal arguments, to degree 7 (DLMF 19.36.2)."""
+    """Taylor series of R_J about equal arguments, to degree 7 (DLMF 19.36.2), dx + dy + dz + 2 dp = 0."""
     xyz, p2 = dx * dy * dz, dp * dp
     e2 = dx * dy + dy * dz + dz * dx - 3.0 * p2
     e3 = xyz + 2.0 * dp * (e2 + 2.0 * p2)
@@ -217,12 +222,12 @@ def _rj_series(dx, dy, dz, dp):
     e5 = xyz * p2
     series = e2 * (-3.0 / 14.0 + e2 * (9.0 / 88.0 - e2 / 16.0 + e3 * 45.0 / 272.0) - e3 * 9.0 / 52.0)
     series += e3 * (1.0 / 6.0 + e3 * 3.0 / 40.0) + e4 * (-3.0 / 22.0 + e2 * 3.0 / 20.0 - e3 * 9.0 / 68.0)
-    return 1.0 + series + e5 * (3.0 / 26.0 - e2 * 9.0 / 68.0)
+    return 1.0 + (series + e5 * (3.0 / 26.0 - e2 * 9.0 / 68.0))
 
 
 @helper
 def _third_within_quarter(s, c, n, mc):
-    """The integral of the third kind from 0 to phi, |phi| <= pi/2, where s = sin phi and c = cos phi."""
+    """The integral of the third kind from 0 to phi, |phi| <= pi/2, where s = sin phi and c = +-cos phi."""
     s2, c2 = s * s, c * c
     d2 = c2 + mc * s2
     p = c2 + (1.0 + n) * s2
@@ -239,8 +244,11 @@ def incomplete_third(phi, n, mc):
 
     The sign of n is that of `complete_third`. At mc = 0 the integral is infinite from phi = +-pi/2 on.
     """
-    j, rest = _split_off_half_turns(phi)
-    inner = _third_within_quarter(sin(rest), cos(rest), n, mc)
+    s, c = sin(phi), cos(phi)
+    j = _half_turns(phi, s / c)
+    if c < 0.0:  # odd j
+        s = -s
+    inner = _third_within_quarter(s, c, n, mc)
     if j == 0.0:  # 0 times an infinite period
         return inner
     return 2.0 * j * complete_third(n, mc) + inner

@@ -23,7 +23,7 @@ steps is a random walk instead of a drift.
 
 from __future__ import annotations
 
-from math import cos, sin, sqrt
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -31,11 +31,14 @@ import numpy as np
 from polhode.kernels.eft import dd_mul, dd_sub, exact_sum, two_prod, two_sum
 from polhode.kernels.elliptic import complete_k_and_l
 from polhode.kernels.jit import helper, power_of_two, rare
-from polhode.kernels.quat import product
+from polhode.kernels.quat import product, times_012, times_023
 from polhode.kernels.series import FIRST, NODE, WEIGHT, WP0, WP1, WP2, WP3
+from polhode.kernels.trig import rint, sincos
 
 SMALL = 0.25  # (lambda t)^2 up to which the series is used
-UNREDUCED = 2.5  # (lambda t)^2 above which whole half-periods are taken off
+SHORT = 0.0164  # (lambda t)^2 up to which its first terms and three nodes are enough
+UNREDUCED = 4.0  # (lambda t)^2 above which whole half-periods are taken off
+CLOSE = 0.125  # |D|/lambda^2 below which D is formed without error
 ESCAPED = 350.0  # lambda t after which exp(-lambda t)^2 would underflow: the body rests on its middle axis
 MANY_TURNS = 4503599627370496.0  # 2^52 half-periods: beyond, their count is not a whole number any more
 CANCELED = 2.0**-96  # D relative to its two terms below which double-double does not know it
@@ -70,6 +73,15 @@ class Invariants(NamedTuple):
     R: float
     nu: float
     axis3: bool  # nu = al C3: the first form of (5)
+
+
+class Arc(NamedTuple):
+    """S, C, D_ of (1) as quotients s/r, c/r, d/r: with a common denominator no step needs to divide by it."""
+
+    s: float
+    r: float
+    c: float
+    d: float
 
 
 @helper
@@ -139,23 +151,28 @@ def append_exact_product(terms, count, m, a, b, c):
 
 @helper
 def small_arc(P, R, nu, t):
-    """(s, c, d, Theta/be) for max(P, R) t^2 <= 1/4: Laurent series of 1/S^2 and Gauss quadrature of (4)."""
-    p, r = P * t * t, R * t * t
+    """(Arc, Theta/be) at t for max(P, R) t^2 <= 1/4: series of r^2 = t^2/S^2, Gauss quadrature of (4)."""
+    p, r, n = P * t * t, R * t * t, nu * t * t
     a = (p * p - p * r + r * r) * (1.0 / 15.0)  # g2 t^4/20 and g3 t^6/28 of Weierstrass' function
-    b = (p + r) * (2.0 * p - r) * (p - 2.0 * r) * (1.0 / 189.0)
-    row0 = ((((WP0[5] * a + WP0[4]) * a + WP0[3]) * a + WP0[2]) * a + WP0[1]) * a
-    row1 = ((WP1[3] * a + WP1[2]) * a + WP1[1]) * a + WP1[0]
-    row2 = (WP2[2] * a + WP2[1]) * a + WP2[0]
-    series = 1.0 + ((p + r) * (1.0 / 3.0) + (row0 + b * (row1 + b * (row2 + b * WP3[0]))))
-    s = t / sqrt(series)
-    P, R, nu = P * s * s, R * s * s, nu * s * s
-    return s, sqrt(1.0 - P), sqrt(1.0 - R), nu * s * third_kind(P, R, nu, max(p, r))
+    b = (p + r) * ((2.0 * p - r) * (p - 2.0 * r)) * (1.0 / 189.0)
+    if max(p, r) <= SHORT:
+        rr = a * (1.0 + (WP0[3] * a + WP0[2]) * a + WP1[1] * b) + b * (1.0 + WP2[0] * b)
+    else:
+        aa = a * a
+        row0 = (WP0[5] * aa + (WP0[4] * a + WP0[3])) * aa + (WP0[2] * a + WP0[1])
+        row1 = (WP1[3] * a + WP1[2]) * aa + (WP1[1] * a + WP1[0])
+        row2 = WP2[2] * aa + (WP2[1] * a + WP2[0])
+        rr = row0 * a + b * (row1 + b * (row2 + b * WP3[0]))
+    rr = 1.0 + ((p + r) * (1.0 / 3.0) + rr)
+    arc = Arc(t, sqrt(rr), sqrt(rr - p), sqrt(rr - r))
+    return arc, n * t * arc.r * third_kind(rr, p, r, n)
 
 
 @helper
-def third_kind(P, R, nu, size):
-    """int_0^1 x^2 dx / ((1 + nu x^2) sqrt((1 - P x^2)(1 - R x^2))), with as many nodes as size <= 1/4 asks for."""
-    if size <= 0.0164:
+def third_kind(rr, p, r, n):
+    """int_0^1 x^2 dx / ((rr + n x^2) sqrt((rr - p x^2)(rr - r x^2))), with as many nodes as max(p, r) <= 1/4 asks for."""
+    size = max(p, r)
+    if size <= SHORT:
         nodes = 2 if size <= 0.00183 else 3
     elif size <= 0.118:
         nodes = 4 if size <= 0.0554 else 5
@@ -164,7 +181,7 @@ def third_kind(P, R, nu, size):
     numerator, denominator = 0.0, 1.0
     for i in range(FIRST[nodes], FIRST[nodes] + nodes):
         x = NODE[i]
-        e = (1.0 + nu * x) * sqrt((1.0 - P * x) * (1.0 - R * x))
+        e = (rr + n * x) * sqrt((rr - p * x) * (rr - r * x))
         numerator = numerator * e + WEIGHT[i] * denominator
         denominator *= e
     return numerator / denominator
@@ -177,13 +194,13 @@ def take_off_half_periods(l2, aD, nu, t):
     A body on its middle axis (or closer to it than its momentum can express) has no period: the time that is left
     after it has come to rest there is taken off instead, at the constant rate of (4) with S = 1/lambda.
     """
-    lam = sqrt(l2)
+    lam, per_l2 = sqrt(l2), 1.0 / l2
     turns, theta = 0.0, 0.0
     if aD > 0.0:
-        K, L = complete_k_and_l(min(1.0, sqrt(aD) / lam), nu / l2)
-        half_period = 2.0 * K / lam
-        turns = float(np.rint(t / half_period))
-        theta = turns * (2.0 * nu / (l2 * lam)) * L
+        K, L = complete_k_and_l(min(1.0, sqrt(aD * per_l2)), nu * per_l2)
+        half_period = 2.0 * K * (lam * per_l2)
+        turns = rint(t / half_period)
+        theta = turns * (2.0 * nu * per_l2 * (lam * per_l2)) * L
         t = t - turns * half_period if abs(turns) < MANY_TURNS else t % half_period
     if lam * abs(t) > ESCAPED:
         escape = ESCAPED / lam if t > 0.0 else -ESCAPED / lam
@@ -194,7 +211,7 @@ def take_off_half_periods(l2, aD, nu, t):
 
 @helper
 def any_arc(body, inv, D, t):
-    """(s, c, d, Theta/be, cos, sin) for any t: Theta as a number plus the angle whose cosine and sine are given.
+    """(Arc, Theta/be, cos, sin) for any t: Theta as a number plus the angle whose cosine and sine are given.
 
     Half-periods off, halve until the series holds, double back. Only one of cn, dn is doubled by its own formula,
     the other follows from dn^2 = cn^2 + |D| s^2: doubling both lets their ratio drift.
@@ -208,7 +225,9 @@ def any_arc(body, inv, D, t):
     while l2 * t * t > SMALL:
         t *= 0.5
         doublings += 1
-    s, c, d, theta = small_arc(inv.P, inv.R, nu, t)
+    arc, theta = small_arc(inv.P, inv.R, nu, t)
+    per_r = 1.0 / arc.r
+    s, c, d = arc.s * per_r, arc.c * per_r, arc.d * per_r
     cn, dn = (c, d) if D >= 0.0 else (d, c)
     two_be_g = 2.0 * body.be * inv.G
     re, im = 1.0, 0.0
@@ -217,42 +236,29 @@ def any_arc(body, inv, D, t):
         nu_ss, l2_ss, aD_ss = nu * s * s, l2 * s * s, aD * s * s
         zr = cc * (1.0 + nu_ss * (1.0 + dd)) + (nu_ss + l2_ss) * dd  # > 0: the angle never wraps
         zi = two_be_g * nu_ss * s * (cn * dn)
-        unit = 1.0 / sqrt(zr * zr + zi * zi)
-        re, im = re * re - im * im, 2.0 * re * im
-        re, im = (re * zr - im * zi) * unit, (re * zi + im * zr) * unit
+        unit = 1.0 / (re * re + im * im)  # lengths do not matter, but must not run away
+        re, im = (re * re - im * im) * unit, 2.0 * re * im * unit
+        re, im = re * zr - im * zi, re * zi + im * zr
         per_N = 1.0 / (cc + l2_ss * dd)
         s, cn = 2.0 * s * cn * dn * per_N, (cc * cc - l2_ss * aD_ss) * per_N
         dn = sqrt(cn * cn + aD * s * s)
         theta *= 2.0
-    if turns != 2.0 * float(np.rint(0.5 * turns)):
+    if turns != 2.0 * rint(0.5 * turns):
         s, cn = -s, -cn
     c, d = (cn, dn) if D >= 0.0 else (dn, cn)
-    return s, c, d, theta + theta_turns, re, im
+    return Arc(s, 1.0, c, d), theta + theta_turns, re, im
 
 
 @helper
-def addition_denominator(body, inv, D, x, y, z, s, c, d):
-    """1 - al ga y^2 s^2 of (2) and (3); by sums of squares where it cancels, which is near the separatrix."""
-    plain = 1.0 - body.al * body.ga * (y * y) * s * s
-    if plain >= 0.5:
-        return plain
-    if D >= 0.0:
-        return (body.be * (x * x) + body.al * (y * y) * (c * c)) / inv.C3
-    return (body.be * (z * z) + body.ga * (y * y) * (d * d)) / inv.C1
-
-
-@helper
-def spin_angle(I, m1, m2, m3, t):
-    """|m| t/I as a double-double: the one large angle of (5), whose last digits are the attitude's."""
+def spin_angle(I, w, g, m1, m2, m3, t):
+    """|m| t/I as a double-double: the one large angle of (5), whose last digits are the attitude's; w = 1/I, g = |m|."""
     h1, l1 = two_prod(m1, m1)
     h2, l2 = two_prod(m2, m2)
     h3, l3 = two_prod(m3, m3)
     gg, e1 = two_sum(h1, h2)
     gg, e2 = two_sum(gg, h3)
-    g = sqrt(gg)
     p, e = two_prod(g, g)
     g_low = ((gg - p) - e + ((e1 + e2) + ((l1 + l2) + l3))) / (2.0 * g)
-    w = 1.0 / I
     p, e = two_prod(w, I)
     w_low = ((1.0 - p) - e) * w
     p, e = dd_mul(g, g_low, w, w_low)
@@ -262,41 +268,71 @@ def spin_angle(I, m1, m2, m3, t):
 @helper
 def step(body, m1, m2, m3, q0, q1, q2, q3, h):
     """(m, q) after a time h, as seven numbers; q is pulled towards |q| = 1 by one Newton step."""
-    al, be, ga = body.al, body.be, body.ga
     inv = invariants(body, m1, m2, m3)
+    if inv.G == 0.0:
+        return m1, m2, m3, q0, q1, q2, q3
     t = 0.5 * h
-    D, re, im = 1.0, 1.0, 0.0
-    phi_low = 0.0
     if max(inv.P, inv.R) * t * t <= SMALL:
-        s, c, d, theta = small_arc(inv.P, inv.R, inv.nu, t)
-        phi = inv.G * (body.w3 if inv.axis3 else body.w1) * t
+        arc, theta = small_arc(inv.P, inv.R, inv.nu, t)
+        theta *= body.be
+        phi = inv.G * (body.w3 * t + theta if inv.axis3 else body.w1 * t - theta)
+        sphi, cphi = sincos(phi, 0.0)
+        return assemble(body, inv, 0.0, False, arc, m1, m2, m3, q0, q1, q2, q3, sphi, cphi)
     else:
-        D = separatrix_gap(body, m1, m3)
-        s, c, d, theta, re, im = any_arc(body, inv, D, t)
-        phi, phi_low = spin_angle(body.I3 if inv.axis3 else body.I1, m1, m2, m3, t)
-    f = 1.0 / addition_denominator(body, inv, D, m1, m2, m3, s, c, d)
-    b1 = (m1 * d - al * (m2 * m3) * (s * c)) * f  # (2)
-    b2 = (m2 * (c * d) + be * (m1 * m3) * s) * f
-    b3 = (m3 * c - ga * (m1 * m2) * (s * d)) * f
-    N = addition_denominator(body, inv, D, b1, b2, b3, s, c, d)
-    f = 2.0 * s / N
-    n1 = m1 - f * (al * c * (b2 * b3))  # (3)
-    n2 = m2 + f * (be * (b1 * b3))
-    n3 = m3 - f * (ga * d * (b1 * b2))
-    theta *= be * inv.G
+        D = body.be * (body.ga * (m1 * m1) - body.al * (m3 * m3))
+        if abs(D) <= CLOSE * max(inv.P, inv.R):
+            D = separatrix_gap(body, m1, m3)
+        arc, theta, re, im = any_arc(body, inv, D, t)
+        I, w = (body.I3, body.w3) if inv.axis3 else (body.I1, body.w1)
+        phi, low = spin_angle(I, w, inv.G, m1, m2, m3, t)
+        theta *= body.be * inv.G
+        if not inv.axis3:
+            theta, im = -theta, -im
+        phi, e = two_sum(phi, theta)
+        sphi, cphi = sincos(phi, low + e)
+        sphi, cphi = sphi * re + cphi * im, cphi * re - sphi * im
+        return assemble(body, inv, D, True, arc, m1, m2, m3, q0, q1, q2, q3, sphi, cphi)
+
+
+@helper
+def assemble(body, inv, D, long, arc, m1, m2, m3, q0, q1, q2, q3, sphi, cphi):
+    """(2), (3) and (5) with s, c, d as quotients over r: one division, one root."""
+    s, r, c, d = arc
+    al, be, ga = body.al, body.be, body.ga
+    rr, ags = r * r, al * ga * s * s
+    sc, sr, sd = al * (s * c), be * (s * r), ga * (s * d)
+    b1 = m1 * (d * r) - sc * (m2 * m3)
+    b2 = m2 * (c * d) + sr * (m1 * m3)
+    b3 = m3 * (c * r) - sd * (m1 * m2)
+    E1 = rr - ags * (m2 * m2)
+    if long and E1 < 0.5:
+        f = 1.0 / sum_of_squares(body, inv, D, m1, m2, m3, c, d)
+        b1, b2, b3, E1 = b1 * f, b2 * f, b3 * f, 1.0
+    E2 = rr * (E1 * E1) - ags * (b2 * b2)
+    if long and E2 < 0.5 * E1 * E1:
+        E2 = sum_of_squares(body, inv, D, b1, b2, b3, c, d)
+    f = 2.0 / E2
+    i1, i2, i3 = -f * (sc * (b2 * b3)), f * (sr * (b1 * b3)), -f * (sd * (b1 * b2))
+    n1, n2, n3 = m1 + i1, m2 + i2, m3 + i3  # (3)
+    if long:  # a component that turns over: half the rounding error if it is not a difference
+        n1 = n1 if abs(i1) <= abs(m1) else 0.5 * (f * (d * r * E1 * b1) + i1)
+        n2 = n2 if abs(i2) <= abs(m2) else 0.5 * (f * (c * d * E1 * b2) + i2)
+        n3 = n3 if abs(i3) <= abs(m3) else 0.5 * (f * (c * r * E1 * b3) + i3)
+    f = 1.0 / (inv.G * sqrt((rr + inv.nu * s * s) * E2 * (cphi * cphi + sphi * sphi if long else 1.0)))
+    y0, y = inv.G * cphi * f, sphi * f
+    y1, y2, y3 = y * m1, y * m2, y * m3
     if inv.axis3:  # (5)
-        x0, x1, x2, x3 = c, be * s * b1, al * (s * c) * b2, 0.0
+        x0, x1, x2, x3 = times_012(y0, y1, y2, y3, c * r * E1, sr * b1, sc * b2)
     else:
-        x0, x1, x2, x3 = d, 0.0, -ga * (s * d) * b2, -be * s * b3
-        theta, im = -theta, -im
-    phi, e = two_sum(phi, theta)
-    phi_low += e
-    cphi, sphi = cos(phi), sin(phi)
-    cphi, sphi = cphi - phi_low * sphi, sphi + phi_low * cphi
-    y0 = cphi * re - sphi * im
-    y = (sphi * re + cphi * im) / inv.G if inv.G > 0.0 else 0.0
-    f = 1.0 / sqrt((1.0 + inv.nu * s * s) * N)
-    q0, q1, q2, q3 = product(q0, q1, q2, q3, y0 * f, y * f * m1, y * f * m2, y * f * m3)
+        x0, x1, x2, x3 = times_023(y0, y1, y2, y3, d * r * E1, -sd * b2, -sr * b3)
     q0, q1, q2, q3 = product(q0, q1, q2, q3, x0, x1, x2, x3)
     f = 1.5 - 0.5 * (q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3)
     return n1, n2, n3, q0 * f, q1 * f, q2 * f, q3 * f
+
+
+@helper
+def sum_of_squares(body, inv, D, x, y, z, c, d):
+    """1 - al ga y^2 s^2 without cancellation, from C^2 = 1 - P S^2 or D_^2 = 1 - R S^2, whichever is the cn-like."""
+    if D >= 0.0:
+        return body.be * (x * x) / inv.C3 + body.al * (y * y) / inv.C3 * (c * c)
+    return body.be * (z * z) / inv.C1 + body.ga * (y * y) / inv.C1 * (d * d)

@@ -1,0 +1,41 @@
+"""What several test files need: the golden flow, errors against high precision, seeded bodies of every kind."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from mpmath import mp, mpf
+
+TESTS = Path(__file__).parent
+ROOT = TESTS.parent
+EPS = 2.0**-53
+
+settings.register_profile("polhode", deadline=None, derandomize=True, max_examples=60)
+settings.load_profile("polhode")
+
+sys.path.insert(0, str(TESTS))
+
+
+def golden_cases():
+    return json.loads((TESTS / "golden" / "free_rigid_body.json").read_text())["cases"]
+
+
+def distance(computed, exact):
+    """|computed - exact| in high precision; exact may be digits or mpf."""
+    with mp.workdps(60):
+        return float(mp.norm([mpf(float(a)) - mp.mpmathify(b) for a, b in zip(computed, exact, strict=True)]))
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20260101)
+
+
+def random_attitude(rng, *batch):
+    q = rng.normal(size=(*batch, 4))
+    return q / np.linalg.norm(q, axis=-1, keepdims=True)
