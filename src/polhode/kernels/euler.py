@@ -246,7 +246,8 @@ def any_arc(body, inv, D, t):
     if turns != 2.0 * rint(0.5 * turns):
         s, cn = -s, -cn
     c, d = (cn, dn) if D >= 0.0 else (dn, cn)
-    return Arc(s, 1.0, c, d), theta + theta_turns, re, im
+    unit = 1.0 / sqrt(re * re + im * im)
+    return Arc(s, 1.0, c, d), theta + theta_turns, re * unit, im * unit
 
 
 @helper
@@ -278,20 +279,19 @@ def step(body, m1, m2, m3, q0, q1, q2, q3, h):
         phi = inv.G * (body.w3 * t + theta if inv.axis3 else body.w1 * t - theta)
         sphi, cphi = sincos(phi, 0.0)
         return assemble(body, inv, 0.0, False, arc, m1, m2, m3, q0, q1, q2, q3, sphi, cphi)
-    else:
-        D = body.be * (body.ga * (m1 * m1) - body.al * (m3 * m3))
-        if abs(D) <= CLOSE * max(inv.P, inv.R):
-            D = separatrix_gap(body, m1, m3)
-        arc, theta, re, im = any_arc(body, inv, D, t)
-        I, w = (body.I3, body.w3) if inv.axis3 else (body.I1, body.w1)
-        phi, low = spin_angle(I, w, inv.G, m1, m2, m3, t)
-        theta *= body.be * inv.G
-        if not inv.axis3:
-            theta, im = -theta, -im
-        phi, e = two_sum(phi, theta)
-        sphi, cphi = sincos(phi, low + e)
-        sphi, cphi = sphi * re + cphi * im, cphi * re - sphi * im
-        return assemble(body, inv, D, True, arc, m1, m2, m3, q0, q1, q2, q3, sphi, cphi)
+    D = body.be * (body.ga * (m1 * m1) - body.al * (m3 * m3))
+    if abs(D) <= CLOSE * max(inv.P, inv.R):
+        D = separatrix_gap(body, m1, m3)
+    arc, theta, re, im = any_arc(body, inv, D, t)
+    I, w = (body.I3, body.w3) if inv.axis3 else (body.I1, body.w1)
+    phi, low = spin_angle(I, w, inv.G, m1, m2, m3, t)
+    theta *= body.be * inv.G
+    if not inv.axis3:
+        theta, im = -theta, -im
+    phi, e = two_sum(phi, theta)
+    sphi, cphi = sincos(phi, low + e)
+    sphi, cphi = sphi * re + cphi * im, cphi * re - sphi * im
+    return assemble(body, inv, D, True, arc, m1, m2, m3, q0, q1, q2, q3, sphi, cphi)
 
 
 @helper
@@ -318,7 +318,7 @@ def assemble(body, inv, D, long, arc, m1, m2, m3, q0, q1, q2, q3, sphi, cphi):
         n1 = n1 if abs(i1) <= abs(m1) else 0.5 * (f * (d * r * E1 * b1) + i1)
         n2 = n2 if abs(i2) <= abs(m2) else 0.5 * (f * (c * d * E1 * b2) + i2)
         n3 = n3 if abs(i3) <= abs(m3) else 0.5 * (f * (c * r * E1 * b3) + i3)
-    f = 1.0 / (inv.G * sqrt((rr + inv.nu * s * s) * E2 * (cphi * cphi + sphi * sphi if long else 1.0)))
+    f = 1.0 / (inv.G * sqrt((rr + inv.nu * s * s) * E2))
     y0, y = inv.G * cphi * f, sphi * f
     y1, y2, y3 = y * m1, y * m2, y * m3
     if inv.axis3:  # (5)
