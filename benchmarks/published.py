@@ -4,7 +4,8 @@ This is the structure of Celledoni, Fassò, Säfström, Zanna 2008 (SIAM J. Sci.
 FRB (Celledoni, Zanna 2010, ACM TOMS, Algorithm 903) in quaternions: constants of Proposition 2.1, phase by
 the ascending and amplitude by the descending Landen transformation, and the angle of (16) by elliptic
 integrals of the third kind through Carlson's R_F and R_J (Carlson, Notis 1981, ACM TOMS 7, Algorithm 577):
-incomplete ones at both ends of the step, and the complete one if a multiple of it lies between them.
+incomplete ones at both ends of the step, and the complete one. With ``thrifty`` the complete integral is left
+out where no multiple of it lies between the ends.
 Misprints are corrected. It is our own code, not the authors', compiled like polhode's kernels.
 
 It is a baseline, not a product: sorted moments I1 < I2 < I3, momenta away from the principal axes, the
@@ -182,7 +183,7 @@ def product(a0, a1, a2, a3, b0, b1, b2, b3):
 
 
 @helper
-def unit_step(i1, i2, i3, m1, m2, m3, h, ratio):
+def unit_step(i1, i2, i3, m1, m2, m3, h, ratio, thrifty):
     """m(h) and the angle psi(h) of (16) for |m| = 1."""
     around_1, b13, b31, b_sn, k2, lam, n = constants(i1, i2, i3, m1, m2, m3)
     sn0 = m2 / b_sn
@@ -199,7 +200,7 @@ def unit_step(i1, i2, i3, m1, m2, m3, h, ratio):
     j0, odd0 = half_turns(phi0)
     j1, odd1 = half_turns(phi1)
     d_pi = third_kind(odd1 * sn1, cn1, n, k2) - third_kind(odd0 * sn0, cn0, n, k2)
-    if j1 != j0:
+    if j1 != j0 or not thrifty:
         d_pi += 2.0 * (j1 - j0) * third_kind(1.0, 0.0, n, k2)
 
     # The coefficient of f in (16) is +-1, and f itself an angle of (m1, m2): in case (i) m1 keeps its sign,
@@ -213,11 +214,11 @@ def unit_step(i1, i2, i3, m1, m2, m3, h, ratio):
 
 
 @helper
-def step(i1, i2, i3, m1, m2, m3, q0, q1, q2, q3, h, ratio):
+def step(i1, i2, i3, m1, m2, m3, q0, q1, q2, q3, h, ratio, thrifty):
     """One step of any body: q(h) = q p(0)^-1 y p(h), equation (12)."""
     norm = math.sqrt(m1 * m1 + m2 * m2 + m3 * m3)
     m1, m2, m3 = m1 / norm, m2 / norm, m3 / norm
-    y1, y2, y3, psi = unit_step(i1, i2, i3, m1, m2, m3, norm * h, ratio)
+    y1, y2, y3, psi = unit_step(i1, i2, i3, m1, m2, m3, norm * h, ratio, thrifty)
     a0, a1, a2 = frame(m1, m2, m3)
     b0, b1, b2 = frame(y1, y2, y3)
     c, s = math.cos(0.5 * psi), math.sin(0.5 * psi)
@@ -227,15 +228,15 @@ def step(i1, i2, i3, m1, m2, m3, q0, q1, q2, q3, h, ratio):
     return norm * y1, norm * y2, norm * y3, r0, r1, r2, r3
 
 
-@entry("void(f8[::1], f8[::1], f8[::1], f8, i8)")
-def published_steps(inertia, m, q, h, n):
+@entry("void(f8[::1], f8[::1], f8[::1], f8, i8, b1)")
+def published_steps(inertia, m, q, h, n, thrifty):
     """``n`` steps of size ``h`` of one body, in place; as published, each step computes everything anew."""
     ratio = np.empty(LEVELS + 1)
     i1, i2, i3 = inertia[0], inertia[1], inertia[2]
     m1, m2, m3 = m[0], m[1], m[2]
     q0, q1, q2, q3 = q[0], q[1], q[2], q[3]
     for _ in range(n):
-        m1, m2, m3, q0, q1, q2, q3 = step(i1, i2, i3, m1, m2, m3, q0, q1, q2, q3, h, ratio)
+        m1, m2, m3, q0, q1, q2, q3 = step(i1, i2, i3, m1, m2, m3, q0, q1, q2, q3, h, ratio, thrifty)
     m[0], m[1], m[2] = m1, m2, m3
     q[0], q[1], q[2], q[3] = q0, q1, q2, q3
 
@@ -248,6 +249,6 @@ def published_batch(inertia, m, q, h, m_out, q_out):
         i1, i2, i3 = inertia[j, 0], inertia[j, 1], inertia[j, 2]
         m1, m2, m3 = m[j, 0], m[j, 1], m[j, 2]
         q0, q1, q2, q3 = q[j, 0], q[j, 1], q[j, 2], q[j, 3]
-        m1, m2, m3, q0, q1, q2, q3 = step(i1, i2, i3, m1, m2, m3, q0, q1, q2, q3, h[j], ratio)
+        m1, m2, m3, q0, q1, q2, q3 = step(i1, i2, i3, m1, m2, m3, q0, q1, q2, q3, h[j], ratio, False)
         m_out[j, 0], m_out[j, 1], m_out[j, 2] = m1, m2, m3
         q_out[j, 0], q_out[j, 1], q_out[j, 2], q_out[j, 3] = q0, q1, q2, q3

@@ -6,9 +6,9 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from conftest import EPS, distance, golden_cases
 
 import polhode as ph
+from conftest import EPS, distance, golden_cases
 
 CASES = golden_cases()
 

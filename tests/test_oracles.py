@@ -10,6 +10,8 @@ from mpmath import mp, mpf
 from oracles.addition import addition_flow, addition_period, addition_precession
 from oracles.taylor import taylor_flow
 
+pytestmark = pytest.mark.oracle
+
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "free_rigid_body.json").read_text())["cases"]
 ONE = (1, 0, 0, 0)
 TAYLOR_LIMIT = 100  # radians; the series costs a few milliseconds per radian
@@ -17,9 +19,7 @@ TAYLOR_LIMIT = 100  # radians; the series costs a few milliseconds per radian
 
 def turned_angle(case):
     """|w0| |t|, whatever the units (the products leave the range of doubles at the scale cases)."""
-    return mp.norm([mpf(m) / moment for m, moment in zip(case["m0"], case["I"], strict=True)]) * abs(
-        case["t"]
-    )
+    return mp.norm([mpf(m) / moment for m, moment in zip(case["m0"], case["I"], strict=True)]) * abs(case["t"])
 
 
 SHORT = [case for case in GOLDEN if turned_angle(case) <= TAYLOR_LIMIT]

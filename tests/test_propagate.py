@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import EPS, distance, random_attitude
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from mpmath import mp, mpf
-from oracles.addition import addition_flow
 from scipy.spatial.transform import Rotation
 
 import polhode as ph
+from conftest import EPS, distance, random_attitude
+from oracles.addition import addition_flow
 from polhode import rotation
 
 moments = st.tuples(*[st.floats(0.3, 3.0)] * 3)
@@ -142,9 +142,7 @@ def test_relabeling_body_axes_changes_no_bit(inertia, m, q, t, order):
 def test_scaling_changes_no_bit(inertia, m, q, t, a, b):
     q = unit(q)
     m1, q1 = ph.propagate(inertia, m, q, t)
-    m2, q2 = ph.propagate(
-        np.ldexp(inertia, b), np.ldexp(np.array(m) + 0.0, a), q, np.ldexp(t, b - a)
-    )
+    m2, q2 = ph.propagate(np.ldexp(inertia, b), np.ldexp(np.array(m) + 0.0, a), q, np.ldexp(t, b - a))
     with np.errstate(under="ignore"):
         assume(np.all(np.ldexp(np.ldexp(np.array(m), a), -a) == m))  # momenta that do not underflow
         assume(np.ldexp(np.ldexp(t, b - a), a - b) == t)
@@ -184,7 +182,11 @@ def test_tensor_is_the_principal_body_turned(inertia, m, q, turn, t):
 @pytest.mark.parametrize("count", [3, 25_000])
 def test_broadcasting_and_batches_agree_with_the_loop(rng, count):
     inertia = rng.uniform(0.5, 2, size=(count, 3))
-    m, q, t = rng.normal(size=(2, count, 3)), random_attitude(rng, 2, count), rng.uniform(-50, 50, size=(2, 1))
+    m, q, t = (
+        rng.normal(size=(2, count, 3)),
+        random_attitude(rng, 2, count),
+        rng.uniform(-50, 50, size=(2, 1)),
+    )
     inertia = ph.RigidBody.from_moments(inertia)
     m1, q1 = ph.propagate(inertia, m, q, t)
     assert m1.shape == (2, count, 3)
@@ -198,7 +200,12 @@ def test_broadcasting_and_batches_agree_with_the_loop(rng, count):
 
 def test_bits_do_not_depend_on_the_number_of_threads(rng, monkeypatch):
     n = 50_000
-    args = rng.uniform(0.5, 2, (n, 3)), rng.normal(size=(n, 3)), random_attitude(rng, n), rng.uniform(-9, 9, n)
+    args = (
+        rng.uniform(0.5, 2, (n, 3)),
+        rng.normal(size=(n, 3)),
+        random_attitude(rng, n),
+        rng.uniform(-9, 9, n),
+    )
     results = []
     for threads in ("1", "2", "5"):
         monkeypatch.setenv("POLHODE_NUM_THREADS", threads)
@@ -255,7 +262,8 @@ def test_linear_rotor_turns_uniformly_about_m():
 @pytest.mark.parametrize("t", [1e-300, 1e3, 1e15, 1e16, 1e17, 1e100, 1e160, 1e300])
 @pytest.mark.parametrize("m", [(0.3, 0.5, 0.7), (0, 1, 0), (1, 0, 0), (1e-9, 1, 1e-9), (0, 0, 0), (1e-170, 1, 0)])
 @pytest.mark.parametrize(
-    "inertia", [(1, 2, 3), (1, 1, 2), (1, 2, 2), (1, 1, 1), (1, 1, 1 + 2**-52), (1e-120, 1, 1), (1, 1e120, 1e140)]
+    "inertia",
+    [(1, 2, 3), (1, 1, 2), (1, 2, 2), (1, 1, 1), (1, 1, 1 + 2**-52), (1e-120, 1, 1), (1, 1e120, 1e140)],
 )
 def test_never_nan(inertia, m, t):
     if any(m) and np.log10(t) - np.log10(min(inertia)) > 149:
@@ -270,7 +278,11 @@ def test_never_nan(inertia, m, t):
 
 @pytest.mark.parametrize(
     ("m", "inertia"),
-    [((1e300, 2e300, 1e300), (1e-8, 2e-8, 3e-8)), ((1e-300, 2e-300, 1e-300), (1e-300, 2e-300, 3e-300)), ((5e-324, 0, 5e-324), (1, 2, 3))],
+    [
+        ((1e300, 2e300, 1e300), (1e-8, 2e-8, 3e-8)),
+        ((1e-300, 2e-300, 1e-300), (1e-300, 2e-300, 3e-300)),
+        ((5e-324, 0, 5e-324), (1, 2, 3)),
+    ],
 )
 def test_extreme_scales_are_finite(m, inertia):
     time = 3.0 * max(inertia) / np.max(m) if np.max(m) > 1e-320 else 1e300

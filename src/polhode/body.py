@@ -7,7 +7,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.checks import FloatArray, as_floats, check_finite, check_moments, first_bad, place, show
+from polhode.checks import (
+    FloatArray,
+    as_floats,
+    check_finite,
+    check_moments,
+    common_batch,
+    first_bad,
+    place,
+    show,
+)
 from polhode.errors import InertiaError, InputError, MomentumError, ShapeError
 
 SYMMETRY_TOLERANCE = 1e-10  # of a tensor, relative to its largest entry
@@ -34,16 +43,27 @@ class RigidBody:
         if physical:
             self._check_physical()
 
-    def _set(self, moments: FloatArray, axes: FloatArray | None, mass: npt.ArrayLike | None, *, linear: bool = False) -> None:
+    def _set(
+        self,
+        moments: FloatArray,
+        axes: FloatArray | None,
+        mass: npt.ArrayLike | None,
+        *,
+        linear: bool = False,
+    ) -> None:
         if not linear:
             check_moments(moments)
         self._moments = _frozen(moments)
         self._axes = None if axes is None else _frozen(axes)
         self._mass = None if mass is None else _positive(mass, "mass")
+        if self._mass is not None and common_batch(inertia=self.batch, mass=self._mass.shape) != self.batch:
+            raise ShapeError(f"mass has shape {self._mass.shape}; needed: (), or {self.batch} as the batch of bodies")
         self._linear = linear
 
     @classmethod
-    def from_moments(cls, moments: npt.ArrayLike, *, mass: npt.ArrayLike | None = None, physical: bool = False) -> RigidBody:
+    def from_moments(
+        cls, moments: npt.ArrayLike, *, mass: npt.ArrayLike | None = None, physical: bool = False
+    ) -> RigidBody:
         """Principal moments (..., 3), also where the batch would make them look like a tensor.
 
         >>> RigidBody.from_moments([(1, 2, 3), (2, 3, 4), (3, 4, 5)]).batch
@@ -110,7 +130,11 @@ class RigidBody:
         """Moments from the mean squares of the coordinates: I1 = mass (<y^2> + <z^2>), and so on."""
         mass_ = _positive(mass, "mass")
         x, y, z = second
-        return cls.from_moments(np.stack(np.broadcast_arrays(mass_ * (y + z), mass_ * (x + z), mass_ * (x + y)), axis=-1), mass=mass)
+        common_batch(mass=mass_.shape, sizes_1=x.shape, sizes_2=y.shape, sizes_3=z.shape)
+        return cls.from_moments(
+            np.stack(np.broadcast_arrays(mass_ * (y + z), mass_ * (x + z), mass_ * (x + y)), axis=-1),
+            mass=mass,
+        )
 
     @classmethod
     def points(cls, masses: npt.ArrayLike, positions: npt.ArrayLike) -> RigidBody:
@@ -124,6 +148,8 @@ class RigidBody:
         check_finite(r, "positions", InputError)
         if weights.ndim != 1 or r.shape != (len(weights), 3):
             raise ShapeError(f"masses {weights.shape} and positions {r.shape}: needed are (n,) and (n, 3)")
+        if len(weights) == 0:
+            raise ShapeError("masses and positions are empty: a body needs points")
         r = r - weights @ r / weights.sum()
         spread = np.linalg.svd(r * np.sqrt(weights)[:, None], compute_uv=False)
         if len(spread) < 2 or spread[1] <= 1e-12 * spread[0]:
@@ -181,6 +207,7 @@ class RigidBody:
             raise InertiaError("about(point) needs the mass: RigidBody(inertia, mass=...)")
         d = as_floats(point, "point", 3)
         check_finite(d, "point", InputError)
+        common_batch(body=self.batch, point=d.shape[:-1])
         shift = np.sum(d * d, axis=-1)[..., None, None] * np.eye(3) - d[..., :, None] * d[..., None, :]
         return RigidBody(self.tensor + self._mass[..., None, None] * shift, mass=self._mass)
 
@@ -196,11 +223,11 @@ class RigidBody:
         """m = I omega, body axes, (..., 3) -> (..., 3)."""
         w = as_floats(omega, "omega", 3)
         check_finite(w, "omega")
-        return self._through_principal_axes(w, self._moments)
+        return self._through_principal_axes(w, self._moments, "omega")
 
     def omega(self, m: npt.ArrayLike) -> FloatArray:
         """omega = I^-1 m, body axes, (..., 3) -> (..., 3). A linear rotor does not spin about its own axis."""
-        return self._through_principal_axes(self.check_momentum(m), 1.0 / flow_moments(self))
+        return self._through_principal_axes(self.check_momentum(m), 1.0 / flow_moments(self), "m")
 
     def kinetic_energy(self, m: npt.ArrayLike) -> FloatArray:
         """m . omega/2, (..., 3) -> (...)."""
@@ -220,7 +247,8 @@ class RigidBody:
                 )
         return array
 
-    def _through_principal_axes(self, vector: FloatArray, diagonal: FloatArray) -> FloatArray:
+    def _through_principal_axes(self, vector: FloatArray, diagonal: FloatArray, name: str) -> FloatArray:
+        common_batch(inertia=self.batch, **{name: vector.shape[:-1]})
         if self._axes is None:
             return vector * diagonal
         return np.einsum("...ij,...j,...kj,...k->...i", self._axes, diagonal, self._axes, vector)
@@ -235,10 +263,11 @@ class RigidBody:
             )
 
     def __repr__(self) -> str:
+        if self.batch:
+            kind = "linear rotors" if self._linear else "bodies"
+            return f"RigidBody(<{'x'.join(map(str, self.batch))} {kind}>)"
         if self._linear:
-            text = f"RigidBody.linear({show(self._moments[..., 1]).strip('()')}"
-        elif self.batch:
-            text = f"RigidBody(<{'x'.join(map(str, self.batch))} bodies>"
+            text = f"RigidBody.linear({self._moments[1]:.6g}"
         else:
             text = f"RigidBody({show(self._moments)}" + ("" if self.is_principal else " in turned axes")
         return text + (")" if self._mass is None else f", mass={show(self._mass).strip('()')})")
@@ -290,6 +319,8 @@ def _frozen(array: FloatArray) -> FloatArray:
 
 def _positive(value: npt.ArrayLike, name: str) -> FloatArray:
     array = as_floats(value, name)
-    if not np.all(np.isfinite(array) & (array > 0)):
-        raise InputError(f"{name} = {show(array)}: must be positive and finite")
+    good = np.isfinite(array) & (array > 0)
+    if not good.all():
+        index = first_bad(good)
+        raise InputError(f"{place(name, index)} = {array[index]:.6g}: must be positive and finite")
     return array

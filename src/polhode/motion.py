@@ -9,13 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.body import RigidBody, as_body, flow_moments
-from polhode.checks import IDENTITY, FloatArray, as_floats, check_finite, common_batch
+from polhode.checks import IDENTITY, FloatArray, as_floats, check_finite, check_spread, common_batch
 from polhode.errors import InertiaError, InputError, MomentumError, TimeError
 from polhode.propagation import propagate
 from polhode.rotation import as_rotation
 from polhode.state import State
 
 REGIMES = np.array(["rest", "spherical", "steady", "symmetric", "around_min", "around_max", "separatrix"])
+
+MOST_FLIPS = 1e8  # in one answer
 
 
 def free_motion(
@@ -35,8 +37,14 @@ def free_motion(
     array([0.01, 2.  , 0.  ])
     """
     body = as_body(body)
-    if sum(given is not None for given in (state, m, omega)) != 1:
-        raise MomentumError("give exactly one of: state=State(...), m=... or omega=...")
+    given = [name for name, value in (("state", state), ("m", m), ("omega", omega)) if value is not None]
+    if len(given) != 1:
+        came = " and ".join(given) or "none of them"
+        raise MomentumError(f"{came} came: give exactly one of state=State(...), m=... or omega=...")
+    if state is not None and not isinstance(state, State):
+        raise InputError(f"state is of type {type(state).__name__}: type State(m, q), or m=... for the momentum alone")
+    if state is not None and q is not IDENTITY:
+        raise InputError("state and q came, but a state has an attitude: type State(m, q)")
     if omega is not None:
         state = State.from_omega(body, omega, q)
     elif m is not None:
@@ -48,8 +56,8 @@ def free_motion(
 class FreeMotion:
     """A free rigid body: ``m(t)``, ``q(t)`` and so on for any times, exactly, without steps.
 
-    Times of any shape give arrays of shape ``t.shape + batch + (3,)`` or ``(4,)``, where batch is that of the bodies and
-    states. The quaternion is continuous in t. Made by ``free_motion``.
+    Times of any shape give arrays of shape ``t.shape + batch + (3,)`` or ``(4,)``; batch is that of bodies and states.
+    The quaternion is continuous in t. Made by ``free_motion``.
     """
 
     def __init__(self, body: RigidBody, state: State) -> None:
@@ -99,6 +107,7 @@ class FreeMotion:
         """batch + (4,): regime, period, precession per period, time of the flip nearest to 0."""
         from polhode.kernels.orbit import orbits
 
+        check_spread(flow_moments(self.body))
         m = self.initial.m
         if not self.body.is_principal:
             m = np.einsum("...ji,...j->...i", self.body.axes, m)
@@ -139,18 +148,25 @@ class FreeMotion:
         array([], dtype=float64)
         """
         if self.batch:
-            raise InputError(f"flips is for one body; this motion has a batch {self.batch}: type motion[i].flips(t0, t1)")
-        check_finite(np.array([t0, t1], dtype=float), "(t0, t1)", TimeError)
+            raise InputError(
+                f"flips is for one body; this motion has a batch {self.batch}: type motion[i].flips(t0, t1)"
+            )
+        ends = as_floats([t0, t1], "(t0, t1)")
+        check_finite(ends, "(t0, t1)", TimeError)
         moments = flow_moments(self.body)
         if len(np.unique(moments)) < 3:
             raise InertiaError(f"two of the moments {moments.tolist()} are equal: there is no middle axis to flip over")
         _, period, _, first = self._orbit
         if period == 0:
             return np.empty(0)
-        low, high = min(t0, t1), max(t0, t1)
+        low, high = ends.min(), ends.max()
         if np.isinf(period):
             return np.array([first])[(low <= first) & (first <= high)]
         half = 0.5 * period
+        if high - low > MOST_FLIPS * half:
+            raise TimeError(
+                f"from {low:.6g} to {high:.6g} there are more than {MOST_FLIPS:.0e} flips, two per {period:.6g}"
+            )
         count = np.arange(np.ceil((low - first) / half) - 1, np.floor((high - first) / half) + 2)
         times = first + half * count
         return times[(low <= times) & (times <= high)]
@@ -161,7 +177,8 @@ class FreeMotion:
             raise IndexError("this motion is of one body")
         m = np.broadcast_to(self.initial.m, (*self.batch, 3))[index]
         q = np.broadcast_to(self.initial.q, (*self.batch, 4))[index]
-        if m.ndim == 0 or m.shape[-1] != 3:
+        picked = np.broadcast_to(0, self.batch)[index].shape
+        if m.shape != (*picked, 3) or q.shape != (*picked, 4):
             raise IndexError(f"index {index!r} does not fit the batch {self.batch}")
         return FreeMotion(self.body.select(self.batch, index), State(m, q))
 

@@ -19,11 +19,12 @@ from polhode.checks import (
     check_attitude,
     check_finite,
     check_moments,
+    check_spread,
     common_batch,
     place,
     show,
 )
-from polhode.errors import InertiaError, MomentumError, ShapeError, TimeError
+from polhode.errors import InputError, MomentumError, ShapeError, TimeError
 from polhode.rotation import as_rotation, conjugate, from_matrix, is_rotation, multiply, quaternion_components
 
 PARALLEL_FROM = 20_000  # bodies; below, threads cost more than they save on a busy machine
@@ -64,19 +65,23 @@ def propagate(
     moments, axes = _principal(inertia)
     m_in = _momentum(inertia, moments, axes, m, omega)
     q_in = quaternion_components(q)
+    t_in = as_floats(t, "t")
+    batch = common_batch(inertia=moments.shape[:-1], m=m_in.shape[:-1], q=q_in.shape[:-1], t=t_in.shape)
+    m_out, q_out = _outputs(out, batch, (moments, m_in, q_in, t_in))
     if axes is not None:
         check_finite(m_in, "m")
         check_attitude(q_in)
         turn = from_matrix(axes)
         m_in, q_in = np.einsum("...ji,...j->...i", axes, m_in), multiply(q_in, turn)
-    t_in = as_floats(t, "t")
-    batch = common_batch(inertia=moments.shape[:-1], m=m_in.shape[:-1], q=q_in.shape[:-1], t=t_in.shape)
-    m_out, q_out = _outputs(out, batch)
-    operands = [_rows(x, batch, k) for x, k in ((moments, 3), (m_in, 3), (q_in, 4))]
-    _run((*operands, _rows(t_in[..., None], batch, 1)[:, 0]), batch, m_out, q_out, check_first=out is not None)
+    times = _rows(t_in[..., None], batch, 1)[:, 0]
+    operands = _rows(moments, batch, 3), _rows(m_in, batch, 3), _rows(q_in, batch, 4), times
+    _run(operands, batch, m_out, q_out)
     if axes is not None:
         m_out[...] = np.einsum("...ij,...j->...i", axes, m_out)
         q_out[...] = multiply(q_out, conjugate(turn))
+    if out is not None and m_out is not out[0]:
+        out[0][...], out[1][...] = m_out, q_out
+        m_out, q_out = out
     return m_out, (as_rotation(q_out) if is_rotation(q) else q_out)
 
 
@@ -87,7 +92,11 @@ def _principal(inertia: RigidBody | npt.ArrayLike) -> tuple[FloatArray, FloatArr
 
 
 def _momentum(
-    inertia: Any, moments: FloatArray, axes: FloatArray | None, m: npt.ArrayLike | None, omega: npt.ArrayLike | None
+    inertia: Any,
+    moments: FloatArray,
+    axes: FloatArray | None,
+    m: npt.ArrayLike | None,
+    omega: npt.ArrayLike | None,
 ) -> FloatArray:
     if (m is None) == (omega is None):
         came = "neither" if m is None else "both"
@@ -95,21 +104,41 @@ def _momentum(
     if m is not None:
         linear = isinstance(inertia, RigidBody) and inertia.is_linear
         return inertia.check_momentum(m) if linear else as_floats(m, "m", 3)
-    if isinstance(inertia, RigidBody):
-        return inertia.momentum(omega)
     w = as_floats(omega, "omega", 3)
     check_finite(w, "omega")
+    common_batch(inertia=moments.shape[:-1], omega=w.shape[:-1])
+    if isinstance(inertia, RigidBody):
+        return inertia.momentum(w)
     return w * moments if axes is None else np.einsum("...ij,...j,...kj,...k->...i", axes, moments, axes, w)
 
 
-def _outputs(out: tuple[FloatArray, FloatArray] | None, batch: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
+def _outputs(
+    out: tuple[FloatArray, FloatArray] | None, batch: tuple[int, ...], inputs: tuple[FloatArray, ...]
+) -> tuple[FloatArray, FloatArray]:
+    """Arrays to write to: ``out``, unless it overlaps the input, which must not change before all of it is used."""
+    shapes = (*batch, 3), (*batch, 4)
     if out is None:
-        return np.empty((*batch, 3)), np.empty((*batch, 4))
-    for array, shape in zip(out, ((*batch, 3), (*batch, 4)), strict=True):
-        usable = isinstance(array, np.ndarray) and array.dtype == np.float64 and array.flags.c_contiguous
-        if not (usable and array.flags.writeable and array.shape == shape):
-            raise ShapeError(f"out must be two writable float64 arrays in C order of shapes {(*batch, 3)} and {(*batch, 4)}")
+        return np.empty(shapes[0]), np.empty(shapes[1])
+    if not (isinstance(out, tuple) and len(out) == 2 and all(map(_usable, out, shapes))):
+        came = ", ".join(map(_description, out if isinstance(out, tuple) else (out,)))
+        raise ShapeError(
+            f"out must be two writable float64 arrays in C order of shapes {shapes[0]} and {shapes[1]}; came: {came}"
+        )
+    if any(np.may_share_memory(x, y) for x in inputs for y in out):
+        return np.empty(shapes[0]), np.empty(shapes[1])
     return out
+
+
+def _usable(array: Any, shape: tuple[int, ...]) -> bool:
+    usable = isinstance(array, np.ndarray) and array.dtype == np.float64 and array.flags.c_contiguous
+    return usable and array.flags.writeable and array.shape == shape
+
+
+def _description(array: Any) -> str:
+    if not isinstance(array, np.ndarray):
+        return type(array).__name__
+    flaws = ("" if array.flags.writeable else " read-only") + ("" if array.flags.c_contiguous else " strided")
+    return f"{array.dtype}{flaws} {array.shape}"
 
 
 def _rows(array: FloatArray, batch: tuple[int, ...], components: int) -> FloatArray:
@@ -122,14 +151,12 @@ def _rows(array: FloatArray, batch: tuple[int, ...], components: int) -> FloatAr
 Operands = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
-def _run(operands: Operands, batch: tuple[int, ...], m_out: FloatArray, q_out: FloatArray, *, check_first: bool) -> None:
-    from polhode.kernels.drive import first_invalid, propagate_range
+def _run(operands: Operands, batch: tuple[int, ...], m_out: FloatArray, q_out: FloatArray) -> None:
+    from polhode.kernels.drive import propagate_range
 
     bodies = prod(batch)
     rows_m, rows_q = m_out.reshape(bodies, 3), q_out.reshape(bodies, 4)
-    bad = first_invalid(*operands, bodies) if check_first else -1  # out may be the input: then look before writing
-    if bad < 0:
-        bad = in_ranges(lambda start, stop: propagate_range(*operands, start, stop, rows_m, rows_q), bodies)
+    bad = in_ranges(lambda start, stop: propagate_range(*operands, start, stop, rows_m, rows_q), bodies)
     if bad >= 0:
         _explain(operands, batch, bad)
 
@@ -137,6 +164,8 @@ def _run(operands: Operands, batch: tuple[int, ...], m_out: FloatArray, q_out: F
 def thread_count() -> int:
     """Threads for large batches: ``POLHODE_NUM_THREADS``, or as many as this process may use."""
     if chosen := os.environ.get("POLHODE_NUM_THREADS"):
+        if not chosen.strip().isdecimal():
+            raise InputError(f"POLHODE_NUM_THREADS is {chosen!r} in the environment: set it to a whole number")
         return max(1, int(chosen))
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -157,12 +186,14 @@ def _explain(operands: Operands, batch: tuple[int, ...], bad: int) -> None:
     """Raise the error for body number ``bad``."""
     index = tuple(int(i) for i in np.unravel_index(bad, batch)) if batch else ()
     moments, m, q, t = (x[bad if len(x) > 1 else 0] for x in operands)
-    check_moments(moments, place("inertia", index))
-    check_finite(m, place("m", index))
-    check_attitude(q, place("q", index))
-    check_finite(t, place("t", index), TimeError)
-    if moments.max() > 1e150 * moments.min():
-        raise InertiaError(f"{place('inertia', index)} = {show(moments)}: moments may differ by factors up to 1e150")
+    names = [
+        place(name, index if len(x) > 1 else ()) for name, x in zip(("inertia", "m", "q", "t"), operands, strict=True)
+    ]
+    check_moments(moments, names[0])
+    check_finite(m, names[1])
+    check_attitude(q, names[2])
+    check_finite(t, names[3], TimeError)
+    check_spread(moments, names[0])
     raise TimeError(
         f"{place('t', index)} = {float(t):.6g}: with m = {show(m)} and inertia {show(moments)} the number of "
         "turns up to then (1e150 at most), or the result, is too large"

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.checks import FloatArray, as_floats, check_attitude
-from polhode.errors import AttitudeError
+from polhode.checks import NORM_TOLERANCE, FloatArray, as_floats, check_attitude, first_bad, place, show
+from polhode.errors import AttitudeError, ShapeError
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
@@ -59,10 +59,13 @@ def normalize(q: npt.ArrayLike) -> FloatArray:
     array([0. , 0. , 0.6, 0.8])
     """
     q = as_floats(q, "q", 4)
-    norm = np.linalg.norm(q, axis=-1, keepdims=True)
-    if not np.all(np.isfinite(norm) & (norm > 0)):
-        raise AttitudeError("a zero or infinite quaternion has no direction to normalize")
-    return q / norm
+    largest = np.abs(q).max(axis=-1, keepdims=True)
+    good = np.isfinite(largest) & (largest > 0)
+    if not good.all():
+        index = first_bad(good[..., 0])
+        raise AttitudeError(f"{place('q', index)} = {show(q[index])} has no direction to normalize to")
+    q = np.ldexp(q, -np.frexp(largest)[1])  # a power of two: neither overflow nor rounding
+    return q / np.linalg.norm(q, axis=-1, keepdims=True)
 
 
 def multiply(a: npt.ArrayLike, b: npt.ArrayLike) -> FloatArray:
@@ -119,6 +122,15 @@ def from_matrix(Q: npt.ArrayLike) -> FloatArray:
     array([0., 1., 0., 0.])
     """
     Q = as_floats(Q, "Q", 3)
+    if Q.ndim < 2 or Q.shape[-2] != 3:
+        raise ShapeError(f"Q has shape {Q.shape}; needed: (..., 3, 3)")
+    with np.errstate(over="ignore", invalid="ignore"):
+        off = np.abs(Q @ np.swapaxes(Q, -2, -1) - np.eye(3)).max(axis=(-2, -1))
+        good = (off <= 2 * NORM_TOLERANCE) & (np.linalg.det(Q) > 0)
+    if not good.all():
+        raise AttitudeError(
+            f"{place('Q', first_bad(good))} is not a rotation matrix: needed are Q Q^T = 1 and det Q = 1"
+        )
     d = np.diagonal(Q, axis1=-2, axis2=-1)
     d1, d2, d3 = np.moveaxis(d, -1, 0)
     a1, a2, a3 = Q[..., 2, 1] - Q[..., 1, 2], Q[..., 0, 2] - Q[..., 2, 0], Q[..., 1, 0] - Q[..., 0, 1]

@@ -22,7 +22,12 @@ class State:
     """
 
     def __init__(
-        self, m: npt.ArrayLike, q: Any = IDENTITY, *, x: npt.ArrayLike | None = None, p: npt.ArrayLike | None = None
+        self,
+        m: npt.ArrayLike,
+        q: Any = IDENTITY,
+        *,
+        x: npt.ArrayLike | None = None,
+        p: npt.ArrayLike | None = None,
     ) -> None:
         self.m = as_floats(m, "m", 3).copy()
         check_finite(self.m, "m")
@@ -33,7 +38,9 @@ class State:
         self._batch = common_batch(**shapes)
 
     @classmethod
-    def from_omega(cls, body: RigidBody | npt.ArrayLike, omega: npt.ArrayLike, q: Any = IDENTITY, **motion: Any) -> State:
+    def from_omega(
+        cls, body: RigidBody | npt.ArrayLike, omega: npt.ArrayLike, q: Any = IDENTITY, **motion: Any
+    ) -> State:
         """State of a body that turns at ``omega`` (..., 3), body axes.
 
         >>> State.from_omega((1.0, 2.0, 3.0), (1.0, 1.0, 1.0)).m

@@ -76,7 +76,7 @@ def is_valid(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, t):
 @helper
 def flow(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, t):
     """The exact free flow of one body in any scale and any order of its axes; NaN beyond LONGEST."""
-    I_ref, per_I_ref = power_of_two(min(I1, I2, I3))
+    _, per_I_ref = power_of_two(min(I1, I2, I3))
     m_ref, per_m_ref = power_of_two(max(abs(m1), abs(m2), abs(m3)))
     order = axis_order(I1, I2, I3)
     body = sorted_body(order, I1 * per_I_ref, I2 * per_I_ref, I3 * per_I_ref)
@@ -144,7 +144,7 @@ def first_invalid(inertia, m, q, t, bodies):
 def chain(inertia, m, q, h, steps):
     """``steps`` exact steps of length h of one body, in place on m (3) and q (4): each starts where the last ended."""
     I1, I2, I3 = inertia[0], inertia[1], inertia[2]
-    I_ref, per_I_ref = power_of_two(min(I1, I2, I3))
+    _, per_I_ref = power_of_two(min(I1, I2, I3))
     m_ref, per_m_ref = power_of_two(max(abs(m[0]), abs(m[1]), abs(m[2])))
     order = axis_order(I1, I2, I3)
     body = sorted_body(order, I1 * per_I_ref, I2 * per_I_ref, I3 * per_I_ref)

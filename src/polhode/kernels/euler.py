@@ -31,7 +31,7 @@ import numpy as np
 from polhode.kernels.eft import dd_mul, dd_sub, exact_sum, two_prod, two_sum
 from polhode.kernels.elliptic import complete_k_and_l
 from polhode.kernels.jit import helper, power_of_two, rare
-from polhode.kernels.quat import product, times_012, times_023
+from polhode.kernels.quat import product
 from polhode.kernels.series import FIRST, NODE, WEIGHT, WP0, WP1, WP2, WP3
 from polhode.kernels.trig import rint, sincos
 
@@ -170,7 +170,7 @@ def small_arc(P, R, nu, t):
 
 @helper
 def third_kind(rr, p, r, n):
-    """int_0^1 x^2 dx / ((rr + n x^2) sqrt((rr - p x^2)(rr - r x^2))), with as many nodes as max(p, r) <= 1/4 asks for."""
+    """int_0^1 x^2 dx / ((rr + n x^2) sqrt((rr - p x^2)(rr - r x^2))); max(p, r) <= 1/4 decides the number of nodes."""
     size = max(p, r)
     if size <= SHORT:
         nodes = 2 if size <= 0.00183 else 3
@@ -252,7 +252,7 @@ def any_arc(body, inv, D, t):
 
 @helper
 def spin_angle(I, w, g, m1, m2, m3, t):
-    """|m| t/I as a double-double: the one large angle of (5), whose last digits are the attitude's; w = 1/I, g = |m|."""
+    """|m| t/I as a double-double, from w = 1/I and g = |m|: the large angle of (5), whose last digits are q's."""
     h1, l1 = two_prod(m1, m1)
     h2, l2 = two_prod(m2, m2)
     h3, l3 = two_prod(m3, m3)
@@ -268,7 +268,7 @@ def spin_angle(I, w, g, m1, m2, m3, t):
 
 @helper
 def step(body, m1, m2, m3, q0, q1, q2, q3, h):
-    """(m, q) after a time h, as seven numbers; q is pulled towards |q| = 1 by one Newton step."""
+    """(m, q) after a time h, as seven numbers; one Newton step pulls q towards |q| = 1."""
     inv = invariants(body, m1, m2, m3)
     if inv.G == 0.0:
         return m1, m2, m3, q0, q1, q2, q3
@@ -322,12 +322,35 @@ def assemble(body, inv, D, long, arc, m1, m2, m3, q0, q1, q2, q3, sphi, cphi):
     y0, y = inv.G * cphi * f, sphi * f
     y1, y2, y3 = y * m1, y * m2, y * m3
     if inv.axis3:  # (5)
-        x0, x1, x2, x3 = times_012(y0, y1, y2, y3, c * r * E1, sr * b1, sc * b2)
+        x0, x1, x2, x3 = c * r * E1, sr * b1, sc * b2, 0.0
     else:
-        x0, x1, x2, x3 = times_023(y0, y1, y2, y3, d * r * E1, -sd * b2, -sr * b3)
-    q0, q1, q2, q3 = product(q0, q1, q2, q3, x0, x1, x2, x3)
-    f = 1.5 - 0.5 * (q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3)
-    return n1, n2, n3, q0 * f, q1 * f, q2 * f, q3 * f
+        x0, x1, x2, x3 = d * r * E1, 0.0, -sd * b2, -sr * b3
+    x1, x2, x3 = consistent(long, inv.G, m1, m2, m3, i1, i2, i3, x0, x1, x2, x3)
+    x0, x1, x2, x3 = product(y0, y1, y2, y3, x0, x1, x2, x3)
+    # Newton's step for |q| |x| = 1, on x: a product with 1 - eps would round all of q in one direction
+    f = 2.0 - 0.5 * (q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3 + (x0 * x0 + x1 * x1 + x2 * x2 + x3 * x3))
+    q0, q1, q2, q3 = product(q0, q1, q2, q3, x0 * f, x1 * f, x2 * f, x3 * f)
+    return n1, n2, n3, q0, q1, q2, q3
+
+
+@helper
+def consistent(long, G, m1, m2, m3, i1, i2, i3, x0, x1, x2, x3):
+    """The vector part of X once more, from the increment i of m that X must undo: x0 i = 2 a x (x1, x2, x3), a = m + i/2.
+
+    The same up to rounding. But rounding of X and i would be two errors that repeat in every step, and make the
+    momentum in space, Q m, drift; this way they are one. Only the turn about a is left to X itself.
+    """
+    a1, a2, a3 = m1 + 0.5 * i1, m2 + 0.5 * i2, m3 + 0.5 * i3
+    aa = a1 * a1 + a2 * a2 + a3 * a3
+    if long and aa < 0.25 * (G * G):  # m has nearly turned over
+        return x1, x2, x3
+    per_aa = 1.0 / aa
+    along, across = (x1 * a1 + x2 * a2 + x3 * a3) * per_aa, 0.5 * x0 * per_aa
+    return (
+        along * a1 + across * (i2 * a3 - i3 * a2),
+        along * a2 + across * (i3 * a1 - i1 * a3),
+        along * a3 + across * (i1 * a2 - i2 * a1),
+    )
 
 
 @helper

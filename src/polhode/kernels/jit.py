@@ -79,7 +79,12 @@ if JIT:
     from numba.core import types
     from numba.extending import intrinsic
 
-    INLINED = {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
+    INLINED = {
+        "forceinline": True,
+        "no_cpython_wrapper": True,
+        "no_cfunc_wrapper": True,
+        "error_model": "numpy",
+    }
 
     def helper(func):
         return numba.njit(fastmath={"contract"}, **INLINED)(func)

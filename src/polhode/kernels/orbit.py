@@ -77,7 +77,7 @@ def orbits(inertia, m, out):
         b = i if m.shape[0] > 1 else 0
         I1, I2, I3 = inertia[a, 0], inertia[a, 1], inertia[a, 2]
         I_ref, per_I_ref = power_of_two(min(I1, I2, I3))
-        m_ref, per_m_ref = power_of_two(max(abs(m[b, 0]), abs(m[b, 1]), abs(m[b, 2])))
+        _, per_m_ref = power_of_two(max(abs(m[b, 0]), abs(m[b, 1]), abs(m[b, 2])))
         order = axis_order(I1, I2, I3)
         body = sorted_body(order, I1 * per_I_ref, I2 * per_I_ref, I3 * per_I_ref)
         m1, m2, m3 = to_order(order, m[b, 0] * per_m_ref, m[b, 1] * per_m_ref, m[b, 2] * per_m_ref)

@@ -14,15 +14,3 @@ def product(a0, a1, a2, a3, b0, b1, b2, b3):
         a0 * b2 + a2 * b0 + a3 * b1 - a1 * b3,
         a0 * b3 + a3 * b0 + a1 * b2 - a2 * b1,
     )
-
-
-@helper
-def times_012(a0, a1, a2, a3, b0, b1, b2):
-    """a b for b without a third vector component."""
-    return a0 * b0 - a1 * b1 - a2 * b2, a0 * b1 + a1 * b0 - a3 * b2, a0 * b2 + a2 * b0 + a3 * b1, a3 * b0 + a1 * b2 - a2 * b1
-
-
-@helper
-def times_023(a0, a1, a2, a3, b0, b2, b3):
-    """a b for b without a first vector component."""
-    return a0 * b0 - a2 * b2 - a3 * b3, a1 * b0 + a2 * b3 - a3 * b2, a0 * b2 + a2 * b0 - a1 * b3, a0 * b3 + a3 * b0 + a1 * b2

@@ -49,6 +49,6 @@ def dzhanibekov(omega: tuple[float, float, float] = (10.0, 0.02, 0.0), t_end: fl
         units={"t": "s", "omega": "rad/s", "m": "kg m^2/s", "inertia": "kg m^2", "energy": "J"},
         references=(
             "L. Poinsot, Théorie nouvelle de la rotation des corps, 1834",
-            "M. S. Ashbaugh, C. C. Chicone, R. H. Cushman, The twisting tennis racket, J. Dyn. Differ. Equ. 3 (1991) 67",
+            "M. S. Ashbaugh, C. C. Chicone, R. H. Cushman, The twisting tennis racket, J. Dyn. Diff. Eq. 3 (1991) 67",
         ),
     )

@@ -1,0 +1,57 @@
+# Two commands: `make run` shows what polhode does, `make test` shows that it does it right.
+# Both need only Python >= 3.11 and make; everything else goes into .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: help run test lint format bench series clean
+
+help:
+	@echo "make run     install into .venv and run the main example (table and picture in out/)"
+	@echo "make test    install the test extra into .venv and run all tests, compiled and uncompiled"
+	@echo "make lint    ruff, mypy and import-linter"
+	@echo "make bench   speed ratios against the published algorithm, start-up times, drift over a million steps"
+
+# One stamp per set of extras: made again when pyproject.toml changes, as after a git pull.
+$(VENV)/installed-%: pyproject.toml
+	@echo "== installing polhode[$*] into $(VENV) (first time: a minute or two)"
+	@test -x $(BIN)/python || $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "polhode needs Python 3.11 or newer; type: make PYTHON=/path/to/python3.11")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@touch $@
+
+run: $(VENV)/installed-all
+	@echo "== polhode run dzhanibekov (the first run compiles, later ones start from the cache)"
+	@$(BIN)/polhode run dzhanibekov --out out
+
+test: $(VENV)/installed-test
+	@echo "== tests, compiled"
+	$(BIN)/coverage erase
+	$(BIN)/python -m pytest --cov --cov-report= --doctest-modules tests src
+	@echo "== tests, uncompiled: the same sources as plain Python"
+	POLHODE_JIT=0 $(BIN)/python -m pytest -m "not oracle" --cov --cov-append --cov-report= tests
+	@echo "== lines covered by both"
+	$(BIN)/coverage report --fail-under=95
+
+lint: $(VENV)/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python scripts/generate_series.py --check
+
+format: $(VENV)/installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/installed-all
+	$(BIN)/python benchmarks/step.py
+	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/drift.py
+
+series: $(VENV)/installed-dev
+	$(BIN)/python scripts/generate_series.py
+
+clean:
+	rm -rf $(VENV) out build dist .coverage

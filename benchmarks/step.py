@@ -1,0 +1,72 @@
+"""Nanoseconds per exact step of one body in a compiled loop, as a ratio to the published structure in the same run.
+
+    python benchmarks/step.py
+
+Both programs are compiled by the same decorators and run interleaved; the best of many short runs counts, because
+other work on the machine only ever adds time. ``published`` evaluates three Carlson integrals in every step,
+``thrifty`` leaves the complete one out where it is not needed. lambda is the larger frequency of m: its period is
+4K/lambda.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+import published
+from polhode.kernels.drive import chain
+
+RANGES = ((0.02, 0.25), (0.25, 1.0), (1.0, 6.0), (10.0, 1000.0))
+BODIES = 16
+REPEATS = 20
+
+
+def frequency(inertia, m):
+    """lambda = sqrt(max(P, R)) of the kernel."""
+    w1, w2, w3 = 1 / inertia
+    x, y, z = m * m
+    P = (w1 - w2) * ((w1 - w3) * x + (w2 - w3) * y)
+    R = (w2 - w3) * ((w1 - w2) * y + (w1 - w3) * z)
+    return np.sqrt(max(P, R))
+
+
+def nanoseconds(steps, inertia, m, h, n, *flags):
+    m, q = m.copy(), np.array([1.0, 0.0, 0.0, 0.0])
+    start = time.perf_counter()
+    steps(inertia, m, q, h, n, *flags)
+    return 1e9 * (time.perf_counter() - start) / n
+
+
+def measure(low, high, rng):
+    """Mean over random bodies of the best time of (polhode, published, thrifty)."""
+    times = []
+    for _ in range(BODIES):
+        inertia, m = np.sort(rng.uniform(1, 3, 3)), rng.normal(size=3)
+        h = np.exp(rng.uniform(np.log(low), np.log(high))) / frequency(inertia, m)
+        runs = [
+            (
+                nanoseconds(chain, inertia, m, h, 4000),
+                nanoseconds(published.published_steps, inertia, m, h, 500, False),
+                nanoseconds(published.published_steps, inertia, m, h, 500, True),
+            )
+            for _ in range(REPEATS)
+        ]
+        times.append(np.min(runs, axis=0))
+    return np.mean(times, axis=0)
+
+
+def main():
+    rng = np.random.default_rng(1)
+    print("one body, compiled loop; ns per step, and how many times faster polhode is")
+    print(f"{'lambda h':>12} {'polhode':>9} {'published':>10} {'ratio':>7} {'thrifty':>9} {'ratio':>7}")
+    for low, high in RANGES:
+        ours, full, thrifty = measure(low, high, rng)
+        print(
+            f"{low:5g} - {high:<5g} {ours:8.1f} {full:10.0f} {full / ours:7.1f} {thrifty:9.0f} {thrifty / ours:7.1f}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
