@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 
-IMPORT = "import time; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
+IMPORT_NUMPY = "import time; t = time.perf_counter(); import numpy; print(time.perf_counter() - t)"
 BEYOND_NUMPY = "import numpy, time; t = time.perf_counter(); import polhode; print(time.perf_counter() - t)"
 FIRST_RESULT = "import polhode as ph; print(ph.propagate((1, 1.65, 1.97), (0.3, 0.2, 0.9), (1, 0, 0, 0), 10.0))"
 REPEATS = 7
@@ -30,19 +30,19 @@ def run(code, cache):
     return time.perf_counter() - start, done.stdout
 
 
+def best(code, cache):
+    """Smallest number that the code prints in several fresh processes."""
+    return min(float(run(code, cache)[1]) for _ in range(REPEATS))
+
+
 def main():
     with tempfile.TemporaryDirectory() as cache:
-        run("pass", cache)
-        print(
-            f"import numpy                        {min(float(run(IMPORT.format('numpy'), cache)[1]) for _ in range(REPEATS)):.3f} s"
-        )
-        print(
-            f"import polhode, beyond NumPy        {min(float(run(BEYOND_NUMPY, cache)[1]) for _ in range(REPEATS)):.3f} s"
-        )
+        print(f"import numpy                         {best(IMPORT_NUMPY, cache):6.3f} s")
+        print(f"import polhode, beyond NumPy         {best(BEYOND_NUMPY, cache):6.3f} s")
         cold = run(FIRST_RESULT, cache)[0]
         warm = min(run(FIRST_RESULT, cache)[0] for _ in range(REPEATS))
-        print(f"process to first result, warm cache {warm:.2f} s")
-        print(f"process to first result, no cache   {cold:.2f} s")
+        print(f"process to first result, warm cache  {warm:6.2f} s")
+        print(f"process to first result, no cache    {cold:6.2f} s")
 
 
 if __name__ == "__main__":

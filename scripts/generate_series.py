@@ -23,7 +23,7 @@ MOST_NODES = 7
 SINE_TERMS = 8  # the next one is below 2^-63 for |x| <= pi/4
 COSINE_TERMS = 7
 
-HEADER = '''"""Series and quadrature constants of the exact kernel, written by scripts/generate_series.py: do not edit."""
+HEADER = '''"""Series and quadrature constants of the exact flow. scripts/generate_series.py writes it; do not edit."""
 
 '''
 
@@ -61,6 +61,14 @@ def legendre_integer_coefficients(n):
     return coefficients
 
 
+def horner(coefficients, x):
+    """The polynomial with these coefficients, highest power first."""
+    value = mpmath.mpf(0)
+    for c in coefficients:
+        value = value * x + c
+    return value
+
+
 def quadrature(nodes):
     """x_i^2 and w_i with int_0^1 x^2 f(x^2) dx = sum w_i f(x_i^2) for polynomials f of degree < 2*nodes.
 
@@ -69,11 +77,13 @@ def quadrature(nodes):
     n = 2 * nodes + 1
     with mpmath.workdps(50):
         coefficients = legendre_integer_coefficients(n)
-        roots = [r for r in mpmath.polyroots(coefficients, maxsteps=500, extraprec=400) if r > mpmath.mpf("1e-9")]
         derivative = [c * (n - i) for i, c in enumerate(coefficients[:-1])]
         rule = []
-        for x in sorted(roots):
-            slope = mpmath.polyval(derivative, x) / mpmath.mpf(2) ** n
+        for i in range(nodes, 0, -1):
+            x = mpmath.cos(mpmath.pi * (4 * i - 1) / (4 * n + 2))  # Tricomi's estimate, then Newton's iteration
+            for _ in range(8):
+                x -= horner(coefficients, x) / horner(derivative, x)
+            slope = horner(derivative, x) / mpmath.mpf(2) ** n
             rule.append((float(x**2), float(2 * x**2 / ((1 - x**2) * slope**2))))
     return rule
 

@@ -161,14 +161,15 @@ class FreeMotion:
             return np.empty(0)
         low, high = ends.min(), ends.max()
         if np.isinf(period):
-            return np.array([first])[(low <= first) & (first <= high)]
-        half = 0.5 * period
-        if high - low > MOST_FLIPS * half:
-            raise TimeError(
-                f"from {low:.6g} to {high:.6g} there are more than {MOST_FLIPS:.0e} flips, two per {period:.6g}"
-            )
-        count = np.arange(np.ceil((low - first) / half) - 1, np.floor((high - first) / half) + 2)
-        times = first + half * count
+            times = np.array([first])
+        else:
+            half = 0.5 * period
+            if high - low > MOST_FLIPS * half:
+                raise TimeError(
+                    f"from {low:.6g} to {high:.6g} there are more than {MOST_FLIPS:.0e} flips, two per {period:.6g}"
+                )
+            count = np.arange(np.ceil((low - first) / half) - 1, np.floor((high - first) / half) + 2)
+            times = first + half * count
         return times[(low <= times) & (times <= high)]
 
     def __getitem__(self, index: Any) -> FreeMotion:

@@ -33,6 +33,8 @@ def plot_free_motion(
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingExtraError("matplotlib", "plot") from None
+    if motion.regime == "rest":
+        raise InputError("this body is at rest: without angular momentum there is no polhode to show")
     times = np.linspace(t0, t1, samples)
     flips = motion.flips(t0, t1)
     figure = Figure(figsize=(12, 5.4), layout="constrained")

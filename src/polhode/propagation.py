@@ -119,8 +119,8 @@ def _outputs(
     shapes = (*batch, 3), (*batch, 4)
     if out is None:
         return np.empty(shapes[0]), np.empty(shapes[1])
-    if not (isinstance(out, tuple) and len(out) == 2 and all(map(_usable, out, shapes))):
-        came = ", ".join(map(_description, out if isinstance(out, tuple) else (out,)))
+    if not (isinstance(out, tuple | list) and len(out) == 2 and all(map(_usable, out, shapes))):
+        came = ", ".join(map(_description, out if isinstance(out, tuple | list) else (out,)))
         raise ShapeError(
             f"out must be two writable float64 arrays in C order of shapes {shapes[0]} and {shapes[1]}; came: {came}"
         )
@@ -172,8 +172,8 @@ def thread_count() -> int:
 
 def in_ranges(work: Callable[[int, int], int], bodies: int) -> int:
     """Run ``work(start, stop)`` over all bodies, in threads if there are many; the smallest index it reports, or -1."""
-    threads = thread_count()
-    if bodies < PARALLEL_FROM or threads == 1:
+    threads = thread_count() if bodies >= PARALLEL_FROM else 1
+    if threads == 1:
         return work(0, bodies)
     pieces = 4 * threads  # small enough that a thread which is held up does not hold up the rest
     cuts = [bodies * i // pieces for i in range(pieces + 1)]

@@ -18,7 +18,7 @@ from polhode.kernels.jit import helper
 ROUNDER = 1.5 * 2.0**52  # adding and subtracting it rounds to the nearest integer
 
 AGM_STEPS = 16  # kc = 5e-324, the smallest positive double, needs 13
-CEL_GAP = 2e-4  # one step later a and b differ by gap^2/8, and their mean from the limit by gap^4/1024
+CEL_GAP = 2e-3  # one step later the integral of the third kind is right to about gap^5
 AGM_GAP = 1e-8  # the mean of a and b is then the limit to (gap/4)^2
 DUPLICATIONS = 600  # p/x = 1e308 in R_J needs 516; R_F needs at most 14
 CARLSON_SPREAD = 0.008  # series of degree 7: remainder below spread^8 = 0.15 eps
@@ -53,10 +53,10 @@ def _agm(kc, steps):
 
 @helper
 def _cel(kc, p, a, b):
-    """(K, I): complete integrals over [0, pi/2] of 1/D and (a cos^2 + b sin^2)/((cos^2 + p sin^2) D).
+    """(M, W) with K = pi/(2M) and K W = int_0^(pi/2) (a cos^2 + b sin^2)/((cos^2 + p sin^2) D).
 
-    D = sqrt(cos^2 + kc^2 sin^2), kc > 0, p > 0. Bulirsch 1969, cel, with means in place of his sums, so that
-    the arithmetic-geometric mean, hence K (DLMF 19.8.5), is there without keeping powers of two.
+    D = sqrt(cos^2 + kc^2 sin^2), kc > 0, p > 0. Bulirsch 1969, cel, with means in place of his sums, so that M, the
+    arithmetic-geometric mean of 1 and kc (DLMF 19.8.5), is there without keeping powers of two.
     For a, b >= 0 all terms are positive.
     """
     p = sqrt(p)
@@ -72,9 +72,9 @@ def _cel(kc, p, a, b):
         mean, geometric = 0.5 * (mean + geometric), sqrt(product)
         if gap <= CEL_GAP * mean:
             break
-    limit = 0.5 * (mean + geometric)
-    first = 0.5 * pi / limit
-    return first, first * (b + a * limit) / (limit + p)
+    total, rest = mean + geometric, mean - geometric
+    limit = 0.5 * total - 0.125 * rest * rest / total  # of the mean, to rest^4
+    return limit, (b + a * limit) / (limit + p)
 
 
 @helper
@@ -90,8 +90,16 @@ def complete_k(mc):
 def complete_k_and_l(kc, n):
     """(K, L), L = int_0^(pi/2) sin^2 / ((1 + n sin^2) sqrt(cos^2 + kc^2 sin^2)), for kc > 0, n > -1.
 
-    K - n L is the integral of the third kind. Takes the modulus kc = sqrt(mc): it is the kernel's hot path.
+    K - n L is the integral of the third kind. Takes the modulus kc = sqrt(mc).
     """
+    mean, weight = mean_and_weight(kc, n)
+    K = 0.5 * pi / mean
+    return K, K * weight
+
+
+@helper
+def mean_and_weight(kc, n):
+    """(M, W) with K = pi/(2M), L = K W of ``complete_k_and_l``: the kernel's hot path, which needs M as well as 1/M."""
     return _cel(kc, 1.0 + n, 0.0, 1.0)
 
 
@@ -103,8 +111,8 @@ def complete_third(n, mc):
     """
     if mc == 0.0:
         return inf
-    _, third = _cel(sqrt(mc), 1.0 + n, 1.0, 1.0)
-    return third
+    mean, weight = _cel(sqrt(mc), 1.0 + n, 1.0, 1.0)
+    return 0.5 * pi / mean * weight
 
 
 @helper

@@ -1,20 +1,20 @@
 """The exact flow of the free rigid body, m' = m x w, q' = q (0, w)/2, w = m/I, for any step h.
 
-Closed form without phase, frames or case distinctions. With w_i = 1/I_i, I1 <= I2 <= I3, t = h/2:
+Closed form without phase, frames or case distinctions. With w_i = 1/I_i, I1 <= I2 <= I3, and t = h/2 the unit of time:
 
-    al = w2 - w3, be = w1 - w3, ga = w1 - w2
-    C3 = be m1^2 + al m2^2,  C1 = ga m2^2 + be m3^2,  P = ga C3,  R = al C1,  D = P - R = be (ga m1^2 - al m3^2)
-    S' = C D_, C' = -P S D_, D_' = -R S C,  S(0) = 0, C(0) = D_(0) = 1                                        (1)
+    al = (w2 - w3) t, be = (w1 - w3) t, ga = (w1 - w2) t
+    C3 = be m1^2 + al m2^2,  C1 = ga m2^2 + be m3^2,  p = ga C3,  r = al C1,  D = p - r = be (ga m1^2 - al m3^2)
+    S' = C D_, C' = -p S D_, D_' = -r S C,  S(0) = 0, C(0) = D_(0) = 1;   s, c, d = S, C, D_(1)                 (1)
 
-    midpoint  b = (m1 d - al m2 m3 s c, m2 c d + be m1 m3 s, m3 c - ga m1 m2 s d) / (1 - al ga m2^2 s^2)      (2)
-    end       m(h) = m + (2 s/N) (-al c b2 b3, be b1 b3, -ga d b1 b2),  N = 1 - al ga b2^2 s^2                (3)
-    Theta(t)  = be nu int_0^t S^2 / (1 + nu S^2),  nu = min(al C3, ga C1)                                     (4)
-    attitude  q(h) = q (cos phi + sin phi (0, m)/|m|) X/|X|,  |X|^2 = (1 + nu s^2) N                          (5)
-        nu = al C3:  phi = |m| (w3 t + Theta),  X = (c, be s b1, al s c b2, 0)
-        nu = ga C1:  phi = |m| (w1 t - Theta),  X = (d, 0, -ga s d b2, -be s b3)
+    midpoint  b = (m1 d - al m2 m3 s c, m2 c d + be m1 m3 s, m3 c - ga m1 m2 s d) / (1 - al ga m2^2 s^2)        (2)
+    end       m(h) = m + (2 s/N) (-al c b2 b3, be b1 b3, -ga d b1 b2),  N = 1 - al ga b2^2 s^2                  (3)
+    Theta     = be n int_0^1 S^2 / (1 + n S^2),  n = min(al C3, ga C1)                                          (4)
+    attitude  q(h) = q (cos phi + sin phi (0, m)/|m|) X/|X|,  |X|^2 = (1 + n s^2) N                             (5)
+        n = al C3:  phi = |m| (w3 t + Theta),  X = (c, be s b1, al s c b2, 0)
+        n = ga C1:  phi = |m| (w1 t - Theta),  X = (d, 0, -ga s d b2, -be s b3)
 
-S, C, D_ are sn/lambda, cn, dn (D >= 0) or sn/lambda, dn, cn (D < 0) with lambda^2 = max(P, R); they stay analytic
-where P or R or both vanish (symmetric and spherical bodies, steady spins, rest). Relation to the published
+S, C, D_ are sn/lambda, cn, dn (D >= 0) or sn/lambda, dn, cn (D < 0) with lambda^2 = max(p, r); they stay analytic
+where p or r or both vanish (symmetric and spherical bodies, steady spins, rest). Relation to the published
 solutions (Celledoni, Fasso, Safstrom, Zanna 2008; Celledoni, Zanna 2010): docs/errata.md.
 
 (3) is an increment on purpose: rounding of the constants s, c, d then hits a small quantity, and round-off over many
@@ -23,24 +23,25 @@ steps is a random walk instead of a drift.
 
 from __future__ import annotations
 
-from math import sqrt
+from math import pi, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from polhode.kernels.eft import dd_mul, dd_sub, exact_sum, two_prod, two_sum
-from polhode.kernels.elliptic import complete_k_and_l
+from polhode.kernels.elliptic import mean_and_weight
 from polhode.kernels.jit import helper, power_of_two, rare
 from polhode.kernels.quat import product
 from polhode.kernels.series import FIRST, NODE, WEIGHT, WP0, WP1, WP2, WP3
-from polhode.kernels.trig import rint, sincos
+from polhode.kernels.trig import rint, sincos, sincos_of_sum
 
-SMALL = 0.25  # (lambda t)^2 up to which the series is used
-SHORT = 0.0164  # (lambda t)^2 up to which its first terms and three nodes are enough
-UNREDUCED = 4.0  # (lambda t)^2 above which whole half-periods are taken off
+SMALL = 0.25  # lambda^2 up to which the series is used
+SHORT = 0.0164  # lambda^2 up to which its first terms and three nodes are enough
+UNREDUCED = 4.0  # lambda^2 above which whole half-periods are taken off
 CLOSE = 0.125  # |D|/lambda^2 below which D is formed without error
-ESCAPED = 350.0  # lambda t after which exp(-lambda t)^2 would underflow: the body rests on its middle axis
+ESCAPED = 350.0  # lambda after which exp(-lambda)^2 would underflow: the body rests on its middle axis
 MANY_TURNS = 4503599627370496.0  # 2^52 half-periods: beyond, their count is not a whole number any more
+PER_PI = 1.0 / pi
 CANCELED = 2.0**-96  # D relative to its two terms below which double-double does not know it
 
 
@@ -53,9 +54,9 @@ class Body(NamedTuple):
     w1: float
     w2: float
     w3: float
-    al: float
-    be: float
-    ga: float
+    w23: float  # w2 - w3, w1 - w3, w1 - w2
+    w13: float
+    w12: float
     gap1h: float  # (I2 - I1) I3 / 2^k, a double-double; with gap3 and gap_scale it forms D
     gap1l: float
     gap3h: float  # (I3 - I2) I1 / 2^k
@@ -64,15 +65,18 @@ class Body(NamedTuple):
 
 
 class Invariants(NamedTuple):
-    """Constants of one motion: see the module's docstring."""
+    """Constants of one motion and one step: see the module's docstring."""
 
+    al: float
+    be: float
+    ga: float
     G: float
     C1: float
     C3: float
-    P: float
-    R: float
-    nu: float
-    axis3: bool  # nu = al C3: the first form of (5)
+    p: float
+    r: float
+    n: float
+    axis3: bool  # n = al C3: the first form of (5)
 
 
 class Arc(NamedTuple):
@@ -93,29 +97,28 @@ def body_constants(I1, I2, I3):
     gap1h, gap1l = dd_mul(d21, e21, I3 * per_unit, 0.0)
     gap3h, gap3l = dd_mul(d32, e32, I1 * per_unit, 0.0)
     w1, w2, w3 = 1.0 / I1, 1.0 / I2, 1.0 / I3
-    be = (I3 - I1) / I1 / I3
+    w13 = (I3 - I1) / I1 / I3
     return Body(
         I1, I2, I3, w1, w2, w3,
-        d32 / I2 / I3, be, d21 / I1 / I2,
-        gap1h, gap1l, gap3h, gap3l, be * w1 * w2 * (w3 * unit),
+        d32 / I2 / I3, w13, d21 / I1 / I2,
+        gap1h, gap1l, gap3h, gap3l, w13 * w1 * w2 * (w3 * unit),
     )  # fmt: skip
 
 
 @helper
-def invariants(body, m1, m2, m3):
+def invariants(body, m1, m2, m3, t):
     """Sums of squares only: each is accurate to its last digits."""
-    y = m2 * m2
-    C3 = body.be * (m1 * m1) + body.al * y
-    C1 = body.ga * y + body.be * (m3 * m3)
-    nu3, nu1 = body.al * C3, body.ga * C1
-    axis3 = nu3 <= nu1
-    G = sqrt(m1 * m1 + y + m3 * m3)
-    return Invariants(G, C1, C3, body.ga * C3, body.al * C1, nu3 if axis3 else nu1, axis3)
+    al, be, ga = body.w23 * t, body.w13 * t, body.w12 * t
+    x, y, z = m1 * m1, m2 * m2, m3 * m3
+    C3, C1 = be * x + al * y, ga * y + be * z
+    n3, n1 = al * C3, ga * C1
+    axis3 = n3 <= n1
+    return Invariants(al, be, ga, sqrt(x + y + z), C1, C3, ga * C3, al * C1, n3 if axis3 else n1, axis3)
 
 
 @helper
 def separatrix_gap(body, m1, m3):
-    """D = be (ga m1^2 - al m3^2), right to its last digits however close the separatrix D = 0 is."""
+    """D/t^2 = w13 (w12 m1^2 - w23 m3^2), right to its last digits however close the separatrix D = 0 is."""
     h1, l1 = two_prod(m1, m1)
     h3, l3 = two_prod(m3, m3)
     h1, l1 = dd_mul(h1, l1, body.gap1h, body.gap1l)
@@ -150,10 +153,9 @@ def append_exact_product(terms, count, m, a, b, c):
 
 
 @helper
-def small_arc(P, R, nu, t):
-    """(Arc, Theta/be) at t for max(P, R) t^2 <= 1/4: series of r^2 = t^2/S^2, Gauss quadrature of (4)."""
-    p, r, n = P * t * t, R * t * t, nu * t * t
-    a = (p * p - p * r + r * r) * (1.0 / 15.0)  # g2 t^4/20 and g3 t^6/28 of Weierstrass' function
+def small_arc(p, r, n):
+    """(Arc, Theta/be) for max(p, r) <= 1/4: Laurent series of 1/S^2, Gauss quadrature of (4)."""
+    a = (p * p - p * r + r * r) * (1.0 / 15.0)  # g2/20 and g3/28 of Weierstrass' function
     b = (p + r) * ((2.0 * p - r) * (p - 2.0 * r)) * (1.0 / 189.0)
     if max(p, r) <= SHORT:
         rr = a * (1.0 + (WP0[3] * a + WP0[2]) * a + WP1[1] * b) + b * (1.0 + WP2[0] * b)
@@ -164,8 +166,8 @@ def small_arc(P, R, nu, t):
         row2 = WP2[2] * aa + (WP2[1] * a + WP2[0])
         rr = row0 * a + b * (row1 + b * (row2 + b * WP3[0]))
     rr = 1.0 + ((p + r) * (1.0 / 3.0) + rr)
-    arc = Arc(t, sqrt(rr), sqrt(rr - p), sqrt(rr - r))
-    return arc, n * t * arc.r * third_kind(rr, p, r, n)
+    root = sqrt(rr)
+    return Arc(1.0, root, sqrt(rr - p), sqrt(rr - r)), n * root * third_kind(rr, p, r, n)
 
 
 @helper
@@ -174,10 +176,10 @@ def third_kind(rr, p, r, n):
     size = max(p, r)
     if size <= SHORT:
         nodes = 2 if size <= 0.00183 else 3
-    elif size <= 0.118:
+    elif size <= 0.127:
         nodes = 4 if size <= 0.0554 else 5
     else:
-        nodes = 6 if size <= 0.195 else 7
+        nodes = 6 if size <= 0.226 else 7
     numerator, denominator = 0.0, 1.0
     for i in range(FIRST[nodes], FIRST[nodes] + nodes):
         x = NODE[i]
@@ -188,54 +190,56 @@ def third_kind(rr, p, r, n):
 
 
 @helper
-def take_off_half_periods(l2, aD, nu, t):
-    """(t, turns, Theta/be) with t reduced by turns half-periods 2K/lambda, which contribute Theta.
+def take_off_half_periods(l2, aD, n):
+    """(time, turns, Theta/be): the time 1 less turns half-periods 2K/lambda, which contribute Theta.
 
     A body on its middle axis (or closer to it than its momentum can express) has no period: the time that is left
     after it has come to rest there is taken off instead, at the constant rate of (4) with S = 1/lambda.
     """
     lam, per_l2 = sqrt(l2), 1.0 / l2
-    turns, theta = 0.0, 0.0
+    time, turns, theta = 1.0, 0.0, 0.0
     if aD > 0.0:
-        K, L = complete_k_and_l(min(1.0, sqrt(aD * per_l2)), nu * per_l2)
-        half_period = 2.0 * K * (lam * per_l2)
-        turns = rint(t / half_period)
-        theta = turns * (2.0 * nu * per_l2 * (lam * per_l2)) * L
-        t = t - turns * half_period if abs(turns) < MANY_TURNS else t % half_period
-    if lam * abs(t) > ESCAPED:
-        escape = ESCAPED / lam if t > 0.0 else -ESCAPED / lam
-        theta += (t - escape) * (nu / (l2 + nu))
-        t = escape
-    return t, turns, theta
+        mean, weight = mean_and_weight(min(1.0, sqrt(aD * per_l2)), n * per_l2)
+        half_period = pi / mean * (lam * per_l2)
+        turns = rint(lam * mean * PER_PI)
+        theta = turns * half_period * (n * per_l2 * weight)
+        time = 1.0 - turns * half_period if turns < MANY_TURNS else 1.0 % half_period
+    if lam * abs(time) > ESCAPED:
+        escape = ESCAPED / lam if time > 0.0 else -ESCAPED / lam
+        theta += (time - escape) * (n / (l2 + n))
+        time = escape
+    return time, turns, theta
 
 
 @helper
-def any_arc(body, inv, D, t):
-    """(Arc, Theta/be, cos, sin) for any t: Theta as a number plus the angle whose cosine and sine are given.
+def any_arc(inv, D):
+    """(Arc, Theta/be, cos, sin) for any lambda: Theta as a number plus the angle whose cosine and sine are given.
 
     Half-periods off, halve until the series holds, double back. Only one of cn, dn is doubled by its own formula,
     the other follows from dn^2 = cn^2 + |D| s^2: doubling both lets their ratio drift.
     """
-    l2 = inv.P if D >= 0.0 else inv.R
-    aD, nu = abs(D), inv.nu
-    turns, theta_turns = 0.0, 0.0
-    if l2 * t * t > UNREDUCED:
-        t, turns, theta_turns = take_off_half_periods(l2, aD, nu, t)
+    l2 = inv.p if D >= 0.0 else inv.r
+    aD, n = abs(D), inv.n
+    time, turns, theta_turns = 1.0, 0.0, 0.0
+    if l2 > UNREDUCED:
+        time, turns, theta_turns = take_off_half_periods(l2, aD, n)
     doublings = 0
-    while l2 * t * t > SMALL:
-        t *= 0.5
+    while l2 * (time * time) > SMALL:
+        time *= 0.5
         doublings += 1
-    arc, theta = small_arc(inv.P, inv.R, nu, t)
+    tt = time * time
+    arc, theta = small_arc(inv.p * tt, inv.r * tt, n * tt)
+    theta *= time
     per_r = 1.0 / arc.r
-    s, c, d = arc.s * per_r, arc.c * per_r, arc.d * per_r
+    s, c, d = time * per_r, arc.c * per_r, arc.d * per_r
     cn, dn = (c, d) if D >= 0.0 else (d, c)
-    two_be_g = 2.0 * body.be * inv.G
+    two_be_g = 2.0 * inv.be * inv.G
     re, im = 1.0, 0.0
     for _ in range(doublings):
         cc, dd = cn * cn, dn * dn
-        nu_ss, l2_ss, aD_ss = nu * s * s, l2 * s * s, aD * s * s
-        zr = cc * (1.0 + nu_ss * (1.0 + dd)) + (nu_ss + l2_ss) * dd  # > 0: the angle never wraps
-        zi = two_be_g * nu_ss * s * (cn * dn)
+        n_ss, l2_ss, aD_ss = n * s * s, l2 * s * s, aD * s * s
+        zr = cc * (1.0 + n_ss * (1.0 + dd)) + (n_ss + l2_ss) * dd  # > 0: the angle never wraps
+        zi = two_be_g * n_ss * s * (cn * dn)
         unit = 1.0 / (re * re + im * im)  # lengths do not matter, but must not run away
         re, im = (re * re - im * im) * unit, 2.0 * re * im * unit
         re, im = re * zr - im * zi, re * zi + im * zr
@@ -269,36 +273,37 @@ def spin_angle(I, w, g, m1, m2, m3, t):
 @helper
 def step(body, m1, m2, m3, q0, q1, q2, q3, h):
     """(m, q) after a time h, as seven numbers; one Newton step pulls q towards |q| = 1."""
-    inv = invariants(body, m1, m2, m3)
+    t = 0.5 * h
+    inv = invariants(body, m1, m2, m3, t)
     if inv.G == 0.0:
         return m1, m2, m3, q0, q1, q2, q3
-    t = 0.5 * h
-    if max(inv.P, inv.R) * t * t <= SMALL:
-        arc, theta = small_arc(inv.P, inv.R, inv.nu, t)
-        theta *= body.be
-        phi = inv.G * (body.w3 * t + theta if inv.axis3 else body.w1 * t - theta)
-        sphi, cphi = sincos(phi, 0.0)
-        return assemble(body, inv, 0.0, False, arc, m1, m2, m3, q0, q1, q2, q3, sphi, cphi)
-    D = body.be * (body.ga * (m1 * m1) - body.al * (m3 * m3))
-    if abs(D) <= CLOSE * max(inv.P, inv.R):
-        D = separatrix_gap(body, m1, m3)
-    arc, theta, re, im = any_arc(body, inv, D, t)
+    l2 = max(inv.p, inv.r)
+    if l2 <= SMALL:
+        arc, theta = small_arc(inv.p, inv.r, inv.n)
+        theta *= inv.be * inv.G
+        spin = inv.G * ((body.w3 if inv.axis3 else body.w1) * t)
+        sphi, cphi = sincos_of_sum(spin, theta if inv.axis3 else -theta)
+        return assemble(inv, 0.0, False, arc, m1, m2, m3, q0, q1, q2, q3, sphi, cphi)
+    D = inv.be * (inv.ga * (m1 * m1) - inv.al * (m3 * m3))
+    if abs(D) <= CLOSE * l2:
+        D = separatrix_gap(body, m1, m3) * t * t
+    arc, theta, re, im = any_arc(inv, D)
     I, w = (body.I3, body.w3) if inv.axis3 else (body.I1, body.w1)
     phi, low = spin_angle(I, w, inv.G, m1, m2, m3, t)
-    theta *= body.be * inv.G
+    theta *= inv.be * inv.G
     if not inv.axis3:
         theta, im = -theta, -im
     phi, e = two_sum(phi, theta)
     sphi, cphi = sincos(phi, low + e)
     sphi, cphi = sphi * re + cphi * im, cphi * re - sphi * im
-    return assemble(body, inv, D, True, arc, m1, m2, m3, q0, q1, q2, q3, sphi, cphi)
+    return assemble(inv, D, True, arc, m1, m2, m3, q0, q1, q2, q3, sphi, cphi)
 
 
 @helper
-def assemble(body, inv, D, long, arc, m1, m2, m3, q0, q1, q2, q3, sphi, cphi):
+def assemble(inv, D, long, arc, m1, m2, m3, q0, q1, q2, q3, sphi, cphi):
     """(2), (3) and (5) with s, c, d as quotients over r: one division, one root."""
     s, r, c, d = arc
-    al, be, ga = body.al, body.be, body.ga
+    al, be, ga = inv.al, inv.be, inv.ga
     rr, ags = r * r, al * ga * s * s
     sc, sr, sd = al * (s * c), be * (s * r), ga * (s * d)
     b1 = m1 * (d * r) - sc * (m2 * m3)
@@ -306,11 +311,11 @@ def assemble(body, inv, D, long, arc, m1, m2, m3, q0, q1, q2, q3, sphi, cphi):
     b3 = m3 * (c * r) - sd * (m1 * m2)
     E1 = rr - ags * (m2 * m2)
     if long and E1 < 0.5:
-        f = 1.0 / sum_of_squares(body, inv, D, m1, m2, m3, c, d)
+        f = 1.0 / sum_of_squares(inv, D, m1, m2, m3, c, d)
         b1, b2, b3, E1 = b1 * f, b2 * f, b3 * f, 1.0
     E2 = rr * (E1 * E1) - ags * (b2 * b2)
     if long and E2 < 0.5 * E1 * E1:
-        E2 = sum_of_squares(body, inv, D, b1, b2, b3, c, d)
+        E2 = sum_of_squares(inv, D, b1, b2, b3, c, d)
     f = 2.0 / E2
     i1, i2, i3 = -f * (sc * (b2 * b3)), f * (sr * (b1 * b3)), -f * (sd * (b1 * b2))
     n1, n2, n3 = m1 + i1, m2 + i2, m3 + i3  # (3)
@@ -318,15 +323,14 @@ def assemble(body, inv, D, long, arc, m1, m2, m3, q0, q1, q2, q3, sphi, cphi):
         n1 = n1 if abs(i1) <= abs(m1) else 0.5 * (f * (d * r * E1 * b1) + i1)
         n2 = n2 if abs(i2) <= abs(m2) else 0.5 * (f * (c * d * E1 * b2) + i2)
         n3 = n3 if abs(i3) <= abs(m3) else 0.5 * (f * (c * r * E1 * b3) + i3)
-    f = 1.0 / (inv.G * sqrt((rr + inv.nu * s * s) * E2))
-    y0, y = inv.G * cphi * f, sphi * f
-    y1, y2, y3 = y * m1, y * m2, y * m3
     if inv.axis3:  # (5)
         x0, x1, x2, x3 = c * r * E1, sr * b1, sc * b2, 0.0
     else:
         x0, x1, x2, x3 = d * r * E1, 0.0, -sd * b2, -sr * b3
-    x1, x2, x3 = consistent(long, inv.G, m1, m2, m3, i1, i2, i3, x0, x1, x2, x3)
-    x0, x1, x2, x3 = product(y0, y1, y2, y3, x0, x1, x2, x3)
+    scale, x0, x1, x2, x3 = consistent(long, inv.G, m1, m2, m3, i1, i2, i3, x0, x1, x2, x3)
+    f = 1.0 / (scale * inv.G * sqrt((rr + inv.n * s * s) * E2))
+    y0, y = inv.G * cphi * f, sphi * f
+    x0, x1, x2, x3 = product(y0, y * m1, y * m2, y * m3, x0, x1, x2, x3)
     # Newton's step for |q| |x| = 1, on x: a product with 1 - eps would round all of q in one direction
     f = 2.0 - 0.5 * (q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3 + (x0 * x0 + x1 * x1 + x2 * x2 + x3 * x3))
     q0, q1, q2, q3 = product(q0, q1, q2, q3, x0 * f, x1 * f, x2 * f, x3 * f)
@@ -335,7 +339,7 @@ def assemble(body, inv, D, long, arc, m1, m2, m3, q0, q1, q2, q3, sphi, cphi):
 
 @helper
 def consistent(long, G, m1, m2, m3, i1, i2, i3, x0, x1, x2, x3):
-    """The vector part of X once more, from the increment i of m that X must undo: x0 i = 2 a x (x1, x2, x3), a = m + i/2.
+    """(scale, scale X), X's vector part taken from the increment i of m that X undoes: x0 i = 2 a x X, a = m + i/2.
 
     The same up to rounding. But rounding of X and i would be two errors that repeat in every step, and make the
     momentum in space, Q m, drift; this way they are one. Only the turn about a is left to X itself.
@@ -343,10 +347,11 @@ def consistent(long, G, m1, m2, m3, i1, i2, i3, x0, x1, x2, x3):
     a1, a2, a3 = m1 + 0.5 * i1, m2 + 0.5 * i2, m3 + 0.5 * i3
     aa = a1 * a1 + a2 * a2 + a3 * a3
     if long and aa < 0.25 * (G * G):  # m has nearly turned over
-        return x1, x2, x3
-    per_aa = 1.0 / aa
-    along, across = (x1 * a1 + x2 * a2 + x3 * a3) * per_aa, 0.5 * x0 * per_aa
+        return 1.0, x0, x1, x2, x3
+    along, across = x1 * a1 + x2 * a2 + x3 * a3, 0.5 * x0
     return (
+        aa,
+        x0 * aa,
         along * a1 + across * (i2 * a3 - i3 * a2),
         along * a2 + across * (i3 * a1 - i1 * a3),
         along * a3 + across * (i1 * a2 - i2 * a1),
@@ -354,8 +359,8 @@ def consistent(long, G, m1, m2, m3, i1, i2, i3, x0, x1, x2, x3):
 
 
 @helper
-def sum_of_squares(body, inv, D, x, y, z, c, d):
-    """1 - al ga y^2 s^2 without cancellation, from C^2 = 1 - P S^2 or D_^2 = 1 - R S^2, whichever is the cn-like."""
+def sum_of_squares(inv, D, x, y, z, c, d):
+    """1 - al ga y^2 s^2 without cancellation, from C^2 = 1 - p S^2 or D_^2 = 1 - r S^2, whichever is the cn-like."""
     if D >= 0.0:
-        return body.be * (x * x) / inv.C3 + body.al * (y * y) / inv.C3 * (c * c)
-    return body.be * (z * z) / inv.C1 + body.ga * (y * y) / inv.C1 * (d * d)
+        return inv.be * (x * x) / inv.C3 + inv.al * (y * y) / inv.C3 * (c * c)
+    return inv.be * (z * z) / inv.C1 + inv.ga * (y * y) / inv.C1 * (d * d)

@@ -16,6 +16,7 @@ import functools
 import hashlib
 import math
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -37,6 +38,9 @@ def source_stamp() -> str:
     return digest.hexdigest()[:16]
 
 
+LOADED = source_stamp()  # jit is the first kernel module to be imported
+
+
 def cache_root() -> Path:
     """Where compiled code is kept: ``POLHODE_CACHE_DIR``, or the platform's folder for caches."""
     if chosen := os.environ.get("POLHODE_CACHE_DIR"):
@@ -50,10 +54,14 @@ def cache_root() -> Path:
     return base.expanduser() / "polhode"
 
 
-@functools.cache
 def cache_folder() -> Path | None:
-    """The cache of exactly these sources; None where nothing can be written (then nothing is cached)."""
-    folder = cache_root() / source_stamp()
+    """The cache of exactly these sources; None where nothing can be written (then nothing is cached).
+
+    None also if a source was edited since this process began to load them: its code is of neither stamp.
+    """
+    if source_stamp() != LOADED:
+        return None
+    folder = cache_root() / LOADED
     try:
         folder.mkdir(parents=True, exist_ok=True)
         os.utime(folder)
@@ -67,7 +75,8 @@ def cache_folder() -> Path | None:
 
 def _forget_old_stamps(root: Path) -> None:
     try:
-        folders = sorted((p for p in root.iterdir() if p.is_dir()), key=lambda p: p.stat().st_mtime, reverse=True)
+        stamps = [p for p in root.iterdir() if re.fullmatch("[0-9a-f]{16}", p.name)]  # nothing else is ours to delete
+        folders = sorted(stamps, key=lambda p: p.stat().st_mtime, reverse=True)
     except OSError:  # another process is tidying up
         return
     for old in folders[KEPT_STAMPS:]:

@@ -1,6 +1,6 @@
 """What a free motion looks like as a whole: its regime, period, precession and flips.
 
-Symbols as in ``euler``. With D > 0 the momentum circles axis 1 (least inertia), with D < 0 axis 3.
+Symbols as in ``euler``, with t = 1. With D > 0 the momentum circles axis 1 (least inertia), with D < 0 axis 3.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ def regime_of(body, D, m1, m2, m3):
     """Exact: every test is on zeros that are formed without rounding."""
     if m1 == 0.0 and m2 == 0.0 and m3 == 0.0:
         return REST
-    if body.be == 0.0:
+    if body.w13 == 0.0:
         return SPHERICAL
-    off1 = body.al == 0.0 or m2 == 0.0 or m3 == 0.0
+    off1 = body.w23 == 0.0 or m2 == 0.0 or m3 == 0.0
     off2 = m1 == 0.0 or m3 == 0.0
-    off3 = body.ga == 0.0 or m1 == 0.0 or m2 == 0.0
+    off3 = body.w12 == 0.0 or m1 == 0.0 or m2 == 0.0
     if off1 and off2 and off3:  # m x w = 0
         return STEADY
-    if body.al == 0.0 or body.ga == 0.0:
+    if body.w23 == 0.0 or body.w12 == 0.0:
         return SYMMETRIC
     if D == 0.0:
         return SEPARATRIX
@@ -38,11 +38,11 @@ def regime_of(body, D, m1, m2, m3):
 @helper
 def period_and_precession(body, inv, D):
     """(4K/lambda, angle about m that the circled axis advances in that time) for D != 0."""
-    l2 = inv.P if D > 0.0 else inv.R
+    l2 = inv.p if D > 0.0 else inv.r
     lam = sqrt(l2)
-    K, L = complete_k_and_l(min(1.0, sqrt(abs(D)) / lam), inv.nu / l2)
+    K, L = complete_k_and_l(min(1.0, sqrt(abs(D)) / lam), inv.n / l2)
     T = 4.0 * K / lam
-    theta = 4.0 * body.be * (inv.nu / l2) * L / lam
+    theta = 4.0 * inv.be * (inv.n / l2) * L / lam
     # (5) of euler is the rotation about m. Where its form is written for the circled axis itself, m has gone round
     # that axis once more, and the axis around m once less (D < 0) or more (D > 0), than the form counts.
     if inv.axis3:
@@ -53,13 +53,13 @@ def period_and_precession(body, inv, D):
 
 
 @helper
-def first_flip(body, inv, D, m1, m2, m3):
+def first_flip(inv, D, m1, m2, m3):
     """The time nearest to 0 at which m2 = 0: -F(phi)/rate with tan phi = m2 over the cn-like component."""
     if D >= 0.0:
-        x, y, amplitude, rate = m3 * sqrt(body.be), m2 * sqrt(body.ga), sqrt(inv.C1), sqrt(inv.P)
+        x, y, amplitude, rate = m3 * sqrt(inv.be), m2 * sqrt(inv.ga), sqrt(inv.C1), sqrt(inv.p)
         forward = m1 > 0.0
     else:
-        x, y, amplitude, rate = m1 * sqrt(body.be), m2 * sqrt(body.al), sqrt(inv.C3), sqrt(inv.R)
+        x, y, amplitude, rate = m1 * sqrt(inv.be), m2 * sqrt(inv.al), sqrt(inv.C3), sqrt(inv.r)
         forward = m3 > 0.0
     cosine, sine = x / amplitude, y / amplitude
     if cosine < 0.0:
@@ -81,7 +81,7 @@ def orbits(inertia, m, out):
         order = axis_order(I1, I2, I3)
         body = sorted_body(order, I1 * per_I_ref, I2 * per_I_ref, I3 * per_I_ref)
         m1, m2, m3 = to_order(order, m[b, 0] * per_m_ref, m[b, 1] * per_m_ref, m[b, 2] * per_m_ref)
-        inv = invariants(body, m1, m2, m3)
+        inv = invariants(body, m1, m2, m3, 1.0)
         D = separatrix_gap(body, m1, m3)
         regime = regime_of(body, D, m1, m2, m3)
         period, precession, flip = 0.0, 0.0, 0.0
@@ -91,5 +91,5 @@ def orbits(inertia, m, out):
             period, precession = period_and_precession(body, inv, D)
             period = scaled_time(period, per_m_ref, I_ref)
         if regime > SYMMETRIC:
-            flip = scaled_time(first_flip(body, inv, D, m1, m2, m3), per_m_ref, I_ref)
+            flip = scaled_time(first_flip(inv, D, m1, m2, m3), per_m_ref, I_ref)
         out[i, 0], out[i, 1], out[i, 2], out[i, 3] = regime, period, precession, flip

@@ -1,4 +1,4 @@
-"""Series and quadrature constants of the exact kernel, written by scripts/generate_series.py: do not edit."""
+"""Series and quadrature constants of the exact flow. scripts/generate_series.py writes it; do not edit."""
 
 # t^2 wp(t) = sum_j b^j sum_i WP[j][i] a^i with a = g2 t^4/20, b = g3 t^6/28 (DLMF 23.9.5)
 WP0 = (
@@ -20,7 +20,9 @@ WP2 = (
     60.0 / 2431.0,
     485.0 / 80223.0,
 )
-WP3 = (1.0 / 247.0,)
+WP3 = (
+    1.0 / 247.0,
+)
 
 # int_0^1 x^2 f(x^2) dx = sum_i WEIGHT[i] f(NODE[i]): the rule with M nodes starts at FIRST[M]
 FIRST = (0, 0, 1, 3, 6, 10, 15, 21)

@@ -10,6 +10,7 @@ from polhode.kernels.jit import helper
 from polhode.kernels.series import COS, HALF_PI, SIN
 
 MANY = 1e6  # |x| up to which multiples of pi/2 in three parts leave nothing behind
+SLIGHT = 0.0625  # |x| up to which the first terms of the series are enough
 TWO_OVER_PI = 0.6366197723675814
 
 
@@ -36,3 +37,15 @@ def sincos(x, low):
     quarter = int(turns) & 3
     s, c = (c, s) if quarter & 1 else (s, c)
     return (-s if quarter & 2 else s), (-c if (quarter + 1) & 2 else c)
+
+
+@helper
+def sincos_of_sum(x, y):
+    """(sin, cos) of x + y. If y is slight, as it often is, the work for x does not wait for y."""
+    if abs(y) > SLIGHT:
+        return sincos(x + y, 0.0)
+    s, c = sincos(x, 0.0)
+    yy = y * y
+    sy = y + y * yy * (SIN[0] + yy * (SIN[1] + yy * (SIN[2] + yy * SIN[3])))
+    cy = 1.0 - yy * (0.5 - yy * (COS[0] + yy * (COS[1] + yy * COS[2])))
+    return s * cy + c * sy, c * cy - s * sy
