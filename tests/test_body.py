@@ -154,7 +154,7 @@ def test_diagonal_tensors_stay_to_the_bit(moments):
     np.testing.assert_array_equal(body.tensor, np.diag(moments))
 
 
-@pytest.mark.parametrize("thin", [1e-6, 1e-12, 1e-20])
+@pytest.mark.parametrize("thin", [1e-6, 1e-12, 1e-20, 1e-40])
 def test_needles_keep_their_small_moment(thin):
     """D A D with a well-conditioned A: small eigenvalues are as well determined as large ones."""
     scale = np.array((np.sqrt(thin), 1.0, 1.0))

@@ -7,6 +7,7 @@ after it: were the helper's own operations fused with them, its identity would b
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 from math import isqrt, ldexp, ulp
 
 import numpy as np
@@ -181,6 +182,8 @@ def test_dd_sub_within_its_stated_error_where_it_cancels(rng):
         if k % 2:  # nearly equal: down to the last bit of the low part
             b0 = a0 if k % 4 == 1 else a0 + ulp(a0)
             b1 = a1 * (1 + 2.0**-52 * (k % 16)) if a1 else ulp(b0) / 4
+            if k % 8 == 1:  # the high parts cancel, and the low parts do not fit into one double
+                b1 = -b1 * 2.0**-20 * (1 / 3)
         else:
             a0, a1, b0, b1 = a0 / b0, a1 / b0, 1.0 + 2.0**-52, 2.0**-54  # same size
             a0, a1 = a0 + a1, a1 - ((a0 + a1) - a0)
@@ -208,12 +211,19 @@ def expansions(rng):
         yield rng.permutation(terms)
 
 
+def lowest_bit(x):
+    numerator, denominator = x.as_integer_ratio()
+    return Fraction(numerator & -numerator, denominator)
+
+
 def test_exact_sum(rng):
     zeros = 0
     for terms in expansions(rng):
         truth = sum(map(Fraction, terms.tolist()))
         total = exact_sum(terms, len(terms))
         assert sum(map(Fraction, terms.tolist())) == truth  # the expansion is the sum
+        parts = [x for x in terms.tolist() if x]
+        assert all(abs(small) < lowest_bit(large) for small, large in pairwise(parts))  # and does not overlap
         assert abs(Fraction(total) - truth) <= 1.01 * EPS * abs(truth)
         zeros += truth == 0
     assert zeros > 20

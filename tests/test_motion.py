@@ -220,11 +220,12 @@ def separatrix_momenta():
     """m1 : m3 on the separatrix of (3, 4, 6) and, with all digits in use, of (1, 2, 9/4), where m3 = 3 m1."""
     rng = np.random.default_rng(5)
     for _ in range(12):
+        digits = float(rng.integers(2**47, 2**48) | 1)  # of the moments too: then no product fits two doubles
         a = float(rng.integers(2**52, 2**53) | 1)
-        yield (3.0, 4.0, 6.0), a, a
+        yield np.array((3.0, 4.0, 6.0)) * digits, a, a
         k = int(rng.integers(2**51, 2**53 // 3)) | 1
         assert 3 * k < 2**53
-        yield (1.0, 2.0, 2.25), float(k), float(3 * k)
+        yield np.array((1.0, 2.0, 2.25)) * digits, float(k), float(3 * k)
 
 
 @pytest.mark.parametrize("number", range(24))
@@ -239,9 +240,8 @@ def test_the_separatrix_is_told_from_its_neighbors(number):
         *((m1, np.nextafter(m3, d)) for d in (0, np.inf)),
     ):
         m = np.array((x, 0.37 * m1, sign * z)) * scale
-        moments = np.array(inertia)
-        expected = exact_family(moments, m)
-        motion = ph.free_motion(moments[order], m=m[order])
+        expected = exact_family(inertia, m)
+        motion = ph.free_motion(inertia[order], m=m[order])
         assert motion.regime == expected
         assert (expected == "separatrix") == (x == m1 and z == m3)
         assert np.isinf(motion.period) == (expected == "separatrix")

@@ -52,7 +52,7 @@ KINDS = ["random", "needles", "discs", "nearly symmetric", "nearly spherical", "
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("scale", [1.0, 1e-100, 1e100, 3e-300, 1e300])
+@pytest.mark.parametrize("scale", [1.0, 1e-100, 1e100, 3e-300, 5e307])
 def test_moments_and_axes(kind, scale, rng):
     tensors = np.array(bodies(rng)[kind]) * scale
     moments, axes, bad = solve(tensors)
@@ -61,7 +61,7 @@ def test_moments_and_axes(kind, scale, rng):
         size = np.abs(tensor).max()
         with mp.workdps(40):
             error = max(abs(a - b) for a, b in zip(sorted(found.tolist()), true_moments(tensor), strict=True))
-        assert error <= 5 * EPS * size
+        assert error <= 8 * EPS * size
         assert np.abs(A.T @ A - np.eye(3)).max() <= 16 * EPS
         assert abs(np.linalg.det(A) - 1) <= 16 * EPS
         assert np.abs(A @ np.diag(found / size) @ A.T - tensor / size).max() <= 16 * EPS

@@ -20,6 +20,11 @@ def sincos(x, low):
     return trig.sincos(x, low)
 
 
+@entry("UniTuple(f8,2)(f8,f8)", cache=False)
+def sincos_of_sum(x, y):
+    return trig.sincos_of_sum(x, y)
+
+
 @entry("f8(f8)", cache=False)
 def rint(x):
     return trig.rint(x)
@@ -95,6 +100,41 @@ def test_low_part_counts(scale, rng):
         assert max(errors(x, low)) <= BOUND + 0.5, (x, low)
         moved += sincos(x, low) != sincos(x, 0.0)
     assert moved > (30 if scale == 1.0 else 250)
+
+
+def test_no_term_is_missing(rng):
+    """At the end of the polynomials' range the mean error is their remainder; the next terms are below 1e-3 eps."""
+    xs = rng.uniform(0.76, 0.785, 1000).tolist()
+    with mp.workdps(40):
+        sine = [float((sincos(x, 0.0)[0] - mp.sin(x)) / EPS) for x in xs]
+        cosine = [float((sincos(x, 0.0)[1] - mp.cos(x)) / EPS) for x in xs]
+    assert abs(np.mean(sine)) <= 0.1
+    assert abs(np.mean(cosine)) <= 0.1
+
+
+@pytest.mark.parametrize("size", [1e-12, 1e-4, 0.03, trig.SLIGHT, 1.0000001 * trig.SLIGHT, 2.0, 1e4])
+def test_sum(size, rng):
+    """A slight y is never rounded into x; otherwise the rounding of x + y comes on top."""
+    x, y = signed(rng, 10.0 ** rng.uniform(-3, 5, 600)), signed(rng, rng.uniform(0.99, 1, 600) * size)
+    for a, b in zip(x, y, strict=True):
+        s, c = sincos_of_sum(a, b)
+        with mp.workdps(40):
+            angle = mpf(a) + mpf(b)
+            error = max(abs(s - mp.sin(angle)), abs(c - mp.cos(angle))) / EPS
+        rounding = 0.0 if abs(b) <= trig.SLIGHT else ulp(a + b) / (2 * EPS)
+        assert error <= 2.7 + rounding, (a, b)
+
+
+def test_no_term_of_the_slight_series_is_missing(rng):
+    errors = []
+    for x, part in rng.uniform((-0.7, 0.98), (0.7, 1.0), (1000, 2)).tolist():
+        y = part * trig.SLIGHT
+        s, c = sincos_of_sum(x, y)
+        with mp.workdps(40):
+            s, c = s - mp.sin(mpf(x) + y), c - mp.cos(mpf(x) + y)
+            turn = mp.cos(x) * s - mp.sin(x) * c, mp.sin(x) * s + mp.cos(x) * c  # errors of sin y and cos y
+        errors.append([float(e / EPS) for e in turn])
+    assert np.abs(np.mean(errors, axis=0)).max() <= 0.15
 
 
 def test_quarters():

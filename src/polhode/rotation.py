@@ -44,7 +44,7 @@ def quaternion_components(attitude: Any, name: str = "q") -> FloatArray:
 def as_rotation(q: npt.ArrayLike) -> Rotation:
     """Quaternions (4,) or (n, 4) as a SciPy Rotation.
 
-    >>> as_rotation((1, 0, 0, 0)).magnitude()
+    >>> float(as_rotation((1, 0, 0, 0)).magnitude())
     0.0
     """
     from scipy.spatial.transform import Rotation
