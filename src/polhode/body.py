@@ -223,11 +223,11 @@ class RigidBody:
         """m = I omega, body axes, (..., 3) -> (..., 3)."""
         w = as_floats(omega, "omega", 3)
         check_finite(w, "omega")
-        return self._through_principal_axes(w, self._moments, "omega")
+        return scale_along(self._axes, self._moments, w, "omega")
 
     def omega(self, m: npt.ArrayLike) -> FloatArray:
         """omega = I^-1 m, body axes, (..., 3) -> (..., 3). A linear rotor does not spin about its own axis."""
-        return self._through_principal_axes(self.check_momentum(m), 1.0 / flow_moments(self), "m")
+        return scale_along(self._axes, 1.0 / flow_moments(self), self.check_momentum(m), "m")
 
     def kinetic_energy(self, m: npt.ArrayLike) -> FloatArray:
         """m . omega/2, (..., 3) -> (...)."""
@@ -246,12 +246,6 @@ class RigidBody:
                     "axis, the first body axis; set that component to 0"
                 )
         return array
-
-    def _through_principal_axes(self, vector: FloatArray, diagonal: FloatArray, name: str) -> FloatArray:
-        common_batch(inertia=self.batch, **{name: vector.shape[:-1]})
-        if self._axes is None:
-            return vector * diagonal
-        return np.einsum("...ij,...j,...kj,...k->...i", self._axes, diagonal, self._axes, vector)
 
     def _check_physical(self) -> None:
         good = 2 * self._moments.max(axis=-1) <= self._moments.sum(axis=-1) * (1 + 1e-12)
@@ -299,6 +293,14 @@ def principal(inertia: FloatArray) -> tuple[FloatArray, FloatArray | None]:
             "(a linear rotor is polhode.RigidBody.linear(I))"
         )
     return moments.reshape(inertia.shape[:-1]), axes.reshape(inertia.shape)
+
+
+def scale_along(axes: FloatArray | None, factors: FloatArray, vector: FloatArray, name: str) -> FloatArray:
+    """A diag(factors) A^T vector with A the axes (None: the identity), (..., 3) -> (..., 3)."""
+    common_batch(**{"inertia": factors.shape[:-1], name: vector.shape[:-1]})
+    if axes is None:
+        return vector * factors
+    return np.einsum("...ij,...j,...kj,...k->...i", axes, factors, axes, vector)
 
 
 def flow_moments(body: RigidBody) -> FloatArray:

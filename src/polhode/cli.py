@@ -67,9 +67,8 @@ def run(name: str, out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)
         _table(problem)
         path = out / f"{name}.png"
-        t0, t1 = problem.t_span
-        title = problem.summary
-        figure = plot_free_motion(problem.free_motion(), t0, t1, title=title, time_unit=problem.units.get("t", ""))
+        unit = problem.units.get("t", "")
+        figure = plot_free_motion(problem.free_motion(), 0.0, problem.duration, title=problem.summary, time_unit=unit)
         figure.savefig(path, dpi=150)
     click.echo(f"\npicture: {path}")
 
@@ -78,13 +77,13 @@ def _table(problem: Problem) -> None:
     from polhode.report import invariant_errors
 
     motion = problem.free_motion()
-    times = np.linspace(*problem.t_span, SAMPLES)
+    times = np.linspace(0.0, problem.duration, SAMPLES)
     motion.state(times)  # compiled code is loaded here, so that the time below is that of the computation
     start = time.perf_counter()
     motion.state(times)
     wall = time.perf_counter() - start
     errors = invariant_errors(motion, times)
-    flips = motion.flips(*problem.t_span)
+    flips = motion.flips(0.0, problem.duration)
     unit = {key: f" {value}" for key, value in problem.units.items()}
     rows = [
         ("moments of inertia", ", ".join(f"{x:.6g}" for x in motion.body.moments) + unit.get("inertia", "")),

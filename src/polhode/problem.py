@@ -25,6 +25,11 @@ class Problem:
     units: Mapping[str, str] = field(default_factory=dict)
     references: tuple[str, ...] = ()
 
+    @property
+    def duration(self) -> float:
+        """Length of the time span."""
+        return self.t_span[1] - self.t_span[0]
+
     def free_motion(self) -> FreeMotion:
         """The exact motion, with t counted from ``t_span[0]``."""
         return free_motion(self.body, self.state)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.body import RigidBody, flow_moments, principal
+from polhode.body import RigidBody, flow_moments, principal, scale_along
 from polhode.checks import (
     IDENTITY,
     FloatArray,
@@ -106,10 +106,9 @@ def _momentum(
         return inertia.check_momentum(m) if linear else as_floats(m, "m", 3)
     w = as_floats(omega, "omega", 3)
     check_finite(w, "omega")
-    common_batch(inertia=moments.shape[:-1], omega=w.shape[:-1])
     if isinstance(inertia, RigidBody):
         return inertia.momentum(w)
-    return w * moments if axes is None else np.einsum("...ij,...j,...kj,...k->...i", axes, moments, axes, w)
+    return scale_along(axes, moments, w, "omega")
 
 
 def _outputs(

@@ -131,15 +131,6 @@ def propagate_range(inertia, m, q, t, start, stop, m_out, q_out):
     return -1
 
 
-@entry(f"i8({INPUT}, {INPUT}, {INPUT}, {TIMES}, i8)")
-def first_invalid(inertia, m, q, t, bodies):
-    """Index of the first body whose input is not valid, or -1."""
-    for i in range(bodies):
-        if not is_valid(*operands(inertia, m, q, t, i)):
-            return i
-    return -1
-
-
 @entry("void(f8[::1], f8[::1], f8[::1], f8, i8)")
 def chain(inertia, m, q, h, steps):
     """``steps`` exact steps of length h of one body, in place on m (3) and q (4): each starts where the last ended."""

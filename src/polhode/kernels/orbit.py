@@ -5,7 +5,7 @@ Symbols as in ``euler``, with t = 1. With D > 0 the momentum circles axis 1 (lea
 
 from __future__ import annotations
 
-from math import inf, sqrt
+from math import asinh, hypot, inf, sqrt
 
 from polhode.kernels.drive import INPUT, axis_order, scaled_time, sorted_body, to_order
 from polhode.kernels.elliptic import carlson_rf, complete_k_and_l
@@ -36,11 +36,11 @@ def regime_of(body, D, m1, m2, m3):
 
 
 @helper
-def period_and_precession(body, inv, D):
-    """(4K/lambda, angle about m that the circled axis advances in that time) for D != 0."""
+def period_and_precession(body, inv, D, root):
+    """(4K/lambda, angle about m that the circled axis advances in that time); D != 0 by its sign, root = sqrt(|D|)."""
     l2 = inv.p if D > 0.0 else inv.r
     lam = sqrt(l2)
-    K, L = complete_k_and_l(min(1.0, sqrt(abs(D)) / lam), inv.n / l2)
+    K, L = complete_k_and_l(min(1.0, root / lam), inv.n / l2)
     T = 4.0 * K / lam
     theta = 4.0 * inv.be * (inv.n / l2) * L / lam
     # (5) of euler is the rotation about m. Where its form is written for the circled axis itself, m has gone round
@@ -53,7 +53,7 @@ def period_and_precession(body, inv, D):
 
 
 @helper
-def first_flip(inv, D, m1, m2, m3):
+def first_flip(inv, D, root, m1, m2, m3):
     """The time nearest to 0 at which m2 = 0: -F(phi)/rate with tan phi = m2 over the cn-like component."""
     if D >= 0.0:
         x, y, amplitude, rate = m3 * sqrt(inv.be), m2 * sqrt(inv.ga), sqrt(inv.C1), sqrt(inv.p)
@@ -61,12 +61,21 @@ def first_flip(inv, D, m1, m2, m3):
     else:
         x, y, amplitude, rate = m1 * sqrt(inv.be), m2 * sqrt(inv.al), sqrt(inv.C3), sqrt(inv.r)
         forward = m3 > 0.0
-    cosine, sine = x / amplitude, y / amplitude
-    if cosine < 0.0:
-        sine = -sine
-    kc = sqrt(abs(D)) / rate
-    F = sine * carlson_rf(cosine * cosine, cosine * cosine + (kc * sine) * (kc * sine), 1.0)
-    return -F / rate if forward else F / rate
+    cosine, sine = abs(x) / amplitude, y / amplitude
+    F = abs(elliptic_angle(cosine, abs(sine), min(1.0, root / rate))) / rate
+    return -F if forward == (sine * x >= 0.0) else F
+
+
+@helper
+def elliptic_angle(cosine, sine, kc):
+    """F(phi, k) for 0 <= phi <= pi/2, from cos phi, sin phi and kc, also where their squares underflow."""
+    if cosine >= 0.5:
+        return sine * carlson_rf(cosine * cosine, cosine * cosine + (kc * sine) * (kc * sine), 1.0)
+    if kc == 0.0:
+        return asinh(sine / cosine)
+    dn = hypot(cosine, kc * sine)
+    cd, ks, kd = cosine / dn, kc * sine / dn, kc / dn
+    return complete_k_and_l(kc, 0.0)[0] - cd * carlson_rf(ks * ks, kd * kd, 1.0)  # F(phi) = K - F(psi), sin psi = cd
 
 
 @entry(f"void({INPUT}, {INPUT}, f8[:,::1])")
@@ -82,14 +91,16 @@ def orbits(inertia, m, out):
         body = sorted_body(order, I1 * per_I_ref, I2 * per_I_ref, I3 * per_I_ref)
         m1, m2, m3 = to_order(order, m[b, 0] * per_m_ref, m[b, 1] * per_m_ref, m[b, 2] * per_m_ref)
         inv = invariants(body, m1, m2, m3, 1.0)
-        D = separatrix_gap(body, m1, m3)
+        unit, per_unit = power_of_two(max(abs(m1), abs(m3)))
+        D = separatrix_gap(body, m1 * per_unit, m3 * per_unit)  # its sign is exact, also where m1^2 would underflow
+        root = sqrt(abs(D)) * unit
         regime = regime_of(body, D, m1, m2, m3)
         period, precession, flip = 0.0, 0.0, 0.0
         if regime == SEPARATRIX:
             period, precession = inf, inf
         elif regime >= SYMMETRIC:
-            period, precession = period_and_precession(body, inv, D)
+            period, precession = period_and_precession(body, inv, D, root)
             period = scaled_time(period, per_m_ref, I_ref)
         if regime > SYMMETRIC:
-            flip = scaled_time(first_flip(inv, D, m1, m2, m3), per_m_ref, I_ref)
+            flip = scaled_time(first_flip(inv, D, root, m1, m2, m3), per_m_ref, I_ref)
         out[i, 0], out[i, 1], out[i, 2], out[i, 3] = regime, period, precession, flip

@@ -20,9 +20,7 @@ WP2 = (
     60.0 / 2431.0,
     485.0 / 80223.0,
 )
-WP3 = (
-    1.0 / 247.0,
-)
+WP3 = (1.0 / 247.0,)
 
 # int_0^1 x^2 f(x^2) dx = sum_i WEIGHT[i] f(NODE[i]): the rule with M nodes starts at FIRST[M]
 FIRST = (0, 0, 1, 3, 6, 10, 15, 21)
