@@ -1,6 +1,6 @@
 """The same tumbling body by SciPy's general ODE solver and by polhode: they agree until the solver drifts.
 
-    python examples/against_scipy.py
+python examples/against_scipy.py
 """
 
 import time

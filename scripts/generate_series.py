@@ -107,6 +107,10 @@ def half_pi_in_parts():
 
 
 def render_tuple(name, values):
+    """As ruff formats it: one value per line, a single one on the line of the name."""
+    values = list(values)
+    if len(values) == 1:
+        return [f"{name} = ({values[0]},)\n"]
     return [f"{name} = (\n", *(f"    {value},\n" for value in values), ")\n"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -70,3 +71,18 @@ def test_unknown_attribute():
     with pytest.raises(AttributeError, match=r"'polhode' has no attribute 'propagat'; it has .*propagate"):
         ph.propagat  # noqa: B018
     assert not hasattr(ph, "Integrate")
+
+
+@pytest.mark.skipif(os.environ.get("POLHODE_JIT") == "0", reason="about compiled code")
+def test_first_result_does_not_import_scipy_and_leaves_numba_its_blas():
+    code = """
+import sys
+import numpy as np
+import polhode as ph
+ph.propagate((1, 2, 3), (1, 1, 1), t=1.0)
+assert "scipy.linalg" not in sys.modules
+import numba
+product = numba.njit(lambda a, b: np.dot(a, b))(np.eye(2), np.ones((2, 2)))
+assert (product == 1).all() and "scipy.linalg" in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -42,7 +42,7 @@ CLOSE = 0.125  # |D|/lambda^2 below which D is formed without error
 ESCAPED = 350.0  # lambda after which exp(-lambda)^2 would underflow: the body rests on its middle axis
 MANY_TURNS = 4503599627370496.0  # 2^52 half-periods: beyond, their count is not a whole number any more
 PER_PI = 1.0 / pi
-CANCELED = 2.0**-96  # D relative to its two terms below which double-double does not know it
+CANCELED = 2.0**-48  # D relative to its two terms below which a double-double does not know all its digits
 
 
 class Body(NamedTuple):

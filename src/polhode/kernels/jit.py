@@ -14,11 +14,14 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib
 import math
 import os
 import re
 import shutil
 import sys
+import threading
+from contextlib import contextmanager
 from pathlib import Path
 
 JIT = os.environ.get("POLHODE_JIT", "1") != "0"
@@ -104,6 +107,33 @@ if JIT:
     def rare(func):
         return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, error_model="numpy")(func)
 
+    COMPILING = threading.Lock()  # what follows changes settings of Numba for a moment
+
+    @contextmanager
+    def cache_directory(folder):
+        """Numba's cache directory, which it reads while decorating and never later."""
+        outer = numba.config.CACHE_DIR
+        numba.config.CACHE_DIR = outer if folder is None else str(folder)
+        try:
+            yield
+        finally:
+            numba.config.CACHE_DIR = outer
+
+    @contextmanager
+    def scipy_left_alone():
+        """Spare Numba the import of scipy.linalg, a quarter of a second at every start.
+
+        Numba imports it with its array functions to learn whether there is a BLAS. SciPy is installed with polhode,
+        so there is; functions that use it still ask again, and import it then.
+        """
+        linalg = importlib.import_module("numba.np.linalg")
+        asked = linalg.ensure_blas
+        linalg.ensure_blas = lambda: None
+        try:
+            yield
+        finally:
+            linalg.ensure_blas = asked
+
     class Entry:
         """A kernel that compiles on its first call, for one signature: other types are converted or refused."""
 
@@ -115,24 +145,15 @@ if JIT:
 
         def __call__(self, *args):
             if self._compiled is None:
-                self._compiled = self._compile()
+                with COMPILING:
+                    self._compiled = self._compiled or self._compile()
             return self._compiled(*args)
 
         def _compile(self):
             folder = cache_folder() if self._cache else None
-            outer = numba.config.CACHE_DIR
-            try:
-                if folder is not None:
-                    numba.config.CACHE_DIR = str(folder)  # read while decorating, never later
-                return numba.njit(
-                    self._signature,
-                    cache=folder is not None,
-                    nogil=True,
-                    error_model="numpy",
-                    fastmath={"contract"},
-                )(self.__wrapped__)
-            finally:
-                numba.config.CACHE_DIR = outer
+            options = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}, "cache": folder is not None}
+            with scipy_left_alone(), cache_directory(folder):
+                return numba.njit(self._signature, **options)(self.__wrapped__)
 
     def entry(signature, cache=True):
         return lambda func: Entry(func, signature, cache)
