@@ -17,8 +17,8 @@ import numpy as np
 import published
 from polhode.kernels.drive import chain
 
-RANGES = ((0.02, 0.25), (0.25, 1.0), (1.0, 6.0), (10.0, 1000.0))
-BODIES = 16
+RANGES = ((0.02, 0.25), (0.25, 1.0), (1.0, 6.0), (10.0, 1000.0), (0.02, 1.0), (0.02, 1000.0))
+BODIES = 24
 REPEATS = 20
 
 
@@ -43,7 +43,7 @@ def measure(low, high, rng):
     times = []
     for _ in range(BODIES):
         inertia, m = np.sort(rng.uniform(1, 3, 3)), rng.normal(size=3)
-        h = np.exp(rng.uniform(np.log(low), np.log(high))) / frequency(inertia, m)
+        h = np.exp(rng.uniform(np.log(low), np.log(high))) / frequency(inertia, m)  # every scale as often
         runs = [
             (
                 nanoseconds(chain, inertia, m, h, 4000),

@@ -18,6 +18,7 @@ from polhode.kernels.jit import helper
 ROUNDER = 1.5 * 2.0**52  # adding and subtracting it rounds to the nearest integer
 
 AGM_STEPS = 16  # kc = 5e-324, the smallest positive double, needs 13
+SERIES_GAP = 0.3  # one step later the series of the mean needs three terms
 CEL_GAP = 2e-3  # one step later the integral of the third kind is right to about gap^5
 AGM_GAP = 1e-8  # the mean of a and b is then the limit to (gap/4)^2
 DUPLICATIONS = 600  # p/x = 1e308 in R_J needs 516; R_F needs at most 14
@@ -52,29 +53,40 @@ def _agm(kc, steps):
 
 
 @helper
-def _cel(kc, p, a, b):
-    """(M, W) with K = pi/(2M) and K W = int_0^(pi/2) (a cos^2 + b sin^2)/((cos^2 + p sin^2) D).
+def _cel_step(mean, geometric, p, a, b):
+    """One step of Bulirsch's cel, with means in place of his sums: no powers of two to keep."""
+    product, per_p = mean * geometric, 1.0 / p
+    g = product * per_p
+    return 0.5 * (mean + geometric), sqrt(product), 0.5 * (p + g), 0.5 * (a + b * per_p), 0.5 * (b + a * g)
 
-    D = sqrt(cos^2 + kc^2 sin^2), kc > 0, p > 0. Bulirsch 1969, cel, with means in place of his sums, so that M, the
-    arithmetic-geometric mean of 1 and kc (DLMF 19.8.5), is there without keeping powers of two.
-    For a, b >= 0 all terms are positive.
+
+@helper
+def _cel(kc, p, a, b):
+    """(M, 1/M, W) with K = pi/(2M) and K W = int_0^(pi/2) (a cos^2 + b sin^2)/((cos^2 + p sin^2) D).
+
+    D = sqrt(cos^2 + kc^2 sin^2), kc > 0, p > 0; M is the arithmetic-geometric mean of 1 and kc (DLMF 19.8.5). The last
+    steps of M are taken at once, by the series of its value for 1 + x, 1 - x (DLMF 19.5.1 and its reciprocal), so that
+    those who need only M do not wait for W. For a, b >= 0 all terms are positive.
     """
     p = sqrt(p)
-    b = b / p
-    mean, geometric = 1.0, kc
+    mean, geometric, b = 1.0, kc, b / p
     for _ in range(AGM_STEPS):
         gap = abs(mean - geometric)
-        product = mean * geometric
-        per_p = 1.0 / p
-        g = product * per_p
-        a, b = 0.5 * (a + b * per_p), 0.5 * (b + a * g)
-        p = 0.5 * (p + g)
-        mean, geometric = 0.5 * (mean + geometric), sqrt(product)
+        mean, geometric, p, a, b = _cel_step(mean, geometric, p, a, b)
+        if gap <= SERIES_GAP * mean:
+            break
+    total = mean + geometric
+    per_total = 1.0 / total
+    x = (mean - geometric) * per_total
+    x *= x
+    limit = 0.5 * total * (1.0 - x * (1.0 / 4.0 + x * (5.0 / 64.0 + x * (11.0 / 256.0))))
+    per_limit = 2.0 * per_total * (1.0 + x * (1.0 / 4.0 + x * (9.0 / 64.0 + x * (25.0 / 256.0))))
+    for _ in range(AGM_STEPS):
         if gap <= CEL_GAP * mean:
             break
-    total, rest = mean + geometric, mean - geometric
-    limit = 0.5 * total - 0.125 * rest * rest / total  # of the mean, to rest^4
-    return limit, (b + a * limit) / (limit + p)
+        gap = abs(mean - geometric)
+        mean, geometric, p, a, b = _cel_step(mean, geometric, p, a, b)
+    return limit, per_limit, (b + a * limit) / (limit + p)
 
 
 @helper
@@ -92,14 +104,14 @@ def complete_k_and_l(kc, n):
 
     K - n L is the integral of the third kind. Takes the modulus kc = sqrt(mc).
     """
-    mean, weight = mean_and_weight(kc, n)
-    K = 0.5 * pi / mean
+    _, per_mean, weight = mean_and_weight(kc, n)
+    K = 0.5 * pi * per_mean
     return K, K * weight
 
 
 @helper
 def mean_and_weight(kc, n):
-    """(M, W) with K = pi/(2M), L = K W of ``complete_k_and_l``: the kernel's hot path, which needs M as well as 1/M."""
+    """(M, 1/M, W) with K = pi/(2M), L = K W of ``complete_k_and_l``: the kernel's hot path."""
     return _cel(kc, 1.0 + n, 0.0, 1.0)
 
 
@@ -111,8 +123,8 @@ def complete_third(n, mc):
     """
     if mc == 0.0:
         return inf
-    mean, weight = _cel(sqrt(mc), 1.0 + n, 1.0, 1.0)
-    return 0.5 * pi / mean * weight
+    _, per_mean, weight = _cel(sqrt(mc), 1.0 + n, 1.0, 1.0)
+    return 0.5 * pi * per_mean * weight
 
 
 @helper

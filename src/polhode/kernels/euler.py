@@ -199,8 +199,8 @@ def take_off_half_periods(l2, aD, n):
     lam, per_l2 = sqrt(l2), 1.0 / l2
     time, turns, theta = 1.0, 0.0, 0.0
     if aD > 0.0:
-        mean, weight = mean_and_weight(min(1.0, sqrt(aD * per_l2)), n * per_l2)
-        half_period = pi / mean * (lam * per_l2)
+        mean, per_mean, weight = mean_and_weight(min(1.0, sqrt(aD * per_l2)), n * per_l2)
+        half_period = pi * per_mean * (lam * per_l2)
         turns = rint(lam * mean * PER_PI)
         theta = turns * half_period * (n * per_l2 * weight)
         time = 1.0 - turns * half_period if turns < MANY_TURNS else 1.0 % half_period
