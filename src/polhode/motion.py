@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +13,7 @@ from polhode.body import RigidBody, as_body, flow_moments
 from polhode.checks import IDENTITY, FloatArray, as_floats, check_finite, check_spread, common_batch
 from polhode.errors import InertiaError, InputError, MomentumError, TimeError
 from polhode.propagation import propagate
-from polhode.rotation import as_rotation
+from polhode.rotation import as_rotation, multiply
 from polhode.state import State
 
 REGIMES = np.array(["rest", "spherical", "steady", "symmetric", "around_min", "around_max", "separatrix"])
@@ -69,8 +70,29 @@ class FreeMotion:
     def _at(self, t: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         times = as_floats(t, "t")
         check_finite(times, "t", TimeError)
-        times = times.reshape(times.shape + (1,) * len(self.batch))
-        return propagate(self.body, self.initial.m, self.initial.q, times)
+        rest, angle = self._take_off_periods(times)
+        turn = np.concatenate([np.cos(angle), np.sin(angle) * _direction(self.initial.m)], axis=-1)
+        return propagate(self.body, self.initial.m, multiply(self.initial.q, turn), rest)
+
+    def _take_off_periods(self, times: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(times less whole periods, angle (..., 1) of q about m in those periods), t.shape + batch."""
+        from polhode.kernels.secular import take_off_periods
+
+        shape = times.shape + self.batch
+        times = np.broadcast_to(times.reshape(times.shape + (1,) * len(self.batch)), shape)
+        secular = self._secular
+        if self.batch:
+            secular = np.broadcast_to(secular, (*shape, 4))
+        out = np.empty((times.size, 2))
+        take_off_periods(np.ascontiguousarray(secular.reshape(-1, 4)), np.ascontiguousarray(times.reshape(-1)), out)
+        return out[:, 0].reshape(shape), out[:, 1].reshape((*shape, 1))
+
+    @cached_property
+    def _secular(self) -> FloatArray:
+        """batch + (4,): period and turn per period, as double-doubles."""
+        from polhode.kernels.secular import secular_constants
+
+        return self._per_body(secular_constants)
 
     def m(self, t: npt.ArrayLike) -> FloatArray:
         """Angular momentum in body axes, t.shape + batch + (3,)."""
@@ -107,6 +129,10 @@ class FreeMotion:
         """batch + (4,): regime, period, precession per period, time of the flip nearest to 0."""
         from polhode.kernels.orbit import orbits
 
+        return self._per_body(orbits)
+
+    def _per_body(self, kernel: Callable[[FloatArray, FloatArray, FloatArray], None]) -> FloatArray:
+        """batch + (4,): what ``kernel`` finds from moments and momenta in principal axes."""
         check_spread(flow_moments(self.body))
         m = self.initial.m
         if not self.body.is_principal:
@@ -115,7 +141,7 @@ class FreeMotion:
         moments = np.broadcast_to(flow_moments(self.body), (*shape, 3)).reshape(-1, 3)
         momenta = np.broadcast_to(m, (*shape, 3)).reshape(-1, 3)
         out = np.empty((len(momenta), 4))
-        orbits(np.ascontiguousarray(moments), np.ascontiguousarray(momenta), out)
+        kernel(np.ascontiguousarray(moments), np.ascontiguousarray(momenta), out)
         return np.broadcast_to(out.reshape(*shape, 4), (*self.batch, 4))
 
     @property
@@ -187,6 +213,13 @@ class FreeMotion:
         if self.batch:
             return f"FreeMotion(<{'x'.join(map(str, self.batch))} bodies>)"
         return f"FreeMotion({self.body}, {self.regime}, period={self.period:.6g}, energy={self.energy:.6g})"
+
+
+def _direction(v: FloatArray) -> FloatArray:
+    """v/|v|, or 0 for 0, whatever the scale."""
+    size = np.abs(v).max(axis=-1, keepdims=True)
+    v = v / np.where(size > 0, size, 1.0)
+    return v / np.where(size > 0, np.linalg.norm(v, axis=-1, keepdims=True), 1.0)
 
 
 def _scalar(value: FloatArray) -> Any:

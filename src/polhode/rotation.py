@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
 
 
+ROUNDING = 2.0**-51  # of the norm of a quaternion that was normalized
+
+
 def is_rotation(value: Any) -> bool:
     """Whether ``value`` is a SciPy Rotation, without importing SciPy for it."""
     return hasattr(value, "as_quat") and hasattr(value, "as_matrix")
@@ -31,7 +34,8 @@ def as_quaternion(attitude: Any, name: str = "q") -> FloatArray:
     """
     q = quaternion_components(attitude, name)
     check_attitude(q, name)
-    return normalize(q)
+    norm = np.linalg.norm(q, axis=-1, keepdims=True)
+    return np.where(np.abs(norm - 1) <= ROUNDING, q, q / norm)  # what was normalized before keeps its bits
 
 
 def quaternion_components(attitude: Any, name: str = "q") -> FloatArray:

@@ -7,6 +7,8 @@ All of this is ``exact``: an optimizer that fuses a product into a sum here woul
 
 from __future__ import annotations
 
+from math import sqrt
+
 from polhode.kernels.jit import JIT, exact, fma, rare
 
 SPLITTER = 134217729.0  # 2^27 + 1
@@ -58,12 +60,42 @@ def dd_mul(ah, al, bh, bl):
 
 
 @exact
-def dd_sub(ah, al, bh, bl):
-    """(ah + al) - (bh + bl) as a pair; error below 2^-104 (|a| + |b|), also where they cancel."""
-    s, e = two_sum(ah, -bh)
-    t, f = two_sum(al, -bl)
+def dd_add(ah, al, bh, bl):
+    """(ah + al) + (bh + bl) as a pair; error below 2^-104 (|a| + |b|), also where they cancel."""
+    s, e = two_sum(ah, bh)
+    t, f = two_sum(al, bl)
     s, e = fast_two_sum(s, e + t)
     return fast_two_sum(s, e + f)
+
+
+@exact
+def dd_sub(ah, al, bh, bl):
+    """(ah + al) - (bh + bl) as a pair, as ``dd_add``."""
+    return dd_add(ah, al, -bh, -bl)
+
+
+@exact
+def dd_div(ah, al, bh, bl):
+    """(ah + al)/(bh + bl) as a pair, by long division with three digits; relative error below 2^-101."""
+    q1 = ah / bh
+    ph, pl = dd_mul(bh, bl, q1, 0.0)
+    rh, rl = dd_sub(ah, al, ph, pl)
+    q2 = rh / bh
+    ph, pl = dd_mul(bh, bl, q2, 0.0)
+    rh, rl = dd_sub(rh, rl, ph, pl)
+    q1, q2 = fast_two_sum(q1, q2)
+    return dd_add(q1, q2, rh / bh, 0.0)
+
+
+@exact
+def dd_sqrt(ah, al):
+    """The square root of ah + al >= 0 as a pair, by one Newton step (Karp, Markstein 1997); error below 2^-101."""
+    if ah == 0.0:
+        return 0.0, 0.0
+    root = sqrt(ah)
+    ph, pl = two_prod(root, root)
+    rest, _ = dd_sub(ah, al, ph, pl)
+    return fast_two_sum(root, rest / (2.0 * root))
 
 
 @rare

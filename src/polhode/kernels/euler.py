@@ -38,6 +38,7 @@ from polhode.kernels.trig import rint, sincos, sincos_of_sum
 SMALL = 0.25  # lambda^2 up to which the series is used
 SHORT = 0.0164  # lambda^2 up to which its first terms and three nodes are enough
 UNREDUCED = 4.0  # lambda^2 above which whole half-periods are taken off
+FEW = 16.0  # radians of spin up to which their last digits need no second double
 CLOSE = 0.125  # |D|/lambda^2 below which D is formed without error
 ESCAPED = 350.0  # lambda after which exp(-lambda)^2 would underflow: the body rests on its middle axis
 MANY_TURNS = 4503599627370496.0  # 2^52 half-periods: beyond, their count is not a whole number any more
@@ -278,17 +279,17 @@ def step(body, m1, m2, m3, q0, q1, q2, q3, h):
     if inv.G == 0.0:
         return m1, m2, m3, q0, q1, q2, q3
     l2 = max(inv.p, inv.r)
-    if l2 <= SMALL:
+    I, w = (body.I3, body.w3) if inv.axis3 else (body.I1, body.w1)
+    spin = inv.G * (w * t)
+    if l2 <= SMALL and abs(spin) <= FEW:
         arc, theta = small_arc(inv.p, inv.r, inv.n)
         theta *= inv.be * inv.G
-        spin = inv.G * ((body.w3 if inv.axis3 else body.w1) * t)
         sphi, cphi = sincos_of_sum(spin, theta if inv.axis3 else -theta)
         return assemble(inv, 0.0, False, arc, m1, m2, m3, q0, q1, q2, q3, sphi, cphi)
     D = inv.be * (inv.ga * (m1 * m1) - inv.al * (m3 * m3))
     if abs(D) <= CLOSE * l2:
         D = separatrix_gap(body, m1, m3) * t * t
     arc, theta, re, im = any_arc(inv, D)
-    I, w = (body.I3, body.w3) if inv.axis3 else (body.I1, body.w1)
     phi, low = spin_angle(I, w, inv.G, m1, m2, m3, t)
     theta *= inv.be * inv.G
     if not inv.axis3:

@@ -1,0 +1,23 @@
+"""The examples do what their first lines say."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from conftest import ROOT
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_scipy_agrees_until_it_drifts(capsys):
+    example = load("against_scipy")
+    assert example.difference(1.0)[0] < 2e-13
+    assert example.difference(100.0)[0] < 2e-11
+    example.TIMES = (1.0,)
+    example.main()
+    assert "SciPy" in capsys.readouterr().out
