@@ -161,6 +161,7 @@ def test_omega_or_state_instead_of_m(rng):
         np.testing.assert_array_equal(other.q(t), by_m.q(t))
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("k", range(0, 60, 4))
 def test_attitude_is_continuous(k):
     """|q'| = |w|/2 <= |m|/(2 I1): a change of sign, or of branch, would be a jump."""
@@ -174,6 +175,7 @@ def test_attitude_is_continuous(k):
         assert fastest * 4 * period / 1500 < 0.5  # or a jump could hide
 
 
+@pytest.mark.dense
 def test_attitude_is_continuous_on_the_separatrix_and_for_tops():
     for inertia, m in (
         ((3, 4, 6), (1, 0.5, 1)),
@@ -392,6 +394,7 @@ def middle_component(motion, t):
     return motion.m(t)[..., np.argsort(motion.body.moments)[1]]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("k", range(0, 60, 2))
 def test_flips_are_all_zeros_of_the_middle_component(k):
     inertia, m = triaxial_bodies()[k]

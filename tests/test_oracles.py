@@ -10,8 +10,6 @@ from mpmath import mp, mpf
 from oracles.addition import addition_flow, addition_period, addition_precession
 from oracles.taylor import taylor_flow
 
-pytestmark = pytest.mark.oracle
-
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "free_rigid_body.json").read_text())["cases"]
 ONE = (1, 0, 0, 0)
 TAYLOR_LIMIT = 100  # radians; the series costs a few milliseconds per radian
