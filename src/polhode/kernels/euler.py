@@ -279,25 +279,33 @@ def step(body, m1, m2, m3, q0, q1, q2, q3, h):
     if inv.G == 0.0:
         return m1, m2, m3, q0, q1, q2, q3
     l2 = max(inv.p, inv.r)
-    I, w = (body.I3, body.w3) if inv.axis3 else (body.I1, body.w1)
-    spin = inv.G * (w * t)
-    if l2 <= SMALL and abs(spin) <= FEW:
+    if l2 <= SMALL:
         arc, theta = small_arc(inv.p, inv.r, inv.n)
-        theta *= inv.be * inv.G
-        sphi, cphi = sincos_of_sum(spin, theta if inv.axis3 else -theta)
+        theta *= inv.be * inv.G if inv.axis3 else -inv.be * inv.G
+        spin = inv.G * ((body.w3 if inv.axis3 else body.w1) * t)
+        if abs(spin) <= FEW:
+            sphi, cphi = sincos_of_sum(spin, theta)
+        else:
+            sphi, cphi = sincos_of_many(body, inv, m1, m2, m3, t, theta)
         return assemble(inv, 0.0, False, arc, m1, m2, m3, q0, q1, q2, q3, sphi, cphi)
     D = inv.be * (inv.ga * (m1 * m1) - inv.al * (m3 * m3))
     if abs(D) <= CLOSE * l2:
         D = separatrix_gap(body, m1, m3) * t * t
     arc, theta, re, im = any_arc(inv, D)
-    phi, low = spin_angle(I, w, inv.G, m1, m2, m3, t)
-    theta *= inv.be * inv.G
-    if not inv.axis3:
-        theta, im = -theta, -im
-    phi, e = two_sum(phi, theta)
-    sphi, cphi = sincos(phi, low + e)
+    theta *= inv.be * inv.G if inv.axis3 else -inv.be * inv.G
+    im = im if inv.axis3 else -im
+    sphi, cphi = sincos_of_many(body, inv, m1, m2, m3, t, theta)
     sphi, cphi = sphi * re + cphi * im, cphi * re - sphi * im
     return assemble(inv, D, True, arc, m1, m2, m3, q0, q1, q2, q3, sphi, cphi)
+
+
+@helper
+def sincos_of_many(body, inv, m1, m2, m3, t, theta):
+    """(sin, cos) of phi of (5), many turns or not: the spin angle has two doubles, theta is added without error."""
+    I, w = (body.I3, body.w3) if inv.axis3 else (body.I1, body.w1)
+    phi, low = spin_angle(I, w, inv.G, m1, m2, m3, t)
+    phi, e = two_sum(phi, theta)
+    return sincos(phi, low + e)
 
 
 @helper
