@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import pairwise
-from math import isqrt, ldexp, ulp
+from math import ldexp, ulp
 
 import numpy as np
 import pytest
 
 from conftest import EPS
+from oracles.separatrix import convergents, separatrix_slope
 from polhode.kernels import eft, euler
 from polhode.kernels.jit import entry
 
@@ -269,33 +270,13 @@ def moments(rng):
     return float(I1), float(I2), float(I2 + e)
 
 
-def fraction_root(x, bits=300):
-    return Fraction(isqrt(x.numerator * x.denominator << (2 * bits)), x.denominator << bits)
-
-
-def convergents(x):
-    """Best rational approximations p/q of x with p, q below 2^53: at distances of about 1/q^2."""
-    p0, q0, p1, q1 = 0, 1, 1, 0
-    while True:
-        whole = x.numerator // x.denominator
-        p0, q0, p1, q1 = p1, q1, whole * p1 + p0, whole * q1 + q0
-        if max(p1, q1) >= 2**53:
-            return
-        yield p1, q1
-        if x == whole:
-            return
-        x = 1 / (x - whole)
-
-
 def approaching_the_separatrix(rng, bodies):
     """(I, m1, m3) at every distance from D = 0 that doubles can have: m3/m1 -> sqrt((I2 - I1) I3/((I3 - I2) I1))."""
     for _ in range(bodies):
         I1, I2, I3 = moments(rng)
         if not I1 < I2 < I3:
             continue
-        i1, i2, i3 = map(Fraction, (I1, I2, I3))
-        ratio = fraction_root((i2 - i1) * i3 / ((i3 - i2) * i1))
-        for p, q in convergents(ratio):
+        for p, q in convergents(separatrix_slope(I1, I2, I3)):
             fill = (2**53 - 1) // max(p, q)  # the largest factor that keeps both exact
             fill = int(rng.integers(max(1, fill // 2), fill, endpoint=True))
             scale = 53 + int(rng.integers(-20, 20))
@@ -310,9 +291,8 @@ def one_ulp_apart(rng, bodies):
         I1, I2, I3 = moments(rng)
         if not I1 < I2 < I3:
             continue
-        i1, i2, i3 = map(Fraction, (I1, I2, I3))
         m1 = float(full_bits(rng, 1)[0])
-        m3 = abs(m1) * float(fraction_root((i2 - i1) * i3 / ((i3 - i2) * i1)))
+        m3 = abs(m1) * float(separatrix_slope(I1, I2, I3))
         for k in (-1000, -30, -2, -1, 0, 1, 2, 30, 1000):
             yield I1, I2, I3, m1, m3 + k * ulp(m3)
 

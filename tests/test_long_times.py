@@ -11,6 +11,7 @@ from mpmath import mp, mpf
 import polhode as ph
 from conftest import EPS, distance, golden_cases, random_attitude
 from oracles.addition import addition_flow, addition_period
+from oracles.separatrix import convergents, separatrix_slope
 from polhode.kernels.jit import entry
 from polhode.kernels.secular import add, div, mul, root
 
@@ -123,3 +124,17 @@ def test_double_double_against_fractions(rng):
         assert abs(q * b / a - 1) <= Fraction(1, 2**101)
         assert abs(r * r / b - 1) <= Fraction(1, 2**100)
     assert all_operations(1.0, 0.0, 4.0, 0.0)[6:] == (2.0, 0.0)
+
+
+BODY = (1.2, 1.9, 2.7)
+APPROACH = [(q / 2.0**53, p / 2.0**53) for p, q in convergents(separatrix_slope(*BODY)) if max(p, q) > 2**4]
+
+
+@pytest.mark.parametrize("m1_m3", APPROACH[::3], ids=lambda m: f"{-np.log2(m[0] * m[1]):.0f}")
+def test_next_to_the_separatrix_the_period_is_known_as_well_as_the_distance(m1_m3):
+    m1, m3 = m1_m3
+    m = (m1, max(m1_m3), m3)
+    t = float(mpf("1.03") * addition_period(BODY, m))
+    dm, dq = errors(BODY, m, (1.0, 0.0, 0.0, 0.0), t)
+    assert dm <= 1000
+    assert dq <= 1000

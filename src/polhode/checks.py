@@ -8,11 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.errors import AttitudeError, InertiaError, InputError, MomentumError, ShapeError, TimeError
+from polhode.kernels.limits import LARGEST_RATIO, NORM_TOLERANCE
 
 FloatArray = npt.NDArray[np.float64]
 
-NORM_TOLERANCE = 1e-6  # how far |q| of an attitude may be from 1
-LARGEST_RATIO = 1e150  # of the moments of one body
 IDENTITY = (1.0, 0.0, 0.0, 0.0)
 
 
@@ -65,7 +64,10 @@ def check_spread(moments: FloatArray, name: str = "inertia") -> None:
     good = moments.max(axis=-1) * (1 / LARGEST_RATIO) <= moments.min(axis=-1)
     if not good.all():
         index = first_bad(good)
-        raise InertiaError(f"{place(name, index)} = {show(moments[index])}: moments may differ by factors up to 1e150")
+        limit = f"{LARGEST_RATIO:g}".replace("+", "")
+        raise InertiaError(
+            f"{place(name, index)} = {show(moments[index])}: moments may differ by factors up to {limit}"
+        )
 
 
 def check_attitude(q: FloatArray, name: str = "q") -> None:

@@ -28,7 +28,7 @@ def invariant_errors(motion: FreeMotion, times: FloatArray) -> InvariantErrors:
     >>> invariant_errors(free_motion((1, 2, 3), m=(1, 1, 1)), np.linspace(0, 9, 50)).energy < 1e-14
     True
     """
-    m, q = motion.m(times), motion.q(times)
+    m, q = motion.m(times), motion.q(times)  # not motion.state, which would normalize q
     start, space = motion.initial.m, motion.m_space
     size = np.linalg.norm(start)
     return InvariantErrors(

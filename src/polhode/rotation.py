@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.checks import NORM_TOLERANCE, FloatArray, as_floats, check_attitude, first_bad, place, show
+from polhode.checks import FloatArray, as_floats, check_attitude, first_bad, place, show
 from polhode.errors import AttitudeError, ShapeError
+from polhode.kernels.limits import NORM_TOLERANCE
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation

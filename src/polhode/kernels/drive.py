@@ -7,12 +7,14 @@ without a rounding error, and a sorted, proper permutation of the axes to the sa
 from __future__ import annotations
 
 from math import isfinite, nan
+from typing import NamedTuple
 
 from polhode.kernels.euler import body_constants, step
 from polhode.kernels.jit import entry, helper, power_of_two
+from polhode.kernels.limits import LONGEST, NORM_TOLERANCE
 
-NORM_TOLERANCE = 1e-6  # how far |q| may be from 1
-LONGEST = 1e150  # radians, or so; beyond, squares of small components underflow while their effect does not
+INPUT = "Array(f8, 2, 'C', readonly=True)"
+TIMES = "Array(f8, 1, 'C', readonly=True)"
 
 
 @helper
@@ -50,18 +52,41 @@ def from_order(order, x1, x2, x3):
     return to_order(inverse, x1, x2, x3)
 
 
+class Scale(NamedTuple):
+    """Powers of two, and their reciprocals, by which moments and momenta were divided."""
+
+    I: float
+    per_I: float
+    m: float
+    per_m: float
+
+
 @helper
-def scaled_time(t, m_ref, per_I_ref):
-    """t m_ref/I_ref, ordered so that no partial product overflows or underflows on its own."""
-    small, large = min(m_ref, per_I_ref), max(m_ref, per_I_ref)
+def standard_form(I1, I2, I3, m1, m2, m3):
+    """(order, scale, I, m) with 1 <= I1 < 2, I1 <= I2 <= I3, 1 <= max|m_i| < 2: exact, the same for every body."""
+    scale = Scale(*power_of_two(min(I1, I2, I3)), *power_of_two(max(abs(m1), abs(m2), abs(m3))))
+    order = axis_order(I1, I2, I3)
+    I1, I2, I3 = to_order(order, I1 * scale.per_I, I2 * scale.per_I, I3 * scale.per_I)
+    m = to_order(order, m1 * scale.per_m, m2 * scale.per_m, m3 * scale.per_m)
+    return order, scale, (abs(I1), abs(I2), abs(I3)), m
+
+
+@helper
+def times_both(t, a, b):
+    """t a b, ordered so that no partial product overflows or underflows on its own."""
+    small, large = min(a, b), max(a, b)
     return t * small * large if abs(t) >= 1.0 else t * large * small
 
 
 @helper
-def sorted_body(order, I1, I2, I3):
-    """Constants of the body whose moments are already scaled, in sorted axes."""
-    I1, I2, I3 = to_order(order, I1, I2, I3)
-    return body_constants(abs(I1), abs(I2), abs(I3))
+def to_standard_time(t, scale):
+    """t m/I in the scale of the standard form."""
+    return times_both(t, scale.m, scale.per_I)
+
+
+@helper
+def from_standard_time(t, scale):
+    return times_both(t, scale.per_m, scale.I)
 
 
 @helper
@@ -74,28 +99,19 @@ def is_valid(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, t):
 
 
 @helper
-def flow(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, t):
-    """The exact free flow of one body in any scale and any order of its axes; NaN beyond LONGEST."""
-    _, per_I_ref = power_of_two(min(I1, I2, I3))
-    m_ref, per_m_ref = power_of_two(max(abs(m1), abs(m2), abs(m3)))
-    order = axis_order(I1, I2, I3)
-    body = sorted_body(order, I1 * per_I_ref, I2 * per_I_ref, I3 * per_I_ref)
-    m1, m2, m3 = to_order(order, m1 * per_m_ref, m2 * per_m_ref, m3 * per_m_ref)
-    q1, q2, q3 = to_order(order, q1, q2, q3)
-    f = 1.5 - 0.5 * (q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3)  # the input's rounding, taken off to first order
-    h = scaled_time(t, m_ref, per_I_ref)
+def flow(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, t, steps):
+    """``steps`` exact steps t of one body in any scale and any order of its axes; NaN beyond LONGEST."""
+    order, scale, moments, (m1, m2, m3) = standard_form(I1, I2, I3, m1, m2, m3)
+    body = body_constants(*moments)
+    h = to_standard_time(t, scale)
     if not abs(h) <= LONGEST:
         return nan, nan, nan, nan, nan, nan, nan
-    m1, m2, m3, q0, q1, q2, q3 = step(body, m1, m2, m3, q0 * f, q1 * f, q2 * f, q3 * f, h)
-    m1, m2, m3 = from_order(order, m1 * m_ref, m2 * m_ref, m3 * m_ref)
+    q1, q2, q3 = to_order(order, q1, q2, q3)
+    for _ in range(steps):
+        m1, m2, m3, q0, q1, q2, q3 = step(body, m1, m2, m3, q0, q1, q2, q3, h)
+    m1, m2, m3 = from_order(order, m1 * scale.m, m2 * scale.m, m3 * scale.m)
     q1, q2, q3 = from_order(order, q1, q2, q3)
     return m1, m2, m3, q0, q1, q2, q3
-
-
-INPUT = "Array(f8, 2, 'C', readonly=True)"
-
-
-TIMES = "Array(f8, 1, 'C', readonly=True)"
 
 
 @helper
@@ -120,10 +136,11 @@ def propagate_range(inertia, m, q, t, start, stop, m_out, q_out):
     Returns the index of the first body whose input is not valid or whose result is not finite, or -1.
     """
     for i in range(start, stop):
-        given = operands(inertia, m, q, t, i)
-        if not is_valid(*given):
+        I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, time = operands(inertia, m, q, t, i)
+        if not is_valid(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, time):
             return i
-        m1, m2, m3, q0, q1, q2, q3 = flow(*given)
+        f = 1.5 - 0.5 * (q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3)  # what |q| is off by, taken off to first order
+        m1, m2, m3, q0, q1, q2, q3 = flow(I1, I2, I3, m1, m2, m3, q0 * f, q1 * f, q2 * f, q3 * f, time, 1)
         if not (isfinite(m1) and isfinite(m2) and isfinite(m3) and isfinite(q0)):
             return i
         m_out[i, 0], m_out[i, 1], m_out[i, 2] = m1, m2, m3
@@ -134,17 +151,6 @@ def propagate_range(inertia, m, q, t, start, stop, m_out, q_out):
 @entry("void(f8[::1], f8[::1], f8[::1], f8, i8)")
 def chain(inertia, m, q, h, steps):
     """``steps`` exact steps of length h of one body, in place on m (3) and q (4): each starts where the last ended."""
-    I1, I2, I3 = inertia[0], inertia[1], inertia[2]
-    _, per_I_ref = power_of_two(min(I1, I2, I3))
-    m_ref, per_m_ref = power_of_two(max(abs(m[0]), abs(m[1]), abs(m[2])))
-    order = axis_order(I1, I2, I3)
-    body = sorted_body(order, I1 * per_I_ref, I2 * per_I_ref, I3 * per_I_ref)
-    m1, m2, m3 = to_order(order, m[0] * per_m_ref, m[1] * per_m_ref, m[2] * per_m_ref)
-    q0 = q[0]
-    q1, q2, q3 = to_order(order, q[1], q[2], q[3])
-    h = scaled_time(h, m_ref, per_I_ref)
-    for _ in range(steps):
-        m1, m2, m3, q0, q1, q2, q3 = step(body, m1, m2, m3, q0, q1, q2, q3, h)
-    m[0], m[1], m[2] = from_order(order, m1 * m_ref, m2 * m_ref, m3 * m_ref)
-    q[0] = q0
-    q[1], q[2], q[3] = from_order(order, q1, q2, q3)
+    end = flow(inertia[0], inertia[1], inertia[2], m[0], m[1], m[2], q[0], q[1], q[2], q[3], h, steps)
+    m[0], m[1], m[2] = end[0], end[1], end[2]
+    q[0], q[1], q[2], q[3] = end[3], end[4], end[5], end[6]

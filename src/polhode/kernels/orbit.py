@@ -5,15 +5,14 @@ Symbols as in ``euler``, with t = 1. With D > 0 the momentum circles axis 1 (lea
 
 from __future__ import annotations
 
-from math import asinh, hypot, inf, sqrt
+from math import asinh, hypot, inf, sqrt, tau
 
-from polhode.kernels.drive import INPUT, axis_order, scaled_time, sorted_body, to_order
+from polhode.kernels.drive import INPUT, from_standard_time, standard_form
 from polhode.kernels.elliptic import carlson_rf, complete_k_and_l
-from polhode.kernels.euler import invariants, separatrix_gap
+from polhode.kernels.euler import body_constants, invariants, separatrix_gap
 from polhode.kernels.jit import entry, helper, power_of_two
 
 REST, SPHERICAL, STEADY, SYMMETRIC, AROUND_MIN, AROUND_MAX, SEPARATRIX = range(7)
-TWO_PI = 6.283185307179586
 
 
 @helper
@@ -47,9 +46,9 @@ def period_and_precession(body, inv, D, root):
     # that axis once more, and the axis around m once less (D < 0) or more (D > 0), than the form counts.
     if inv.axis3:
         angle = inv.G * (body.w3 * T + theta)
-        return (T, angle) if D > 0.0 else (T, angle + TWO_PI)
+        return (T, angle) if D > 0.0 else (T, angle + tau)
     angle = inv.G * (body.w1 * T - theta)
-    return (T, angle) if D < 0.0 else (T, angle - TWO_PI)
+    return (T, angle) if D < 0.0 else (T, angle - tau)
 
 
 @helper
@@ -84,12 +83,10 @@ def orbits(inertia, m, out):
     for i in range(out.shape[0]):
         a = i if inertia.shape[0] > 1 else 0
         b = i if m.shape[0] > 1 else 0
-        I1, I2, I3 = inertia[a, 0], inertia[a, 1], inertia[a, 2]
-        I_ref, per_I_ref = power_of_two(min(I1, I2, I3))
-        _, per_m_ref = power_of_two(max(abs(m[b, 0]), abs(m[b, 1]), abs(m[b, 2])))
-        order = axis_order(I1, I2, I3)
-        body = sorted_body(order, I1 * per_I_ref, I2 * per_I_ref, I3 * per_I_ref)
-        m1, m2, m3 = to_order(order, m[b, 0] * per_m_ref, m[b, 1] * per_m_ref, m[b, 2] * per_m_ref)
+        _, scale, moments, (m1, m2, m3) = standard_form(
+            inertia[a, 0], inertia[a, 1], inertia[a, 2], m[b, 0], m[b, 1], m[b, 2]
+        )
+        body = body_constants(*moments)
         inv = invariants(body, m1, m2, m3, 1.0)
         unit, per_unit = power_of_two(max(abs(m1), abs(m3)))
         D = separatrix_gap(body, m1 * per_unit, m3 * per_unit)  # its sign is exact, also where m1^2 would underflow
@@ -100,7 +97,7 @@ def orbits(inertia, m, out):
             period, precession = inf, inf
         elif regime >= SYMMETRIC:
             period, precession = period_and_precession(body, inv, D, root)
-            period = scaled_time(period, per_m_ref, I_ref)
+            period = from_standard_time(period, scale)
         if regime > SYMMETRIC:
-            flip = scaled_time(first_flip(inv, D, root, m1, m2, m3), per_m_ref, I_ref)
+            flip = from_standard_time(first_flip(inv, D, root, m1, m2, m3), scale)
         out[i, 0], out[i, 1], out[i, 2], out[i, 3] = regime, period, precession, flip

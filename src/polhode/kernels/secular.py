@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from math import inf
 
-from polhode.kernels.drive import INPUT, TIMES, axis_order, scaled_time, to_order
+from polhode.kernels.drive import INPUT, TIMES, from_standard_time, standard_form
 from polhode.kernels.eft import dd_add, dd_div, dd_mul, dd_sqrt, dd_sub, two_prod, two_sum
-from polhode.kernels.euler import MANY_TURNS, body_constants, separatrix_gap
-from polhode.kernels.jit import entry, exact, helper, power_of_two
+from polhode.kernels.euler import CANCELED, MANY_TURNS, body_constants, separatrix_gap
+from polhode.kernels.jit import entry, exact, helper
 from polhode.kernels.trig import rint
 
 ONE = (1.0, 0.0)
@@ -73,7 +73,7 @@ def mean_and_weight(kc, n):
 
 @exact
 def period_and_turn(I1, I2, I3, m1, m2, m3, D):
-    """(T, alpha/(2 pi)) for sorted, scaled moments and momenta; D != 0 by its sign."""
+    """(T, alpha/(2 pi)) for sorted, scaled moments and momenta; D != 0 as ``separatrix_gap`` has it."""
     i1, i2, i3 = (I1, 0.0), (I2, 0.0), (I3, 0.0)
     al = div(two_sum(I3, -I2), mul(i2, i3))
     be = div(two_sum(I3, -I1), mul(i1, i3))
@@ -84,6 +84,8 @@ def period_and_turn(I1, I2, I3, m1, m2, m3, D):
     l2 = mul(ga, C3)
     if D < 0.0:
         gap, l2 = (-gap[0], -gap[1]), mul(al, C1)
+    if not gap[0] > CANCELED * l2[0]:  # here the exact D, rounded once, knows more digits
+        gap = (abs(D), 0.0)
     n, other = mul(al, C3), mul(ga, C1)
     axis3 = n[0] <= other[0]
     n = div(n if axis3 else other, l2)
@@ -100,12 +102,7 @@ def period_and_turn(I1, I2, I3, m1, m2, m3, D):
 @helper
 def constants(I1, I2, I3, m1, m2, m3):
     """(T, T_low, turn, turn_low) in any scale and order; T = inf where nothing can be taken off."""
-    I_ref, per_I_ref = power_of_two(min(I1, I2, I3))
-    _, per_m_ref = power_of_two(max(abs(m1), abs(m2), abs(m3)))
-    order = axis_order(I1, I2, I3)
-    m1, m2, m3 = to_order(order, m1 * per_m_ref, m2 * per_m_ref, m3 * per_m_ref)
-    I1, I2, I3 = to_order(order, I1 * per_I_ref, I2 * per_I_ref, I3 * per_I_ref)
-    I1, I2, I3 = abs(I1), abs(I2), abs(I3)
+    _, scale, (I1, I2, I3), (m1, m2, m3) = standard_form(I1, I2, I3, m1, m2, m3)
     D = separatrix_gap(body_constants(I1, I2, I3), m1, m3)
     if D != 0.0:
         T, turn = period_and_turn(I1, I2, I3, m1, m2, m3, D)
@@ -113,10 +110,10 @@ def constants(I1, I2, I3, m1, m2, m3):
         T, turn = div(mul(TWO_PI, (I2, 0.0)), (abs(m2), 0.0)), (0.5, 0.0)
     else:
         return inf, 0.0, 0.0, 0.0
-    high = scaled_time(T[0], per_m_ref, I_ref)
+    high = from_standard_time(T[0], scale)
     if not 1.0 / FARTHEST < high < FARTHEST:
         return inf, 0.0, 0.0, 0.0
-    return high, scaled_time(T[1], per_m_ref, I_ref), turn[0], turn[1]
+    return high, from_standard_time(T[1], scale), turn[0], turn[1]
 
 
 @entry(f"void({INPUT}, {INPUT}, f8[:,::1])")
