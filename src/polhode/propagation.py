@@ -151,12 +151,21 @@ Operands = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
 def _run(operands: Operands, batch: tuple[int, ...], m_out: FloatArray, q_out: FloatArray) -> None:
-    from polhode.kernels.drive import propagate_range
+    from polhode.kernels.batch import propagate_range
+    from polhode.kernels.drive import NONE, propagate_rows
 
     bodies = prod(batch)
     rows_m, rows_q = m_out.reshape(bodies, 3), q_out.reshape(bodies, 4)
-    bad = in_ranges(lambda start, stop: propagate_range(*operands, start, stop, rows_m, rows_q), bodies)
-    if bad >= 0:
+    alone = np.empty(bodies, np.int64)  # costs memory only where it is written, which is rare
+
+    def work(start: int, stop: int) -> int:
+        bad, left = propagate_range(*operands, start, stop, rows_m, rows_q, alone)
+        if left:
+            bad = min(bad, propagate_rows(*operands, alone[start : start + left], rows_m, rows_q))
+        return bad
+
+    bad = in_ranges(work, bodies)
+    if bad < NONE:
         _explain(operands, batch, bad)
 
 
@@ -170,7 +179,7 @@ def thread_count() -> int:
 
 
 def in_ranges(work: Callable[[int, int], int], bodies: int) -> int:
-    """Run ``work(start, stop)`` over all bodies, in threads if there are many; the smallest index it reports, or -1."""
+    """Run ``work(start, stop)`` over all bodies, in threads if there are many; the smallest index it reports."""
     threads = thread_count() if bodies >= PARALLEL_FROM else 1
     if threads == 1:
         return work(0, bodies)
@@ -178,7 +187,7 @@ def in_ranges(work: Callable[[int, int], int], bodies: int) -> int:
     cuts = [bodies * i // pieces for i in range(pieces + 1)]
     with ThreadPoolExecutor(threads) as pool:
         reports = list(pool.map(work, cuts[:-1], cuts[1:]))
-    return min((bad for bad in reports if bad >= 0), default=-1)
+    return min(reports)
 
 
 def _explain(operands: Operands, batch: tuple[int, ...], bad: int) -> None:

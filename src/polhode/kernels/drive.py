@@ -15,6 +15,7 @@ from polhode.kernels.limits import LONGEST, NORM_TOLERANCE
 
 INPUT = "Array(f8, 2, 'C', readonly=True)"
 TIMES = "Array(f8, 1, 'C', readonly=True)"
+NONE = 2**62  # for the index of a body: none of them
 
 
 @helper
@@ -129,23 +130,19 @@ def operands(inertia, m, q, t, i):
     )  # fmt: skip
 
 
-@entry(f"i8({INPUT}, {INPUT}, {INPUT}, {TIMES}, i8, i8, f8[:,::1], f8[:,::1])")
-def propagate_range(inertia, m, q, t, start, stop, m_out, q_out):
-    """Bodies start..stop: inertia, m (n or 1, 3), q (n or 1, 4), t (n or 1) -> m_out (n, 3), q_out (n, 4).
-
-    Returns the index of the first body whose input is not valid or whose result is not finite, or -1.
-    """
-    for i in range(start, stop):
+@entry(f"i8({INPUT}, {INPUT}, {INPUT}, {TIMES}, i8[::1], f8[:,::1], f8[:,::1])")
+def propagate_rows(inertia, m, q, t, rows, m_out, q_out):
+    """Some bodies, one after the other; their input is valid. Returns the first whose result is not finite, or NONE."""
+    bad = NONE
+    for i in rows:
         I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, time = operands(inertia, m, q, t, i)
-        if not is_valid(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, time):
-            return i
         f = 1.5 - 0.5 * (q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3)  # what |q| is off by, taken off to first order
         m1, m2, m3, q0, q1, q2, q3 = flow(I1, I2, I3, m1, m2, m3, q0 * f, q1 * f, q2 * f, q3 * f, time, 1)
-        if not (isfinite(m1) and isfinite(m2) and isfinite(m3) and isfinite(q0)):
-            return i
         m_out[i, 0], m_out[i, 1], m_out[i, 2] = m1, m2, m3
         q_out[i, 0], q_out[i, 1], q_out[i, 2], q_out[i, 3] = q0, q1, q2, q3
-    return -1
+        if not (isfinite(m1) and isfinite(m2) and isfinite(m3) and isfinite(q0)):
+            bad = min(bad, i)
+    return bad
 
 
 @entry("void(f8[::1], f8[::1], f8[::1], f8, i8)")

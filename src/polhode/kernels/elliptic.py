@@ -53,7 +53,7 @@ def _agm(kc, steps):
 
 
 @helper
-def _cel_step(mean, geometric, p, a, b):
+def cel_step(mean, geometric, p, a, b):
     """One step of Bulirsch's cel, with means in place of his sums: no powers of two to keep."""
     product, per_p = mean * geometric, 1.0 / p
     g = product * per_p
@@ -61,31 +61,37 @@ def _cel_step(mean, geometric, p, a, b):
 
 
 @helper
-def _cel(kc, p, a, b):
-    """(M, 1/M, W) with K = pi/(2M) and K W = int_0^(pi/2) (a cos^2 + b sin^2)/((cos^2 + p sin^2) D).
-
-    D = sqrt(cos^2 + kc^2 sin^2), kc > 0, p > 0; M is the arithmetic-geometric mean of 1 and kc (DLMF 19.8.5). The last
-    steps of M are taken at once, by the series of its value for 1 + x, 1 - x (DLMF 19.5.1 and its reciprocal), so that
-    those who need only M do not wait for W. For a, b >= 0 all terms are positive.
-    """
-    p = sqrt(p)
-    mean, geometric, b = 1.0, kc, b / p
-    for _ in range(AGM_STEPS):
-        gap = abs(mean - geometric)
-        mean, geometric, p, a, b = _cel_step(mean, geometric, p, a, b)
-        if gap <= SERIES_GAP * mean:
-            break
+def mean_limit(mean, geometric):
+    """The arithmetic-geometric mean of two close numbers, and its reciprocal (DLMF 19.5.1 and its reciprocal)."""
     total = mean + geometric
     per_total = 1.0 / total
     x = (mean - geometric) * per_total
     x *= x
     limit = 0.5 * total * (1.0 - x * (1.0 / 4.0 + x * (5.0 / 64.0 + x * (11.0 / 256.0))))
-    per_limit = 2.0 * per_total * (1.0 + x * (1.0 / 4.0 + x * (9.0 / 64.0 + x * (25.0 / 256.0))))
+    return limit, 2.0 * per_total * (1.0 + x * (1.0 / 4.0 + x * (9.0 / 64.0 + x * (25.0 / 256.0))))
+
+
+@helper
+def _cel(kc, p, a, b):
+    """(M, 1/M, W) with K = pi/(2M) and K W = int_0^(pi/2) (a cos^2 + b sin^2)/((cos^2 + p sin^2) D).
+
+    D = sqrt(cos^2 + kc^2 sin^2), kc > 0, p > 0; M is the arithmetic-geometric mean of 1 and kc (DLMF 19.8.5). The last
+    steps of M are taken at once, by a series, so that those who need only M do not wait for W. For a, b >= 0 all terms
+    are positive.
+    """
+    p = sqrt(p)
+    mean, geometric, b = 1.0, kc, b / p
+    for _ in range(AGM_STEPS):
+        gap = abs(mean - geometric)
+        mean, geometric, p, a, b = cel_step(mean, geometric, p, a, b)
+        if gap <= SERIES_GAP * mean:
+            break
+    limit, per_limit = mean_limit(mean, geometric)
     for _ in range(AGM_STEPS):
         if gap <= CEL_GAP * mean:
             break
         gap = abs(mean - geometric)
-        mean, geometric, p, a, b = _cel_step(mean, geometric, p, a, b)
+        mean, geometric, p, a, b = cel_step(mean, geometric, p, a, b)
     return limit, per_limit, (b + a * limit) / (limit + p)
 
 

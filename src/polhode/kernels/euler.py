@@ -33,7 +33,7 @@ from polhode.kernels.elliptic import mean_and_weight
 from polhode.kernels.jit import helper, power_of_two, rare
 from polhode.kernels.quat import product
 from polhode.kernels.series import FIRST, NODE, WEIGHT, WP0, WP1, WP2, WP3
-from polhode.kernels.trig import rint, sincos, sincos_of_sum
+from polhode.kernels.trig import is_odd, rint, sincos, sincos_of_sum
 
 SMALL = 0.25  # lambda^2 up to which the series is used
 SHORT = 0.0164  # lambda^2 up to which its first terms and three nodes are enough
@@ -120,14 +120,21 @@ def invariants(body, m1, m2, m3, t):
 @helper
 def separatrix_gap(body, m1, m3):
     """D/t^2 = w13 (w12 m1^2 - w23 m3^2), right to its last digits however close the separatrix D = 0 is."""
+    gap, terms = close_gap(body, m1, m3)
+    if abs(gap) <= CANCELED * terms and terms > 0.0:
+        gap = exact_gap(body.I1, body.I2, body.I3, m1, m3)
+    return body.gap_scale * gap
+
+
+@helper
+def close_gap(body, m1, m3):
+    """(D/t^2/gap_scale, the sum of its two terms): a double-double that loses digits only below CANCELED."""
     h1, l1 = two_prod(m1, m1)
     h3, l3 = two_prod(m3, m3)
     h1, l1 = dd_mul(h1, l1, body.gap1h, body.gap1l)
     h3, l3 = dd_mul(h3, l3, body.gap3h, body.gap3l)
     gap, rest = dd_sub(h1, l1, h3, l3)
-    if abs(gap) <= CANCELED * (h1 + h3) and gap + h1 > 0.0:
-        gap, rest = exact_gap(body.I1, body.I2, body.I3, m1, m3), 0.0
-    return body.gap_scale * (gap + rest)
+    return gap + rest, h1 + h3
 
 
 @rare
@@ -156,19 +163,30 @@ def append_exact_product(terms, count, m, a, b, c):
 @helper
 def small_arc(p, r, n):
     """(Arc, Theta/be) for max(p, r) <= 1/4: Laurent series of 1/S^2, Gauss quadrature of (4)."""
-    a = (p * p - p * r + r * r) * (1.0 / 15.0)  # g2/20 and g3/28 of Weierstrass' function
-    b = (p + r) * ((2.0 * p - r) * (p - 2.0 * r)) * (1.0 / 189.0)
-    if max(p, r) <= SHORT:
-        rr = a * (1.0 + (WP0[3] * a + WP0[2]) * a + WP1[1] * b) + b * (1.0 + WP2[0] * b)
-    else:
-        aa = a * a
-        row0 = (WP0[5] * aa + (WP0[4] * a + WP0[3])) * aa + (WP0[2] * a + WP0[1])
-        row1 = (WP1[3] * a + WP1[2]) * aa + (WP1[1] * a + WP1[0])
-        row2 = WP2[2] * aa + (WP2[1] * a + WP2[0])
-        rr = row0 * a + b * (row1 + b * (row2 + b * WP3[0]))
-    rr = 1.0 + ((p + r) * (1.0 / 3.0) + rr)
+    rr = short_series(p, r) if max(p, r) <= SHORT else full_series(p, r)
     root = sqrt(rr)
     return Arc(1.0, root, sqrt(rr - p), sqrt(rr - r)), n * root * third_kind(rr, p, r, n)
+
+
+@helper
+def full_series(p, r):
+    """1/S^2 for max(p, r) <= 1/4."""
+    a = (p * p - p * r + r * r) * (1.0 / 15.0)  # g2/20 and g3/28 of Weierstrass' function
+    b = (p + r) * ((2.0 * p - r) * (p - 2.0 * r)) * (1.0 / 189.0)
+    aa = a * a
+    row0 = (WP0[5] * aa + (WP0[4] * a + WP0[3])) * aa + (WP0[2] * a + WP0[1])
+    row1 = (WP1[3] * a + WP1[2]) * aa + (WP1[1] * a + WP1[0])
+    row2 = WP2[2] * aa + (WP2[1] * a + WP2[0])
+    return 1.0 + ((p + r) * (1.0 / 3.0) + (row0 * a + b * (row1 + b * (row2 + b * WP3[0]))))
+
+
+@helper
+def short_series(p, r):
+    """1/S^2 for max(p, r) <= SHORT."""
+    a = (p * p - p * r + r * r) * (1.0 / 15.0)
+    b = (p + r) * ((2.0 * p - r) * (p - 2.0 * r)) * (1.0 / 189.0)
+    rest = a * (1.0 + (WP0[3] * a + WP0[2]) * a + WP1[1] * b) + b * (1.0 + WP2[0] * b)
+    return 1.0 + ((p + r) * (1.0 / 3.0) + rest)
 
 
 @helper
@@ -183,11 +201,16 @@ def third_kind(rr, p, r, n):
         nodes = 6 if size <= 0.226 else 7
     numerator, denominator = 0.0, 1.0
     for i in range(FIRST[nodes], FIRST[nodes] + nodes):
-        x = NODE[i]
-        e = (rr + n * x) * sqrt((rr - p * x) * (rr - r * x))
-        numerator = numerator * e + WEIGHT[i] * denominator
-        denominator *= e
+        numerator, denominator = add_node(i, numerator, denominator, rr, p, r, n)
     return numerator / denominator
+
+
+@helper
+def add_node(i, numerator, denominator, rr, p, r, n):
+    """The quadrature with one more node, as a quotient: one division serves all."""
+    x = NODE[i]
+    e = (rr + n * x) * sqrt((rr - p * x) * (rr - r * x))
+    return numerator * e + WEIGHT[i] * denominator, denominator * e
 
 
 @helper
@@ -237,22 +260,28 @@ def any_arc(inv, D):
     two_be_g = 2.0 * inv.be * inv.G
     re, im = 1.0, 0.0
     for _ in range(doublings):
-        cc, dd = cn * cn, dn * dn
-        n_ss, l2_ss, aD_ss = n * s * s, l2 * s * s, aD * s * s
-        zr = cc * (1.0 + n_ss * (1.0 + dd)) + (n_ss + l2_ss) * dd  # > 0: the angle never wraps
-        zi = two_be_g * n_ss * s * (cn * dn)
-        unit = 1.0 / (re * re + im * im)  # lengths do not matter, but must not run away
-        re, im = (re * re - im * im) * unit, 2.0 * re * im * unit
-        re, im = re * zr - im * zi, re * zi + im * zr
-        per_N = 1.0 / (cc + l2_ss * dd)
-        s, cn = 2.0 * s * cn * dn * per_N, (cc * cc - l2_ss * aD_ss) * per_N
-        dn = sqrt(cn * cn + aD * s * s)
+        s, cn, dn, re, im = double(l2, aD, n, two_be_g, s, cn, dn, re, im)
         theta *= 2.0
-    if turns != 2.0 * rint(0.5 * turns):
+    if is_odd(turns):
         s, cn = -s, -cn
     c, d = (cn, dn) if D >= 0.0 else (dn, cn)
     unit = 1.0 / sqrt(re * re + im * im)
     return Arc(s, 1.0, c, d), theta + theta_turns, re * unit, im * unit
+
+
+@helper
+def double(l2, aD, n, two_be_g, s, cn, dn, re, im):
+    """(s, cn, dn) at twice the time, and re + i im, whose angle is what Theta be |m| exceeds twice its value by."""
+    cc, dd = cn * cn, dn * dn
+    n_ss, l2_ss, aD_ss = n * s * s, l2 * s * s, aD * s * s
+    zr = cc * (1.0 + n_ss * (1.0 + dd)) + (n_ss + l2_ss) * dd  # > 0: the angle never wraps
+    zi = two_be_g * n_ss * s * (cn * dn)
+    unit = 1.0 / (re * re + im * im)  # lengths do not matter, but must not run away
+    re, im = (re * re - im * im) * unit, 2.0 * re * im * unit
+    re, im = re * zr - im * zi, re * zi + im * zr
+    per_N = 1.0 / (cc + l2_ss * dd)
+    s, cn = 2.0 * s * cn * dn * per_N, (cc * cc - l2_ss * aD_ss) * per_N
+    return s, cn, sqrt(cn * cn + aD * s * s), re, im
 
 
 @helper
@@ -308,9 +337,34 @@ def sincos_of_many(body, inv, m1, m2, m3, t, theta):
     return sincos(phi, low + e)
 
 
+class End(NamedTuple):
+    """m(h), its increment, and X of (5) with |X|^2: each X up to the same factor."""
+
+    m1: float
+    m2: float
+    m3: float
+    i1: float
+    i2: float
+    i3: float
+    x0: float
+    x1: float
+    x2: float
+    x3: float
+    xx: float
+
+
 @helper
 def assemble(inv, D, long, arc, m1, m2, m3, q0, q1, q2, q3, sphi, cphi):
-    """(2), (3) and (5) with s, c, d as quotients over r: one division, one root."""
+    """(m, q) at the end of the step, with s, c, d as quotients over r: two divisions, one root."""
+    end = momentum_end(inv, D, long, arc, m1, m2, m3)
+    x0, x1, x2, x3 = rotation(inv.G, long, end, m1, m2, m3, sphi, cphi)
+    q0, q1, q2, q3 = turned(q0, q1, q2, q3, x0, x1, x2, x3)
+    return end.m1, end.m2, end.m3, q0, q1, q2, q3
+
+
+@helper
+def momentum_end(inv, D, long, arc, m1, m2, m3):
+    """(2), (3) and X of (5)."""
     s, r, c, d = arc
     al, be, ga = inv.al, inv.be, inv.ga
     rr, ags = r * r, al * ga * s * s
@@ -336,23 +390,33 @@ def assemble(inv, D, long, arc, m1, m2, m3, q0, q1, q2, q3, sphi, cphi):
         x0, x1, x2, x3 = c * r * E1, sr * b1, sc * b2, 0.0
     else:
         x0, x1, x2, x3 = d * r * E1, 0.0, -sd * b2, -sr * b3
-    scale, x0, x1, x2, x3 = consistent(long, inv.G, m1, m2, m3, i1, i2, i3, x0, x1, x2, x3)
-    f = 1.0 / (scale * inv.G * sqrt((rr + inv.n * s * s) * E2))
-    y0, y = inv.G * cphi * f, sphi * f
-    x0, x1, x2, x3 = product(y0, y * m1, y * m2, y * m3, x0, x1, x2, x3)
-    # Newton's step for |q| |x| = 1, on x: a product with 1 - eps would round all of q in one direction
-    f = 2.0 - 0.5 * (q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3 + (x0 * x0 + x1 * x1 + x2 * x2 + x3 * x3))
-    q0, q1, q2, q3 = product(q0, q1, q2, q3, x0 * f, x1 * f, x2 * f, x3 * f)
-    return n1, n2, n3, q0, q1, q2, q3
+    return End(n1, n2, n3, i1, i2, i3, x0, x1, x2, x3, (rr + inv.n * s * s) * E2)
 
 
 @helper
-def consistent(long, G, m1, m2, m3, i1, i2, i3, x0, x1, x2, x3):
+def rotation(G, long, end, m1, m2, m3, sphi, cphi):
+    """The rotation of the step: what q is multiplied by in (5)."""
+    scale, x0, x1, x2, x3 = consistent(long, G, m1, m2, m3, end)
+    f = 1.0 / (scale * G * sqrt(end.xx))
+    y0, y = G * cphi * f, sphi * f
+    return product(y0, y * m1, y * m2, y * m3, x0, x1, x2, x3)
+
+
+@helper
+def turned(q0, q1, q2, q3, x0, x1, x2, x3):
+    """q x, after Newton's step for |q| |x| = 1, on x: a product with 1 - eps would round all of q in one direction."""
+    f = 2.0 - 0.5 * (q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3 + (x0 * x0 + x1 * x1 + x2 * x2 + x3 * x3))
+    return product(q0, q1, q2, q3, x0 * f, x1 * f, x2 * f, x3 * f)
+
+
+@helper
+def consistent(long, G, m1, m2, m3, end):
     """(scale, scale X), X's vector part taken from the increment i of m that X undoes: x0 i = 2 a x X, a = m + i/2.
 
     The same up to rounding. But rounding of X and i would be two errors that repeat in every step, and make the
     momentum in space, Q m, drift; this way they are one. Only the turn about a is left to X itself.
     """
+    i1, i2, i3, x0, x1, x2, x3 = end.i1, end.i2, end.i3, end.x0, end.x1, end.x2, end.x3
     a1, a2, a3 = m1 + 0.5 * i1, m2 + 0.5 * i2, m3 + 0.5 * i3
     aa = a1 * a1 + a2 * a2 + a3 * a3
     if long and aa < 0.25 * (G * G):  # m has nearly turned over

@@ -1,8 +1,9 @@
 """The one place that knows Numba: how kernels are compiled, cached, or left as plain Python.
 
-Four decorators:
+Five decorators:
 
 ``helper``  a building block, inlined into whatever calls it. Products may be fused with sums ('contract').
+``called``  the same, but called: for large code that has several callers.
 ``exact``   the same without any freedom for the optimizer: for error-free transformations.
 ``rare``    like ``exact`` but called, not inlined: for what almost never happens.
 ``entry``   what the user layer calls: compiled for one signature on first use, cached on disk, releases the GIL.
@@ -91,21 +92,20 @@ if JIT:
     from numba.core import types
     from numba.extending import intrinsic
 
-    INLINED = {
-        "forceinline": True,
-        "no_cpython_wrapper": True,
-        "no_cfunc_wrapper": True,
-        "error_model": "numpy",
-    }
+    CALLED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
+    INLINED = {"forceinline": True, **CALLED}
 
     def helper(func):
         return numba.njit(fastmath={"contract"}, **INLINED)(func)
+
+    def called(func):
+        return numba.njit(fastmath={"contract"}, **CALLED)(func)
 
     def exact(func):
         return numba.njit(**INLINED)(func)
 
     def rare(func):
-        return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, error_model="numpy")(func)
+        return numba.njit(**CALLED)(func)
 
     COMPILING = threading.Lock()  # what follows changes settings of Numba for a moment
 
@@ -193,7 +193,7 @@ else:
     def helper(func):
         return func
 
-    exact = rare = helper
+    called = exact = rare = helper
 
     def entry(signature, cache=True):
         return helper

@@ -21,11 +21,23 @@ def rint(x):
 
 
 @helper
+def floor(x):
+    """The next whole number below, as a float."""
+    return float(np.floor(x))
+
+
+@helper
 def sincos(x, low):
     """(sin, cos) of x + low, |low| at most an ulp of x; absolute error about 2^-53, any finite x."""
     if abs(x) > MANY:
         s, c, s_low, c_low = math.sin(x), math.cos(x), math.sin(low), math.cos(low)
         return s * c_low + c * s_low, c * c_low - s * s_low
+    return sincos_near(x, low)
+
+
+@helper
+def sincos_near(x, low):
+    """The same for |x| <= MANY, without branches or calls: a loop over it is vectorized."""
     turns = rint(x * TWO_OVER_PI)
     r = ((x - turns * HALF_PI[0]) - turns * HALF_PI[1]) - (turns * HALF_PI[2] - low)
     rr = r * r
@@ -34,9 +46,15 @@ def sincos(x, low):
     s = r + r * rr * (s * r4 + (SIN[1] * rr + SIN[0]))
     c = (COS[6] * r4 + (COS[5] * rr + COS[4])) * r4 + (COS[3] * rr + COS[2])
     c = 1.0 - (0.5 * rr - r4 * (c * r4 + (COS[1] * rr + COS[0])))
-    quarter = int(turns) & 3
-    s, c = (c, s) if quarter & 1 else (s, c)
-    return (-s if quarter & 2 else s), (-c if (quarter + 1) & 2 else c)
+    odd, upper = is_odd(turns), is_odd(floor(0.5 * turns))  # the quarter of the circle, in two bits
+    s, c = (c, s) if odd else (s, c)
+    return (-s if upper else s), (-c if upper != odd else c)
+
+
+@helper
+def is_odd(n):
+    """Whether the whole number n, a float, is odd."""
+    return 0.5 * n != floor(0.5 * n)
 
 
 @helper
