@@ -11,12 +11,12 @@ import pytest
 import polhode as ph
 from conftest import random_attitude
 from polhode import errors, rotation
-from polhode.propagation import thread_count
+from polhode.threads import thread_count
 
 GOOD = (1.0, 2.0, 3.0)
 ONE = (1.0, 0.0, 0.0, 0.0)
 NAN, INF = np.nan, np.inf
-MANY = 30_000  # more than propagation.PARALLEL_FROM
+MANY = 30_000  # more than threads.PARALLEL_FROM
 
 
 def refused(call, error, *parts):

@@ -16,32 +16,40 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from polhode import errors, problems, rotation
+    from polhode import errors, geometry, problems, rotation
     from polhode.body import RigidBody
     from polhode.errors import InputError, PolhodeError
+    from polhode.geometry import Andoyer, andoyer, from_andoyer
     from polhode.motion import FreeMotion, free_motion
     from polhode.propagation import propagate
     from polhode.state import State
 
 _HOME = {
+    "Andoyer": "geometry",
     "FreeMotion": "motion",
     "InputError": "errors",
     "PolhodeError": "errors",
     "RigidBody": "body",
     "State": "state",
+    "andoyer": "geometry",
     "free_motion": "motion",
+    "from_andoyer": "geometry",
     "propagate": "propagation",
 }
-_MODULES = ("errors", "problems", "rotation")
+_MODULES = ("errors", "geometry", "problems", "rotation")
 
 __all__ = [
+    "Andoyer",
     "FreeMotion",
     "InputError",
     "PolhodeError",
     "RigidBody",
     "State",
+    "andoyer",
     "errors",
     "free_motion",
+    "from_andoyer",
+    "geometry",
     "problems",
     "propagate",
     "rotation",

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from polhode import geometry
 from polhode.body import RigidBody, as_body, flow_moments
 from polhode.checks import IDENTITY, FloatArray, as_floats, check_finite, check_spread, common_batch
+from polhode.derivatives import Jacobian
 from polhode.errors import InertiaError, InputError, MomentumError, TimeError
 from polhode.propagation import propagate
-from polhode.rotation import as_rotation, multiply
+from polhode.rotation import as_rotation, conjugate, from_matrix, multiply
 from polhode.state import State
+from polhode.threads import in_ranges
 
 REGIMES = np.array(["rest", "spherical", "steady", "symmetric", "around_min", "around_max", "separatrix"])
 
 MOST_FLIPS = 1e8  # in one answer
+MANY_TIMES = 16  # from here on the constants of the series, in time and memory those of a dozen steps, are worth it
 
 
 def free_motion(
@@ -58,7 +63,8 @@ class FreeMotion:
     """A free rigid body: ``m(t)``, ``q(t)`` and so on for any times, exactly, without steps.
 
     Times of any shape give arrays of shape ``t.shape + batch + (3,)`` or ``(4,)``; batch is that of bodies and states.
-    The quaternion is continuous in t. Made by ``free_motion``.
+    The quaternion is continuous in t. Many times at once (16 or more) are cheaper, by theta functions; the last bits
+    may then differ from those of a single time. Made by ``free_motion``.
     """
 
     def __init__(self, body: RigidBody, state: State) -> None:
@@ -70,9 +76,52 @@ class FreeMotion:
     def _at(self, t: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         times = as_floats(t, "t")
         check_finite(times, "t", TimeError)
+        return self._by_series(times) if times.size >= MANY_TIMES else self._by_steps(times)
+
+    def _by_series(self, times: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """m and q by theta functions, or by steps for those bodies and times where these are not good."""
+        from polhode.kernels.dense import TIME_LIMIT, USABLE, sample
+
+        rows = self._series.copy()
+        flat, bodies = np.ascontiguousarray(times.reshape(-1)), len(rows)
+        rows[:, USABLE] *= np.abs(flat).max(initial=0.0) <= rows[:, TIME_LIMIT]
+        m, q = np.empty((flat.size, bodies, 3)), np.empty((flat.size, bodies, 4))
+        in_ranges(lambda start, stop: sample(rows, flat, start, stop, m, q), flat.size, bodies)
+        if not self.body.is_principal:
+            axes = np.broadcast_to(self.body.axes, (*self.batch, 3, 3)).reshape(bodies, 3, 3)
+            m, q = np.einsum("bij,tbj->tbi", axes, m), multiply(q, conjugate(from_matrix(axes)))
+        others = rows[:, USABLE] == 0
+        if others.any():
+            some = self[np.nonzero(others.reshape(self.batch))] if self.batch else self
+            some_m, some_q = some._by_steps(flat)
+            m[:, others], q[:, others] = some_m.reshape(flat.size, -1, 3), some_q.reshape(flat.size, -1, 4)
+        shape = times.shape + self.batch
+        return m.reshape(*shape, 3), q.reshape(*shape, 4)
+
+    @cached_property
+    def _series(self) -> FloatArray:
+        """(bodies, ROW): constants of the theta functions."""
+        from polhode.kernels.dense import ROW, dense_constants
+
+        q = self.initial.q
+        if not self.body.is_principal:
+            q = multiply(q, from_matrix(self.body.axes))
+        bodies = prod(self.batch)
+        moments, m = self._in_principal_axes()
+        rows = (
+            np.ascontiguousarray(np.broadcast_to(x, self.batch + x.shape[-1:]).reshape(bodies, -1))
+            for x in (moments, m, q)
+        )
+        out = np.empty((bodies, ROW))
+        dense_constants(*rows, out)
+        return out
+
+    def _by_steps(self, times: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """m and q by one step of less than half a period."""
         rest, angle = self._take_off_periods(times)
         turn = np.concatenate([np.cos(angle), np.sin(angle) * _direction(self.initial.m)], axis=-1)
-        return propagate(self.body, self.initial.m, multiply(self.initial.q, turn), rest)
+        m, q = propagate(self.body, self.initial.m, multiply(self.initial.q, turn), rest)
+        return m, q
 
     def _take_off_periods(self, times: FloatArray) -> tuple[FloatArray, FloatArray]:
         """(times less whole periods, angle (..., 1) of q about m in those periods), t.shape + batch."""
@@ -114,6 +163,40 @@ class FreeMotion:
         """Momentum and attitude together."""
         return State(*self._at(t))
 
+    def jacobian(self, t: npt.ArrayLike) -> Jacobian:
+        """Derivatives of m(t) and q(t) by the initial m and q, the principal moments and t; blocks t.shape + batch.
+
+        >>> J = free_motion((1.0, 2.0, 3.0), m=(0.3, 0.2, 0.9)).jacobian(np.linspace(0, 10, 5))
+        >>> J.dq_dm.shape, bool(np.allclose(np.linalg.det(J.dm_dm), 1, rtol=0, atol=1e-12))
+        ((5, 4, 3), True)
+        """
+        times = as_floats(t, "t")
+        times = times.reshape(times.shape + (1,) * len(self.batch))
+        _, _, jacobian = propagate(self.body, self.initial.m, self.initial.q, times, jacobian=True)
+        return jacobian
+
+    def polhode(self, samples: int = 361, *, of: str = "omega") -> FloatArray:
+        """The closed curve of omega (or m) in body axes, (samples,) + batch + (3,): see ``geometry.polhode``."""
+        return geometry.polhode(self, samples, of=of)
+
+    def herpolhode(self, t: npt.ArrayLike) -> FloatArray:
+        """The curve of omega on the invariable plane, t.shape + batch + (2,): see ``geometry.herpolhode``."""
+        return geometry.herpolhode(self, t)
+
+    @property
+    def herpolhode_radii(self) -> tuple[Any, Any]:
+        """Inner and outer radius of the ring that the herpolhode fills."""
+        return geometry.herpolhode_radii(self)
+
+    @property
+    def invariable_frame(self) -> FloatArray:
+        """Space axes (e1, e2, m_space/|m|) of the invariable plane: see ``geometry.invariable_frame``."""
+        return geometry.invariable_frame(self)
+
+    def andoyer(self, t: npt.ArrayLike) -> geometry.Andoyer:
+        """Andoyer variables at times t: see ``geometry.andoyer``."""
+        return geometry.andoyer(*self._at(t))
+
     @property
     def energy(self) -> Any:
         """Kinetic energy, m . omega/2."""
@@ -133,16 +216,21 @@ class FreeMotion:
 
     def _per_body(self, kernel: Callable[[FloatArray, FloatArray, FloatArray], None]) -> FloatArray:
         """batch + (4,): what ``kernel`` finds from moments and momenta in principal axes."""
-        check_spread(flow_moments(self.body))
-        m = self.initial.m
-        if not self.body.is_principal:
-            m = np.einsum("...ji,...j->...i", self.body.axes, m)
+        moments, m = self._in_principal_axes()
         shape = np.broadcast_shapes(self.body.batch, m.shape[:-1])
-        moments = np.broadcast_to(flow_moments(self.body), (*shape, 3)).reshape(-1, 3)
+        moments = np.broadcast_to(moments, (*shape, 3)).reshape(-1, 3)
         momenta = np.broadcast_to(m, (*shape, 3)).reshape(-1, 3)
         out = np.empty((len(momenta), 4))
         kernel(np.ascontiguousarray(moments), np.ascontiguousarray(momenta), out)
         return np.broadcast_to(out.reshape(*shape, 4), (*self.batch, 4))
+
+    def _in_principal_axes(self) -> tuple[FloatArray, FloatArray]:
+        """Moments and momenta."""
+        check_spread(flow_moments(self.body))
+        m = self.initial.m
+        if not self.body.is_principal:
+            m = np.einsum("...ji,...j->...i", self.body.axes, m)
+        return flow_moments(self.body), m
 
     @property
     def regime(self) -> Any:

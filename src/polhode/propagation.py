@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from math import prod
 from typing import Any
 
@@ -24,10 +21,10 @@ from polhode.checks import (
     place,
     show,
 )
-from polhode.errors import InputError, MomentumError, ShapeError, TimeError
+from polhode.derivatives import error_bound, flow_jacobian
+from polhode.errors import MomentumError, ShapeError, TimeError
 from polhode.rotation import as_rotation, conjugate, from_matrix, is_rotation, multiply, quaternion_components
-
-PARALLEL_FROM = 20_000  # bodies; below, threads cost more than they save on a busy machine
+from polhode.threads import in_ranges
 
 
 def propagate(
@@ -38,7 +35,9 @@ def propagate(
     *,
     omega: npt.ArrayLike | None = None,
     out: tuple[FloatArray, FloatArray] | None = None,
-) -> tuple[FloatArray, Any]:
+    jacobian: bool = False,
+    return_error: bool = False,
+) -> Any:
     """Angular momentum and attitude of free bodies after a time t, exactly.
 
     Parameters
@@ -48,19 +47,25 @@ def propagate(
     q : attitude (..., 4), scalar first, body to space, or a SciPy Rotation (then one is returned)
     t : time (...), of either sign and any length
     out : two float64 arrays for the result, shapes batch + (3,) and batch + (4,); they may be m and q themselves
+    jacobian : return a ``Jacobian`` too: the derivatives of m and q by the initial m and q, the moments and t
+    return_error : return an ``ErrorBound`` too: how far m and q may be from the exact result for this input
 
     All leading axes broadcast. Large batches use all cores (``POLHODE_NUM_THREADS`` limits them); the bits of a
     body's result depend neither on its neighbors nor on the number of threads.
 
     Returns
     -------
-    m (..., 3) and q (..., 4); q is continuous in t.
+    m (..., 3) and q (..., 4), then the Jacobian and the error bound if they were asked for; q is continuous in t.
 
     >>> m, q = propagate((1.0, 2.0, 2.0), (0.0, 0.0, 4.0), t=np.pi / 2)
     >>> m
     array([0., 0., 4.])
     >>> q.round(15)
     array([0., 0., 0., 1.])
+
+    >>> m, q, J, error = propagate((1.0, 2.0, 3.0), (0.3, 0.2, 0.9), t=50.0, jacobian=True, return_error=True)
+    >>> J.dm_dI.shape, bool(error.m < 1e-13)
+    ((3, 3), True)
     """
     moments, axes = _principal(inertia)
     m_in = _momentum(inertia, moments, axes, m, omega)
@@ -68,6 +73,7 @@ def propagate(
     t_in = as_floats(t, "t")
     batch = common_batch(inertia=moments.shape[:-1], m=m_in.shape[:-1], q=q_in.shape[:-1], t=t_in.shape)
     m_out, q_out = _outputs(out, batch, (moments, m_in, q_in, t_in))
+    m_user = m_in
     if axes is not None:
         check_finite(m_in, "m")
         check_attitude(q_in)
@@ -76,13 +82,18 @@ def propagate(
     times = _rows(t_in[..., None], batch, 1)[:, 0]
     operands = _rows(moments, batch, 3), _rows(m_in, batch, 3), _rows(q_in, batch, 4), times
     _run(operands, batch, m_out, q_out)
+    more: list[Any] = []
+    if jacobian or return_error:  # before ``out``, which may be m and q, is written
+        derivatives = flow_jacobian(moments, axes, m_in, q_in, t_in)
+        more += [derivatives] if jacobian else []
+        more += [error_bound(derivatives, moments, m_user, t_in)] if return_error else []
     if axes is not None:
         m_out[...] = np.einsum("...ij,...j->...i", axes, m_out)
         q_out[...] = multiply(q_out, conjugate(turn))
     if out is not None and m_out is not out[0]:
         out[0][...], out[1][...] = m_out, q_out
         m_out, q_out = out
-    return m_out, (as_rotation(q_out) if is_rotation(q) else q_out)
+    return m_out, (as_rotation(q_out) if is_rotation(q) else q_out), *more
 
 
 def _principal(inertia: RigidBody | npt.ArrayLike) -> tuple[FloatArray, FloatArray | None]:
@@ -167,27 +178,6 @@ def _run(operands: Operands, batch: tuple[int, ...], m_out: FloatArray, q_out: F
     bad = in_ranges(work, bodies)
     if bad < NONE:
         _explain(operands, batch, bad)
-
-
-def thread_count() -> int:
-    """Threads for large batches: ``POLHODE_NUM_THREADS``, or as many as this process may use."""
-    if chosen := os.environ.get("POLHODE_NUM_THREADS"):
-        if not chosen.strip().isdecimal():
-            raise InputError(f"POLHODE_NUM_THREADS is {chosen!r} in the environment: set it to a whole number")
-        return max(1, int(chosen))
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def in_ranges(work: Callable[[int, int], int], bodies: int) -> int:
-    """Run ``work(start, stop)`` over all bodies, in threads if there are many; the smallest index it reports."""
-    threads = thread_count() if bodies >= PARALLEL_FROM else 1
-    if threads == 1:
-        return work(0, bodies)
-    pieces = 4 * threads  # small enough that a thread which is held up does not hold up the rest
-    cuts = [bodies * i // pieces for i in range(pieces + 1)]
-    with ThreadPoolExecutor(threads) as pool:
-        reports = list(pool.map(work, cuts[:-1], cuts[1:]))
-    return min(reports)
 
 
 def _explain(operands: Operands, batch: tuple[int, ...], bad: int) -> None:

@@ -1,12 +1,8 @@
 """Many bodies at once: the exact flow on blocks of bodies, laid out so that the compiler vectorizes over them.
 
-A block ``w`` is one flat array; ``w[at.m1 + l]`` is m1 of the body in lane l. Loops over lanes have no branches and no
-calls, and always run over all LANES. Which formulas serve a body (its tier) follows from its own numbers alone, and
-the bodies of a tier collect in a bin until a block is full: so the bits of a body's result depend neither on its
-neighbors, nor on its place in the batch, nor on the number of threads. Formulas and symbols are those of ``euler``.
-
-Pitfall: ``a[i] if choice else b[i]`` is compiled to a load from a chosen address, and the loop is not vectorized any
-more. Choose between computed numbers only.
+Which formulas serve a body (its tier) follows from its own numbers alone, and the bodies of a tier collect in a bin
+until a block is full: so the bits of a body's result depend neither on its neighbors, nor on its place in the batch,
+nor on the number of threads. Formulas and symbols are those of ``euler``, blocks those of ``lanes``.
 """
 
 from __future__ import annotations
@@ -40,12 +36,11 @@ from polhode.kernels.euler import (
     spin_angle,
     turned,
 )
-from polhode.kernels.jit import JIT, called, entry, helper, power_of_two
+from polhode.kernels.jit import called, entry, helper, power_of_two
+from polhode.kernels.lanes import LANES, new_block, pair, put_pair, put_triple, triple
 from polhode.kernels.limits import NORM_TOLERANCE
 from polhode.kernels.series import FIRST
 from polhode.kernels.trig import is_odd, rint, sincos_near
-
-LANES = 64 if JIT else 1  # bodies in a block; uncompiled, one at a time
 
 LEAN, SERIES, DOUBLED, REDUCED, ALONE, INVALID = range(6)  # tiers; ALONE is for the scalar code: what is rare
 TIERS = 4
@@ -93,18 +88,6 @@ at = Fields(0, *ENDS[:-1])
 SIZE = ENDS[-1]
 STANDARD = at.tier // LANES  # fields that describe a body: what is moved into a bin
 
-if JIT:
-
-    @helper
-    def new_block():
-        return np.empty(SIZE)
-
-else:
-
-    def new_block():
-        """A list: its numbers are Python's, which overflow and underflow in silence, unlike NumPy's."""
-        return [0.0] * SIZE
-
 
 @entry(f"UniTuple(i8, 2)({INPUT}, {INPUT}, {INPUT}, {TIMES}, i8, i8, f8[:,::1], f8[:,::1], i8[::1])")
 def propagate_range(inertia, m, q, t, start, stop, m_out, q_out, alone):
@@ -113,7 +96,7 @@ def propagate_range(inertia, m, q, t, start, stop, m_out, q_out, alone):
     Returns the index of the first body whose input is not valid or whose result is not finite (or NONE), and the
     number of bodies left over, in alone[start:], for ``drive.propagate_rows``: the scalar code is not compiled here.
     """
-    block, bins = new_block(), (new_block(), new_block(), new_block(), new_block())
+    block, bins = new_block(SIZE), (new_block(SIZE), new_block(SIZE), new_block(SIZE), new_block(SIZE))
     bin_rows, filled = np.empty((TIERS, LANES), np.int64), np.zeros(TIERS, np.int64)
     bad, left = NONE, 0
     for first in range(start, stop, LANES):
@@ -145,26 +128,6 @@ def propagate_range(inertia, m, q, t, start, stop, m_out, q_out, alone):
             advance(k, bins[k])
             bad = min(bad, scatter(bins[k], bin_rows[k], filled[k], m_out, q_out))
     return bad, left
-
-
-@helper
-def pair(w, field, l):
-    return w[field + l], w[field + LANES + l]
-
-
-@helper
-def triple(w, field, l):
-    return w[field + l], w[field + LANES + l], w[field + 2 * LANES + l]
-
-
-@helper
-def put_pair(w, field, l, a, b):
-    w[field + l], w[field + LANES + l] = a, b
-
-
-@helper
-def put_triple(w, field, l, a, b, c):
-    w[field + l], w[field + LANES + l], w[field + 2 * LANES + l] = a, b, c
 
 
 @helper

@@ -435,5 +435,5 @@ def consistent(long, G, m1, m2, m3, end):
 def sum_of_squares(inv, D, x, y, z, c, d):
     """1 - al ga y^2 s^2 without cancellation, from C^2 = 1 - p S^2 or D_^2 = 1 - r S^2, whichever is the cn-like."""
     if D >= 0.0:
-        return inv.be * (x * x) / inv.C3 + inv.al * (y * y) / inv.C3 * (c * c)
-    return inv.be * (z * z) / inv.C1 + inv.ga * (y * y) / inv.C1 * (d * d)
+        return inv.be / inv.C3 * (x * x) + inv.al / inv.C3 * (y * y) * (c * c)
+    return inv.be / inv.C1 * (z * z) + inv.ga / inv.C1 * (y * y) * (d * d)

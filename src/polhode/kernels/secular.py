@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from math import inf
 
-from polhode.kernels.drive import INPUT, TIMES, from_standard_time, standard_form
+from polhode.kernels.drive import INPUT, TIMES, from_standard_time, standard_form, to_standard_time
 from polhode.kernels.eft import dd_add, dd_div, dd_mul, dd_sqrt, dd_sub, two_prod, two_sum
 from polhode.kernels.euler import CANCELED, MANY_TURNS, body_constants, separatrix_gap
 from polhode.kernels.jit import entry, exact, helper
@@ -73,7 +73,10 @@ def mean_and_weight(kc, n):
 
 @exact
 def period_and_turn(I1, I2, I3, m1, m2, m3, D):
-    """(T, alpha/(2 pi)) for sorted, scaled moments and momenta; D != 0 as ``separatrix_gap`` has it."""
+    """(T, alpha/(2 pi), turns) for sorted, scaled moments and momenta; D != 0 as ``separatrix_gap`` has it.
+
+    ``turns`` are those of phi of euler's (5) in half a period, without its periodic part: see ``dense``.
+    """
     i1, i2, i3 = (I1, 0.0), (I2, 0.0), (I3, 0.0)
     al = div(two_sum(I3, -I2), mul(i2, i3))
     be = div(two_sum(I3, -I1), mul(i1, i3))
@@ -94,38 +97,45 @@ def period_and_turn(I1, I2, I3, m1, m2, m3, D):
     theta = mul(mul(be, half_period), mul(n, weight))  # (4) of euler over a half-period
     rate = add(div(half_period, i3), theta) if axis3 else sub(div(half_period, i1), theta)
     turn = div(mul(root(add(add(x, y), z)), rate), TWO_PI)
+    turns = add(turn, (0.5 if axis3 else -0.5, 0.0))
     if axis3 == (D > 0.0):  # X of (5) comes back with the other sign
-        turn = add(turn, (0.5, 0.0))
-    return add(half_period, half_period), sub(turn, (rint(turn[0]), 0.0))
+        turn = turns
+    return add(half_period, half_period), sub(turn, (rint(turn[0]), 0.0)), turns
 
 
 @helper
-def constants(I1, I2, I3, m1, m2, m3):
-    """(T, T_low, turn, turn_low) in any scale and order; T = inf where nothing can be taken off."""
-    _, scale, (I1, I2, I3), (m1, m2, m3) = standard_form(I1, I2, I3, m1, m2, m3)
-    D = separatrix_gap(body_constants(I1, I2, I3), m1, m3)
+def constants(I1, I2, I3, m1, m2, m3, D, scale):
+    """(T, T_low, turn, turn_low, rate, rate_low) of a body in standard form, for the user's unit of time.
+
+    The rate is that of ``turns`` in whole turns. T = inf where nothing can be taken off.
+    """
+    rate = (0.0, 0.0)
     if D != 0.0:
-        T, turn = period_and_turn(I1, I2, I3, m1, m2, m3, D)
+        T, turn, turns = period_and_turn(I1, I2, I3, m1, m2, m3, D)
+        rate = div(turns, T)
     elif m1 == 0.0 and m3 == 0.0 and m2 != 0.0:  # steady about the middle axis: after one turn q has the other sign
         T, turn = div(mul(TWO_PI, (I2, 0.0)), (abs(m2), 0.0)), (0.5, 0.0)
     else:
-        return inf, 0.0, 0.0, 0.0
+        return inf, 0.0, 0.0, 0.0, 0.0, 0.0
     high = from_standard_time(T[0], scale)
     if not 1.0 / FARTHEST < high < FARTHEST:
-        return inf, 0.0, 0.0, 0.0
-    return high, from_standard_time(T[1], scale), turn[0], turn[1]
+        return inf, 0.0, 0.0, 0.0, 0.0, 0.0
+    low = from_standard_time(T[1], scale)
+    return high, low, turn[0], turn[1], to_standard_time(rate[0], scale), to_standard_time(rate[1], scale)
 
 
 @entry(f"void({INPUT}, {INPUT}, f8[:,::1])")
 def secular_constants(inertia, m, out):
-    """inertia (n or 1, 3), m (n or 1, 3) -> out (n, 4): see ``constants``."""
+    """inertia (n or 1, 3), m (n or 1, 3) -> out (n, 4): period and turn per period, as pairs."""
     for i in range(out.shape[0]):
         a = i if inertia.shape[0] > 1 else 0
         b = i if m.shape[0] > 1 else 0
-        out[i, 0], out[i, 1], out[i, 2], out[i, 3] = constants(
+        _, scale, (I1, I2, I3), (m1, m2, m3) = standard_form(
             float(inertia[a, 0]), float(inertia[a, 1]), float(inertia[a, 2]),
             float(m[b, 0]), float(m[b, 1]), float(m[b, 2]),
         )  # fmt: skip
+        D = separatrix_gap(body_constants(I1, I2, I3), m1, m3)
+        out[i, 0], out[i, 1], out[i, 2], out[i, 3], _, _ = constants(I1, I2, I3, m1, m2, m3, D, scale)
 
 
 @entry(f"void({INPUT}, {TIMES}, f8[:,::1])")

@@ -40,15 +40,21 @@ def sincos_near(x, low):
     """The same for |x| <= MANY, without branches or calls: a loop over it is vectorized."""
     turns = rint(x * TWO_OVER_PI)
     r = ((x - turns * HALF_PI[0]) - turns * HALF_PI[1]) - (turns * HALF_PI[2] - low)
+    s, c = sincos_small(r)
+    odd, upper = is_odd(turns), is_odd(floor(0.5 * turns))  # the quarter of the circle, in two bits
+    s, c = (c, s) if odd else (s, c)
+    return (-s if upper else s), (-c if upper != odd else c)
+
+
+@helper
+def sincos_small(r):
+    """(sin, cos) of r, |r| <= pi/4, a little more at most."""
     rr = r * r
     r4 = rr * rr
     s = ((SIN[7] * rr + SIN[6]) * r4 + (SIN[5] * rr + SIN[4])) * r4 + (SIN[3] * rr + SIN[2])
     s = r + r * rr * (s * r4 + (SIN[1] * rr + SIN[0]))
     c = (COS[6] * r4 + (COS[5] * rr + COS[4])) * r4 + (COS[3] * rr + COS[2])
-    c = 1.0 - (0.5 * rr - r4 * (c * r4 + (COS[1] * rr + COS[0])))
-    odd, upper = is_odd(turns), is_odd(floor(0.5 * turns))  # the quarter of the circle, in two bits
-    s, c = (c, s) if odd else (s, c)
-    return (-s if upper else s), (-c if upper != odd else c)
+    return s, 1.0 - (0.5 * rr - r4 * (c * r4 + (COS[1] * rr + COS[0])))
 
 
 @helper

@@ -1,0 +1,91 @@
+"""Many samples of one trajectory: nanoseconds per sample of m and q, as a ratio to one published step in the same run.
+
+    python benchmarks/dense.py [samples]
+
+A program without dense output pays one step per sample; ``free_motion`` knows its trajectory and evaluates it at any
+times in any order. In bulk the times come as one array; "q" asks for the attitude alone. All programs run interleaved
+and the best of the repeats counts; numbers are means over random bodies. The published step is a 64th of the period
+in a chain, but its cost hardly depends on that. Errors are the largest ones of m/|m| and q at some of the times
+against 25 digits (needs mpmath): they do not grow with time. The published ones are those at the end of its chain.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+import polhode as ph
+import published
+from batch import ALL, ONE, error, nanoseconds
+from polhode.propagation import thread_count
+
+SAMPLES = 300_000
+SPANS = (100.0, 1e6)
+STEPS = 2000
+BODIES = 6
+REPEATS = 8
+CHECKED = 4  # samples of each body
+
+
+def sample(motion, t):
+    """m and q at the times t, from one evaluation."""
+    return motion._at(t)
+
+
+# The place for one sample at a time in a compiled loop; target: 20 times faster than a published step.
+# A function (motion, t) that does not return before it has evaluated m and q at each of the times, one after the other.
+one_at_a_time = None
+
+
+def measure(rng, n, span):
+    """ns of (published step, one core, all cores, q alone, one at a time), and errors of polhode and published."""
+    inertia, m = np.sort(rng.uniform(1, 3, 3)), rng.normal(size=3)
+    motion = ph.free_motion(inertia, m=m)
+    q = motion.initial.q
+    t = rng.uniform(0, span, n)
+    h = motion.period / 64
+    chain_m, chain_q = m.copy(), q.copy()
+
+    def steps():
+        chain_m[:], chain_q[:] = m, q
+        published.published_steps(inertia, chain_m, chain_q, h, STEPS, False)
+
+    runs = [
+        (steps, STEPS),
+        (lambda: sample(motion, t), n, ONE),
+        (lambda: sample(motion, t), n, ALL),
+        (lambda: motion.q(t), n, ONE),
+    ]
+    if one_at_a_time is not None:
+        runs.append((lambda: one_at_a_time(motion, t), n, ONE))
+    for program, *_ in runs:
+        program()  # compiles
+    times = np.min([[nanoseconds(*run) for run in runs] for _ in range(REPEATS)], axis=0)
+    some = t[:CHECKED]
+    body = [np.broadcast_to(x, (CHECKED, len(x))) for x in (inertia, m, q)]
+    chain = (x[None] for x in (inertia, m, q, np.array(STEPS * h), chain_m, chain_q))
+    return times, error(*body, some, *sample(motion, some)), error(*chain)
+
+
+def main():
+    n = int(sys.argv[1]) if len(sys.argv) > 1 else SAMPLES
+    rng = np.random.default_rng(5)
+    print(f"{thread_count()} cores; {n} samples of one trajectory at random times: ns per sample of m and q,")
+    print("how many times faster than one published step; targets: 80 in bulk, 20 one at a time in a compiled loop")
+    head = f"{'times up to':>11} {'published':>10} {'bulk, one core':>15} {'ratio':>6} {'all':>7} {'ratio':>6}"
+    print(f"{head} {'q alone':>8} {'scalar':>7} {'ratio':>6} {'error':>9} {'published':>10}")
+    for span in SPANS:
+        rows = [measure(rng, n, span) for _ in range(BODIES)]
+        step, one, many, attitude, *scalar = np.mean([times for times, _, _ in rows], axis=0)
+        ours, theirs = (max(row[i] for row in rows) for i in (1, 2))
+        loop = f"{scalar[0]:7.1f} {step / scalar[0]:6.1f}" if scalar else f"{'-':>7} {'-':>6}"
+        print(
+            f"{span:11g} {step:10.0f} {one:15.1f} {step / one:6.1f} {many:7.1f} {step / many:6.1f}"
+            f" {attitude:8.1f} {loop} {ours:9.1e} {theirs:10.1e}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

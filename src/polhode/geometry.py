@@ -1,0 +1,404 @@
+"""Free motion as geometry: Poinsot's curves, polhode and herpolhode, and Andoyer's canonical variables.
+
+A polhode is an intersection of the momentum sphere with the energy ellipsoid, and needs no time. In principal axes
+labeled 3 for the one that m circles, 2 for that of middle inertia, 1 for the third (moments J1, J2, J3, m = x):
+
+    m = (A1 cos phi, A2 sin phi, sign(x3) sqrt(e3^2 + N A1^2 cos^2 phi))                                        (1)
+    A1^2 = x1^2 + c1 x2^2,  A2 = A1/sqrt(c1),  e3^2 = x3^2 - N x1^2,  d3^2 = e3^2 + N A1^2 = x3^2 + c2 x2^2     (2)
+    c1 = J1 (J3 - J2)/(J2 (J3 - J1)),  c2 = J3 (J2 - J1)/(J2 (J3 - J1)),  N = c2/c1                             (3)
+
+phi is the amplitude of the Jacobi functions. The only difference here, e3, vanishes on the separatrix: it is formed
+exactly.
+
+References: L. Poinsot, Théorie nouvelle de la rotation des corps, 1834. M. H. Andoyer, Cours de mécanique céleste I,
+1923. A. Deprit, Am. J. Phys. 35 (1967) 424. A. Deprit, A. Elipe, J. Astronaut. Sci. 41 (1993) 603.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import frexp, ldexp, sqrt
+from operator import index
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from polhode.body import RigidBody, flow_moments
+from polhode.checks import FloatArray, as_floats, check_finite, common_batch, first_bad, place
+from polhode.errors import InputError
+from polhode.rotation import as_quaternion, conjugate, multiply, rotate
+from polhode.state import State
+
+CONSTANT = ("rest", "spherical", "steady")  # regimes in which m stays where it is
+CONSISTENT = 2.0**-46  # of G: how far L may be from G cos J, or beyond G, by rounding
+
+
+class Motion(Protocol):
+    """What this module needs of a ``FreeMotion``."""
+
+    @property
+    def body(self) -> RigidBody: ...
+    @property
+    def initial(self) -> State: ...
+    @property
+    def batch(self) -> tuple[int, ...]: ...
+    @property
+    def regime(self) -> Any: ...
+    @property
+    def m_space(self) -> FloatArray: ...
+    def state(self, t: npt.ArrayLike) -> State: ...
+
+
+# Polhode
+
+
+def polhode(motion: Motion, samples: int = 361, *, of: str = "omega") -> FloatArray:
+    """The curve that the angular velocity (or ``of="m"``, the momentum) draws in body axes, once around.
+
+    Returns (samples,) + batch + (3,), from the state at t = 0 on, in the direction of time; the last point is the
+    first. The points are equally spaced in the amplitude phi of the Jacobi functions, an angle as seen from the axis
+    circled: nothing is left out near the separatrix, where equal times would all fall next to the middle axis. For
+    equal times take ``motion.omega(np.linspace(0, motion.period, samples))``.
+
+    On the separatrix, which takes infinite time, the curve is an arc from one end of the middle axis to the other,
+    both ends included. If m is constant, all points are the same.
+
+    >>> from polhode import free_motion
+    >>> motion = free_motion((1.0, 2.0, 3.0), m=(0.1, 2.0, 0.0))
+    >>> curve = polhode(motion)
+    >>> curve.shape, bool((curve[0] == curve[-1]).all())
+    ((361, 3), True)
+    >>> bool(np.allclose(np.sum(curve**2 * (1.0, 2.0, 3.0), axis=-1), 2 * motion.energy, rtol=1e-15))
+    True
+    """
+    if of not in ("omega", "m"):
+        raise InputError(f"of is {of!r}: type of='omega' for the angular velocity or of='m' for the momentum")
+    if (samples := index(samples)) < 2:
+        raise InputError(f"samples is {samples}: a curve needs at least 2 points")
+    c = _curve(motion)
+    cos, sin = _around(c, samples)
+    crossing = c.separatrix  # start in the middle of the arc, where x2 = 0
+    x1, x2 = np.where(crossing, np.copysign(c.A1, c.x[..., 0]), c.x[..., 0]), np.where(crossing, 0.0, c.x[..., 1])
+    y1, y2 = x1 * cos - c.r1 * x2 * sin, x2 * cos + x1 / c.r1 * sin  # (1): phi from that of x on
+    y = np.empty((*y1.shape, 3))
+    labeled = np.stack([y1, y2, np.copysign(np.hypot(c.e3, c.rootN * y1), c.x[..., 2])], axis=-1)
+    np.put_along_axis(y, np.broadcast_to(c.order, y.shape), labeled, axis=-1)
+    return _from_principal(motion.body, y if of == "m" else y / flow_moments(motion.body))
+
+
+class _Curve(NamedTuple):
+    """The constants of (2) and (3), each of shape batch; ``order``, ``x``, ``J`` batch + (3,), by labels."""
+
+    order: npt.NDArray[np.intp]
+    x: FloatArray
+    J: FloatArray
+    r1: FloatArray  # sqrt(c1)
+    rootN: FloatArray
+    A1: FloatArray
+    A2: FloatArray
+    d3: FloatArray
+    e3: FloatArray
+    constant: npt.NDArray[np.bool_]
+    separatrix: npt.NDArray[np.bool_]
+
+
+def _curve(motion: Motion) -> _Curve:
+    regime = np.asarray(motion.regime)
+    constant, separatrix = np.isin(regime, CONSTANT), regime == "separatrix"
+    moments = np.broadcast_to(flow_moments(motion.body), (*motion.batch, 3))
+    m = np.broadcast_to(_to_principal(motion.body, motion.initial.m), (*motion.batch, 3))
+    order = _labels(moments, regime)
+    x, J = np.take_along_axis(m, order, axis=-1), np.take_along_axis(moments, order, axis=-1)
+    (x1, x2, x3), (J1, J2, J3) = np.moveaxis(x, -1, 0), np.moveaxis(J, -1, 0)
+    a21, a31, a32 = J2 - J1, np.where(constant, J1, J3 - J1), np.where(constant, J2, J3 - J2)
+    c1 = np.where(constant, 1.0, J1 / J2 * (a32 / a31))  # (3)
+    c2 = np.where(constant, 0.0, J3 / J2 * (a21 / a31))
+    r1, rootN = np.sqrt(c1), np.sqrt(c2 / c1)
+    e3 = np.where(separatrix, 0.0, _e3(x, J, rootN, constant | separatrix))
+    A1, A2, d3 = np.hypot(x1, r1 * x2), np.hypot(x2, x1 / r1), np.hypot(x3, np.sqrt(c2) * x2)  # (2)
+    return _Curve(order, x, J, r1, rootN, A1, A2, d3, e3, constant, separatrix)
+
+
+def _labels(moments: FloatArray, regime: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    """batch + (3,): which principal axis is 1, 2, 3 of the module's head."""
+    order = np.argsort(moments, axis=-1, kind="stable")
+    _, middle, high = np.moveaxis(np.take_along_axis(moments, order, axis=-1), -1, 0)
+    around_min = (regime == "around_min") | ((regime == "symmetric") & (middle == high))
+    return np.where(around_min[..., None], order[..., ::-1], order)
+
+
+def _e3(x: FloatArray, J: FloatArray, rootN: FloatArray, skip: npt.NDArray[np.bool_]) -> FloatArray:
+    """sqrt(x3^2 - N x1^2), exact before its one rounding where the difference cancels."""
+    x1, x3 = np.abs(x[..., 0]), np.abs(x[..., 2])
+    less = np.where(skip, 0.0, rootN * x1)
+    total = x3 + less
+    e3 = np.array(total * np.sqrt(np.maximum(x3 - less, 0.0) / np.where(total > 0, total, 1.0)))
+    for i in map(tuple, np.argwhere(less > 0.5 * x3)):
+        e3[i] = _exact_e3(float(x1[i]), float(x3[i]), [Fraction(float(moment)) for moment in J[i]])
+    return e3
+
+
+def _exact_e3(x1: float, x3: float, J: list[Fraction]) -> float:
+    exponent = frexp(max(x1, x3))[1]  # the squares must not underflow
+    low, high = Fraction(ldexp(x1, -exponent)), Fraction(ldexp(x3, -exponent))
+    N = J[2] * (J[1] - J[0]) / (J[0] * (J[2] - J[1]))
+    return ldexp(sqrt(abs(high**2 - N * low**2)), exponent)
+
+
+def _around(c: _Curve, samples: int) -> tuple[FloatArray, FloatArray]:
+    """Cosine and sine of phi less its first (on the separatrix, middle) value, (samples,) + batch."""
+    angle = np.linspace(0.0, 2 * np.pi, samples)
+    closed = np.cos(angle), np.concatenate([np.sin(angle[:-1]), [0.0]])
+    half = np.linspace(-0.5 * np.pi, 0.5 * np.pi, samples)
+    arc = np.concatenate([[0.0], np.cos(half[1:-1]), [0.0]]), np.sin(half)
+    column = (samples,) + (1,) * c.constant.ndim
+    cos, sin = (np.where(c.separatrix, a.reshape(column), b.reshape(column)) for a, b in zip(arc, closed, strict=True))
+    return np.where(c.constant, 1.0, cos), np.where(c.constant, 0.0, sin * _direction_of_time(c))
+
+
+def _direction_of_time(c: _Curve) -> FloatArray:
+    """The sign of phi': that of x2' = (m x omega)_2 over x1, which is x3 (1/J3 - 1/J1) if axes 2, 1, 3 are cyclic."""
+    i, j, k = np.moveaxis(c.order, -1, 0)
+    cyclic = np.sign((i - j) * (k - i) * (k - j))
+    return cyclic * np.sign(c.x[..., 2]) * np.sign(c.J[..., 0] - c.J[..., 2])
+
+
+def _to_principal(body: RigidBody, v: FloatArray) -> FloatArray:
+    return v if body.is_principal else np.einsum("...ji,...j->...i", body.axes, v)
+
+
+def _from_principal(body: RigidBody, v: FloatArray) -> FloatArray:
+    return v if body.is_principal else np.einsum("...ij,...j->...i", body.axes, v)
+
+
+# Herpolhode
+
+
+def herpolhode(motion: Motion, t: npt.ArrayLike) -> FloatArray:
+    """The curve that the tip of omega draws on the invariable plane, which stands across m_space at height 2T/|m|.
+
+    Returns plane coordinates, t.shape + batch + (2,), along the first two columns e1, e2 of ``invariable_frame``,
+    counted from the foot of m_space. They are formed from m x omega, so that small curves, those next to a steady
+    spin, are as accurate (relative to their size, in principal axes) as large ones. At rest they are 0.
+
+    >>> from polhode import free_motion
+    >>> motion = free_motion((1.0, 2.0, 3.0), m=(0.1, 2.0, 0.0))
+    >>> points = herpolhode(motion, np.linspace(0, 50, 200))
+    >>> inner, outer = herpolhode_radii(motion)
+    >>> rho = np.hypot(*points.T)
+    >>> bool(inner * (1 - 1e-13) <= rho.min() and rho.max() <= outer * (1 + 1e-13))
+    True
+    """
+    state = motion.state(t)
+    frame = invariable_frame(motion)
+    across = rotate(state.q, _across(motion.body, state.m))
+    # omega less its part along e3 = m/|m| is (m x omega)/|m| x e3
+    x, y = (np.sum(across * frame[..., i], axis=-1) for i in (1, 0))
+    return np.stack([x, -y], axis=-1)
+
+
+def _across(body: RigidBody, m: FloatArray) -> FloatArray:
+    """(m x omega)/|m| in body axes, (..., 3): in principal axes products only, nothing cancels."""
+    x, J = _to_principal(body, m), flow_moments(body)
+    unit, omega = _unit(x), x / J
+    j, k = [1, 2, 0], [2, 0, 1]
+    return _from_principal(body, unit[..., j] * omega[..., k] * ((J[..., j] - J[..., k]) / J[..., j]))
+
+
+def herpolhode_radii(motion: Motion) -> tuple[Any, Any]:
+    """Inner and outer radius of the ring that the herpolhode fills, each of shape batch (numbers for one body).
+
+    In the symbols of this module's head: A1 d3 |1/J1 - 1/J3|/|m|, where m crosses the plane of axes 1 and 3, and
+    A2 e3 |1/J2 - 1/J3|/|m|, where it crosses that of 2 and 3. Equal for a symmetric body; the inner one is 0 on the
+    separatrix, where the herpolhode winds into the center; both are 0 if m is constant.
+
+    >>> from polhode import free_motion
+    >>> inner, outer = herpolhode_radii(free_motion((1.0, 1.0, 2.0), m=(3.0, 0.0, 4.0)))
+    >>> round(inner, 15), round(outer, 15)  # (3/5) 4 |1/1 - 1/2|
+    (1.2, 1.2)
+    """
+    c = _curve(motion)
+    J1, J2, J3 = np.moveaxis(c.J, -1, 0)
+    G = _length(c.x)
+    G = np.where(G > 0, G, 1.0)
+    first = c.A1 / G * (c.d3 / J3) * np.abs((J3 - J1) / J1)
+    second = c.A2 / G * (c.e3 / J3) * np.abs((J3 - J2) / J2)
+    inner, outer = (np.where(c.constant, 0.0, f(first, second)) for f in (np.minimum, np.maximum))
+    return _scalar(inner), _scalar(outer)
+
+
+def invariable_frame(motion: Motion) -> FloatArray:
+    """Rotation batch + (3, 3) whose columns are e1, e2 in the invariable plane and e3 = m_space/|m|, in space axes.
+
+    e1 = (cos h, sin h, 0) points to the node where the plane rises through the space xy-plane, with h of ``andoyer``;
+    e2 = e3 x e1 points uphill. If m_space is along z, e1 is the x-axis; at rest the frame is the identity.
+
+    >>> from polhode import free_motion
+    >>> invariable_frame(free_motion((1.0, 2.0, 3.0), m=(0.0, -1.0, 0.0))) + 0.0
+    array([[ 1.,  0.,  0.],
+           [ 0.,  0., -1.],
+           [ 0.,  1.,  0.]])
+    """
+    m = np.broadcast_to(motion.m_space, (*motion.batch, 3))
+    x, y, z = np.moveaxis(_unit_or_e3(m), -1, 0)
+    h = np.hypot(x, y)
+    cos, sin = np.where(h > 0, -y, 1.0) / np.where(h > 0, h, 1.0), x / np.where(h > 0, h, 1.0)
+    columns = (cos, sin, np.zeros_like(z)), (-z * sin, z * cos, h), (x, y, z)
+    return np.stack([np.stack(column, axis=-1) for column in columns], axis=-1)
+
+
+def _length(v: FloatArray) -> FloatArray:
+    """|v| (...,) of (..., 3), at any scale."""
+    return np.hypot(np.hypot(v[..., 0], v[..., 1]), v[..., 2])
+
+
+def _unit(v: FloatArray) -> FloatArray:
+    """v/|v|, or 0 for 0."""
+    length = _length(v)[..., None]
+    return v / np.where(length > 0, length, 1.0)
+
+
+def _unit_or_e3(v: FloatArray) -> FloatArray:
+    return np.where(_length(v)[..., None] > 0, _unit(v), [0.0, 0.0, 1.0])
+
+
+def _scalar(value: FloatArray) -> Any:
+    return float(value) if np.ndim(value) == 0 else value
+
+
+# Andoyer variables
+
+
+class Andoyer(NamedTuple):
+    """Andoyer variables: canonical pairs (g, G), (l, L), (h, H), and the inclinations I and J; each of shape batch.
+
+    I and J follow from the others, cos I = H/G and cos J = L/G, but near 0 or pi only in half of their digits (J of
+    the Earth is 1e-6; of J = 1e-8, L/G = 1 keeps nothing): therefore they are kept.
+    """
+
+    G: Any  # |m|
+    L: Any  # component of m along the third body axis
+    H: Any  # component of m_space along the space z-axis
+    g: Any  # in the invariable plane, from its node on the space xy-plane to its node on the body xy-plane
+    l: Any  # in the body xy-plane, from that node to the body x-axis
+    h: Any  # in the space xy-plane, from the x-axis to the node of the invariable plane
+    I: Any  # inclination of the invariable plane to the space xy-plane, 0 to pi
+    J: Any  # inclination of the body xy-plane to the invariable plane, 0 to pi
+
+
+def andoyer(m: npt.ArrayLike, q: Any) -> Andoyer:
+    """Andoyer variables of momenta ``m`` (..., 3) in body axes and attitudes ``q`` (..., 4), or a SciPy Rotation.
+
+    Angles are in (-pi, pi] (``np.unwrap`` makes a time series continuous) and defined by the body-to-space matrix
+
+        Q = R3(h) R1(I) R3(g) R1(J) R3(l)        Ri: the rotation about axis i, counterclockwise
+        m = (G sin J sin l, G sin J cos l, L)    m_space = Q m = (G sin I sin h, -G sin I cos h, H)
+
+    For a free body in principal axes G, H, h are constant and (l, L), (g, G) move by the Hamiltonian
+
+        K = (sin^2 l/I1 + cos^2 l/I2) (G^2 - L^2)/2 + L^2/(2 I3)
+
+    Where two planes coincide there is no node: with m along the third body axis l = 0, with m_space along z h = 0, and
+    g takes the whole angle. At rest the directions are those of a body that spins about its third axis. So the
+    way back, ``from_andoyer(*andoyer(m, q))``, holds to rounding everywhere.
+
+    Andoyer, Cours de mécanique céleste, 1923; Deprit, Am. J. Phys. 35 (1967) 424; Deprit & Elipe, J. Astronaut. Sci. 41
+    (1993) 603.
+
+    >>> v = andoyer(m=(0.0, 3.0, 4.0), q=(1, 0, 0, 0))
+    >>> v.G, v.L, v.H, v.l, v.h
+    (5.0, 4.0, 4.0, 0.0, 3.141592653589793)
+    """
+    m = as_floats(m, "m", 3)
+    check_finite(m, "m")
+    q = as_quaternion(q)
+    batch = common_batch(m=m.shape[:-1], q=q.shape[:-1])
+    m, q = np.broadcast_to(m, (*batch, 3)), np.broadcast_to(q, (*batch, 4))
+    G, body = _length(m), _unit_or_e3(m)
+    space = rotate(q, body)
+    I, J = (np.arctan2(np.hypot(d[..., 0], d[..., 1]), d[..., 2]) for d in (space, body))
+    l, h = _angle(body[..., 0], body[..., 1]), _angle(space[..., 0], -space[..., 1])
+    turn = multiply(multiply(conjugate(_plane(h, I)), q), _plane(-l, -J))  # Q = R3(h) R1(I) R3(g) (R3(-l) R1(-J))^-1
+    g = 2 * _angle(np.where(turn[..., 0] < 0, -1.0, 1.0) * turn[..., 3], np.abs(turn[..., 0]))
+    H = np.clip(G * space[..., 2], -G, G)
+    return Andoyer(*map(_scalar, (G, m[..., 2].copy(), H, _in_turn(g), l, h, I, J)))
+
+
+def from_andoyer(
+    G: npt.ArrayLike,
+    L: npt.ArrayLike,
+    H: npt.ArrayLike,
+    g: npt.ArrayLike,
+    l: npt.ArrayLike,
+    h: npt.ArrayLike,
+    I: npt.ArrayLike | None = None,
+    J: npt.ArrayLike | None = None,
+) -> State:
+    """The State with these Andoyer variables (numbers or arrays, which broadcast); formulas at ``andoyer``.
+
+    I and J may be left out; if they are given, they must fit H/G and L/G, and bring digits that those lack. The
+    quaternion is one of the two, q and -q, of its attitude.
+
+    >>> state = from_andoyer(G=5.0, L=4.0, H=0.0, g=0.0, l=0.0, h=0.0)
+    >>> state.m, state.m_space.round(14) + 0.0
+    (array([0., 3., 4.]), array([ 0., -5.,  0.]))
+    """
+    given = {"G": G, "L": L, "H": H, "g": g, "l": l, "h": h, "I": I, "J": J}
+    arrays = {name: _finite(value, name) for name, value in given.items() if value is not None}
+    batch = common_batch(**{name: value.shape for name, value in arrays.items()})
+    v = {name: np.broadcast_to(value, batch) for name, value in arrays.items()}
+    _refuse(v["G"] >= 0, v["G"], "G", "it is the length of the momentum and cannot be negative")
+    _, angle_I = _inclination("H", "I", v)
+    across, angle_J = _inclination("L", "J", v)
+    m = np.stack([across * np.sin(v["l"]), across * np.cos(v["l"]), v["L"]], axis=-1)
+    space, body = _plane(v["h"], angle_I), conjugate(_plane(-v["l"], -angle_J))
+    return State(m, multiply(multiply(space, _about(3, v["g"])), body))
+
+
+def _inclination(component: str, name: str, v: dict[str, FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """(G sin, angle) of a plane whose normal has this component: from the angle itself, if it is there."""
+    G, along = v["G"], v[component]
+    _refuse(
+        np.abs(along) <= G * (1 + CONSISTENT), along, component, f"a component of m is at most G, so |{component}| <= G"
+    )
+    if name in v:
+        fits = np.abs(along - G * np.cos(v[name])) <= CONSISTENT * G
+        needed = f"it does not fit {component}: cos {name} = {component}/G; leave {name} out to have it found from them"
+        _refuse(fits & (v[name] >= 0) & (v[name] <= np.pi), v[name], name, needed)
+        return G * np.sin(v[name]), v[name]
+    across = np.sqrt(np.maximum(G - along, 0.0)) * np.sqrt(np.maximum(G + along, 0.0))
+    return across, np.arctan2(across, along)
+
+
+def _finite(value: npt.ArrayLike, name: str) -> FloatArray:
+    array = as_floats(value, name)
+    _refuse(np.isfinite(array), array, name, "every value must be finite")
+    return array
+
+
+def _refuse(good: npt.NDArray[np.bool_], array: FloatArray, name: str, needed: str) -> None:
+    if not np.all(good):
+        i = first_bad(np.asarray(good))
+        raise InputError(f"{place(name, i)} = {float(array[i]):.17g}: {needed}")
+
+
+def _angle(y: FloatArray, x: FloatArray) -> FloatArray:
+    """atan2 in (-pi, pi]; 0 if both are zeros, of either sign."""
+    return _in_turn(np.arctan2(y + 0.0, x + 0.0))
+
+
+def _in_turn(angle: FloatArray) -> FloatArray:
+    return np.where(angle == -np.pi, np.pi, angle)
+
+
+def _about(axis: int, angle: FloatArray) -> FloatArray:
+    """Quaternion of the rotation by ``angle`` about axis 1, 2 or 3."""
+    q = np.zeros((*np.shape(angle), 4))
+    q[..., 0], q[..., axis] = np.cos(0.5 * angle), np.sin(0.5 * angle)
+    return q
+
+
+def _plane(node: FloatArray, inclination: FloatArray) -> FloatArray:
+    """R3(node) R1(inclination)."""
+    return multiply(_about(3, node), _about(1, inclination))

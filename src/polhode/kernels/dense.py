@@ -1,0 +1,406 @@
+"""One free motion at many times, by theta functions.
+
+With the nome N and z = pi t/T2 (T2 = 2K/lambda, the half-period; T = 2 T2 that of m), s, c, d of euler's (1) at t are
+
+    sn = th3 th1(z)/(th2 th4(z)),  cn = th4 th2(z)/(th2 th4(z)),  dn = th4 th3(z)/(th3 th4(z))         DLMF 22.2.4-6
+
+(th_i without argument: at 0), and the integral of the third kind is an angle that grows evenly, and the argument of a
+theta function (DLMF 22.16, Whittaker & Watson 22.74): with n' = n/lambda^2 and zeta = M R_F(n', n' + k^2, n' + 1)
+
+    |m| be Theta(t) = rho t - arg(Im + i Re),  Re + i Im = th1(z + i zeta)
+
+M the arithmetic-geometric mean of 1 and kc. Neither integrals nor iterations are left to be done at each time. The rate
+of the angle phi of (5) comes from ``secular``, in double-double: its periodic part returns after T2 but for a sign.
+
+The series are sums over k of N^(k^2) times cosines of 2 k z, here polynomials in y = cos 2z. E = exp(-2 zeta) and
+x = N/E = exp(-2 M R_F(o, o + k^2, o + 1)), o = k^2/n', are computed, and N = E x, so that nothing overflows where N
+vanishes: symmetric bodies and steady spins.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from math import exp, isfinite, pi, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from polhode.kernels.drive import INPUT, TIMES, standard_form, to_order
+from polhode.kernels.eft import two_prod, two_sum
+from polhode.kernels.elliptic import carlson_rf, complete_k
+from polhode.kernels.euler import MANY_TURNS, body_constants, invariants, separatrix_gap
+from polhode.kernels.jit import entry, helper
+from polhode.kernels.lanes import LANES, new_block, pair, put_pair, put_triple, triple
+from polhode.kernels.quat import product
+from polhode.kernels.secular import FARTHEST, constants
+from polhode.kernels.trig import rint, sincos_near, sincos_small
+
+CLOSE = 9e-4  # kc^2 up to which the series would be too long: the kernel of single steps is used instead
+DEGREE = 6  # enough for kc^2 = CLOSE
+TURNING = 1e9  # turns in half a period up to which the rate has all digits
+TWO_PI = (6.283185307179586, 2.4492935982947064e-16)
+
+
+def chebyshev():
+    """Coefficients of T_0 .. T_DEGREE, each a row of powers of y from 0 to DEGREE."""
+    rows = np.zeros((DEGREE + 1, DEGREE + 1))
+    rows[0, 0] = rows[1, 1] = 1.0
+    for j in range(2, DEGREE + 1):
+        rows[j, 1:] = 2.0 * rows[j - 1, :-1]
+        rows[j] -= rows[j - 2]
+    return tuple(rows.ravel().tolist())
+
+
+CHEBYSHEV = chebyshev()
+
+
+class Motion(NamedTuple):
+    """Constants of one motion; with the polynomials, a row of numbers."""
+
+    T: float  # pairs: period, turn in a period, rate of the even part of phi in turns
+    T_low: float
+    turn: float
+    turn_low: float
+    rate: float
+    rate_low: float
+    usable: float  # 1 if the series are good here, else 0; and up to which |t|
+    time_limit: float
+    axis3: float  # 1 for the first form of (5), about axis 3, else 0
+    D: float  # its sign
+    square: float  # 1 - al ga y^2 s^2 = square x^2 + cosine y^2 cn^2 for any m = (x, y, z) of the motion; z for D < 0
+    cosine: float
+    al: float
+    be: float
+    ga: float
+    m1: float  # standard form
+    m2: float
+    m3: float
+    q0: float
+    q1: float
+    q2: float
+    q3: float
+    p0: float  # q (0, m)/|m|
+    p1: float
+    p2: float
+    p3: float
+    unit: float  # of momenta, negative if the sorted axes are a reflection
+    column1: float  # of the user's axes
+    column2: float
+    column3: float
+
+
+POLYNOMIALS = len(Motion._fields)  # where they begin: s, cn, dn, denominator, Im, Re
+USABLE, TIME_LIMIT = Motion._fields.index("usable"), Motion._fields.index("time_limit")
+ROW = POLYNOMIALS + 6 * (DEGREE + 1)
+
+
+@entry(f"void({INPUT}, {INPUT}, {INPUT}, f8[:,::1])")
+def dense_constants(inertia, m, q, out):
+    """inertia (n or 1, 3), m (n or 1, 3), q (n or 1, 4) -> out (n, ROW)."""
+    series = np.empty(6 * (DEGREE + 1))
+    for i in range(out.shape[0]):
+        a = i if inertia.shape[0] > 1 else 0
+        b = i if m.shape[0] > 1 else 0
+        c = i if q.shape[0] > 1 else 0
+        motion = motion_of(
+            float(inertia[a, 0]), float(inertia[a, 1]), float(inertia[a, 2]),
+            float(m[b, 0]), float(m[b, 1]), float(m[b, 2]),
+            float(q[c, 0]), float(q[c, 1]), float(q[c, 2]), float(q[c, 3]), series,
+        )  # fmt: skip
+        for k in range(POLYNOMIALS):
+            out[i, k] = motion[k]
+        for k in range(6 * (DEGREE + 1)):
+            out[i, POLYNOMIALS + k] = series[k]
+
+
+@helper
+def motion_of(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, series):
+    """The constants; the polynomials go into ``series``."""
+    order, scale, (I1, I2, I3), (m1, m2, m3) = standard_form(I1, I2, I3, m1, m2, m3)
+    q1, q2, q3 = to_order(order, q1, q2, q3)
+    column1, column2, column3 = to_order(order, 1.0, 2.0, 3.0)
+    body = body_constants(I1, I2, I3)
+    inv = invariants(body, m1, m2, m3, 1.0)
+    D = separatrix_gap(body, m1, m3)
+    T, T_low, turn, turn_low, rate, rate_low = constants(I1, I2, I3, m1, m2, m3, D, scale)
+    usable = abs(D) > CLOSE * max(inv.p, inv.r) and isfinite(T) and abs(rate) * T <= TURNING
+    square, cosine, p0, p1, p2, p3 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    if usable:
+        find_series(inv, D, series)
+        square = inv.be / (inv.C3 if D > 0.0 else inv.C1)
+        cosine = inv.al / inv.C3 if D > 0.0 else inv.ga / inv.C1
+        p0, p1, p2, p3 = product(q0, q1, q2, q3, 0.0, m1 / inv.G, m2 / inv.G, m3 / inv.G)
+    return Motion(
+        T, T_low, turn, turn_low, rate, rate_low,
+        1.0 if usable else 0.0, min(MANY_TURNS * T, FARTHEST), 1.0 if inv.axis3 else 0.0, D, square, cosine,
+        inv.al, inv.be, inv.ga, m1, m2, m3, q0, q1, q2, q3, p0, p1, p2, p3,
+        scale.m if column1 > 0.0 else -scale.m, abs(column1) - 1.0, abs(column2) - 1.0,
+        abs(column3) - 1.0,
+    )  # fmt: skip
+
+
+@helper
+def find_series(inv, D, series):
+    """Coefficients of the six polynomials in cos 2z."""
+    l2, small = (inv.p, inv.r) if D > 0.0 else (inv.r, inv.p)
+    mc, k2, n = min(1.0, abs(D) / l2), small / l2, inv.n / l2
+    other = (inv.ga * inv.C1 if inv.axis3 else inv.al * inv.C3) / l2
+    twice_mean = pi / complete_k(mc)
+    E, x = exp_of_rf(twice_mean, n, k2), exp_of_rf(twice_mean, other, k2)
+    nome = E * x
+    series[:] = 0.0
+    for k in range(DEGREE + 1):
+        sign, square = 1.0 - 2.0 * (k % 2), nome ** (k * k)
+        add_odd(series, 0, k, sign * square * nome**k)
+        add_even(series, 1, k, square * nome**k)
+        add_cosine(series, 2, k, square if k == 0 else 2.0 * square)
+        add_cosine(series, 3, k, square if k == 0 else 2.0 * sign * square)
+        add_even(series, 4, k, sign * square * x**k * (1.0 - E ** (2 * k + 1)))
+        add_odd(series, 5, k, sign * square * x**k * (1.0 + E ** (2 * k + 1)))
+    theta2, theta3, theta4 = value_at_0(series, 1), value_at_0(series, 2), value_at_0(series, 3)
+    for i in range(DEGREE + 1):
+        series[i] *= theta3 / (theta2 * sqrt(l2))
+        series[DEGREE + 1 + i] *= theta4 / theta2
+        series[2 * (DEGREE + 1) + i] *= theta4 / theta3
+
+
+@helper
+def exp_of_rf(twice_mean, n, k2):
+    """exp(-2 M R_F(n, n + k^2, n + 1)); R_F is infinite if n = k = 0."""
+    return exp(-twice_mean * carlson_rf(n, n + k2, n + 1.0)) if n + k2 > 0.0 else 0.0
+
+
+@helper
+def add_cosine(series, which, j, value):
+    """value cos 2jz = value T_j(y)."""
+    for i in range(j + 1):
+        series[which * (DEGREE + 1) + i] += value * CHEBYSHEV[j * (DEGREE + 1) + i]
+
+
+@helper
+def add_odd(series, which, k, value):
+    """value sin((2k+1) z)/sin z = value (1 + 2 cos 2z + ... + 2 cos 2kz)."""
+    for j in range(k + 1):
+        add_cosine(series, which, j, value if j == 0 else 2.0 * value)
+
+
+@helper
+def add_even(series, which, k, value):
+    """value cos((2k+1) z)/cos z: the same with alternating signs, the last one +."""
+    for j in range(k + 1):
+        sign = 1.0 - 2.0 * ((j + k) % 2)
+        add_cosine(series, which, j, sign * value if j == 0 else 2.0 * sign * value)
+
+
+@helper
+def value_at_0(series, which):
+    total = 0.0
+    for i in range(DEGREE + 1):
+        total += series[which * (DEGREE + 1) + i]
+    return total
+
+
+# One time: short functions, so that ``sample`` can put a loop over lanes around each of them
+
+
+@helper
+def clock(motion, time):
+    """(x, phi, phi_low): the time in periods, and the even part of phi, less whole periods and turns."""
+    j = rint(time / motion.T)
+    p, e = two_prod(j, motion.T)
+    rest, rest_low = two_sum(time - p, -(e + j * motion.T_low))
+    p, e = two_prod(motion.rate, rest)
+    low = e + (motion.rate * rest_low + motion.rate_low * rest)
+    whole, e = two_prod(j, motion.turn)
+    f, g = two_sum(p - rint(p), whole - rint(whole))
+    low += g + (e + j * motion.turn_low)
+    phi, e = two_prod(TWO_PI[0], f)
+    return rest / motion.T, phi, e + (TWO_PI[0] * low + TWO_PI[1] * f)
+
+
+@helper
+def circle(x):
+    """(sin, cos) of z = pi x, |x| <= 1/2, from those of half of it."""
+    s, c = sincos_small(0.5 * pi * x)
+    return 2.0 * (s * c), 1.0 - 2.0 * (s * s)
+
+
+@helper
+def arc(motion, series, sz, cz):
+    """(s, c, d, re, im): the arc, and the turn of the periodic part of phi, of any length."""
+    for_s, for_c, for_d, denominator, for_re, for_im = series
+    y = 1.0 - 2.0 * (sz * sz)
+    per_r = 1.0 / horner(denominator, y)
+    cn, dn = cz * horner(for_c, y) * per_r, horner(for_d, y) * per_r
+    c, d = (cn, dn) if motion.D > 0.0 else (dn, cn)
+    f = 1.0 - 2.0 * motion.axis3
+    return sz * horner(for_s, y) * per_r, c, d, cz * horner(for_re, y), f * (sz * horner(for_im, y))
+
+
+@helper
+def horner(p, y):
+    return p[0] + y * (p[1] + y * (p[2] + y * (p[3] + y * (p[4] + y * (p[5] + y * p[6])))))
+
+
+@helper
+def momentum(motion, s, c, d):
+    """(m1, m2, m3, x0, x1, x2, x3): m by (2) of euler from the middle, which is (2) from m0; X of (5), of any length.
+
+    Not by the increment (3): nothing is chained here. Denominators are sums of positive terms.
+    """
+    sc, sr, sd = motion.al * (s * c), motion.be * s, motion.ga * (s * d)
+    cd, m1, m2, m3 = c * d, motion.m1, motion.m2, motion.m3
+    b1, b2, b3 = addition(sc, sr, sd, c, cd, d, 1.0, m1, m2, m3)
+    E1 = denominator_of(motion, c, d, m1, m2, m3)
+    n1, n2, n3 = addition(sc, sr, sd, c, cd, d, E1, b1, b2, b3)
+    f = 1.0 / denominator_of(motion, c, d, b1, b2, b3)
+    axis3 = motion.axis3 > 0.0
+    x0, x1, x2, x3 = (c if axis3 else d) * E1, sr * b1, sc * b2, -sr * b3
+    return n1 * f, n2 * f, n3 * f, x0, x1 if axis3 else 0.0, x2 if axis3 else -sd * b2, 0.0 if axis3 else x3
+
+
+@helper
+def addition(sc, sr, sd, c, cd, d, E, m1, m2, m3):
+    """The numerators of (2), for E times the m that is given."""
+    return m1 * (E * d) - sc * (m2 * m3), m2 * (E * cd) + sr * (m1 * m3), m3 * (E * c) - sd * (m1 * m2)
+
+
+@helper
+def denominator_of(motion, c, d, m1, m2, m3):
+    around, cn = (m1, c) if motion.D > 0.0 else (m3, d)
+    y = m2 * cn
+    return motion.square * (around * around) + motion.cosine * (y * y)
+
+
+@helper
+def attitude(motion, sphi, cphi, x0, x1, x2, x3):
+    """q of (5)."""
+    y0, y1 = cphi * motion.q0 + sphi * motion.p0, cphi * motion.q1 + sphi * motion.p1
+    y2, y3 = cphi * motion.q2 + sphi * motion.p2, cphi * motion.q3 + sphi * motion.p3
+    q0, q1, q2, q3 = product(y0, y1, y2, y3, x0, x1, x2, x3)
+    f = 1.0 / sqrt(q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3)
+    return q0 * f, q1 * f, q2 * f, q3 * f
+
+
+@helper
+def turned_phase(phi, low, re, im):
+    """Sine and cosine of phi, times the length of the turn."""
+    s, c = sincos_near(phi, low)
+    return s * re + c * im, c * re - s * im
+
+
+# Many times
+
+
+class Fields(NamedTuple):
+    """Where the numbers of each quantity begin in a block of times."""
+
+    time: int
+    x: int
+    phi: int
+    z: int
+    arc: int
+    turn: int
+    m: int
+    X: int  # x1, x2, x3, x0
+    q: int
+
+
+WIDTHS = {"phi": 2, "z": 2, "arc": 3, "turn": 2, "m": 3, "X": 4, "q": 4}  # all others: 1
+ENDS = list(accumulate(LANES * WIDTHS.get(name, 1) for name in Fields._fields))
+at = Fields(0, *ENDS[:-1])
+SIZE = ENDS[-1]
+
+
+@entry(f"i8({INPUT}, {TIMES}, i8, i8, f8[:,:,::1], f8[:,:,::1])")
+def sample(motions, t, start, stop, m_out, q_out):
+    """Times start..stop of all usable motions: motions (n, ROW), t (times) -> m_out (times, n, 3), q_out (.., 4).
+
+    Returns 0, as ``in_ranges`` wants a number.
+    """
+    w = new_block(SIZE)
+    for b in range(motions.shape[0]):
+        motion, series = read(motions, b)
+        if motion.usable == 0.0:
+            continue
+        for first in range(start, stop, LANES):
+            count = min(LANES, stop - first)
+            for l in range(count):
+                w[at.time + l] = float(t[first + l])
+            for l in range(count, LANES):
+                w[at.time + l] = 0.0
+            to_arcs(motion, series, w)
+            to_states(motion, w)
+            store(motion, w, first, count, b, m_out, q_out)
+    return 0
+
+
+@helper
+def read(motions, b):
+    """Row b as (Motion, the six polynomials)."""
+    c = motions[b]
+    motion = Motion(
+        float(c[0]), float(c[1]), float(c[2]), float(c[3]), float(c[4]), float(c[5]), float(c[6]), float(c[7]),
+        float(c[8]), float(c[9]), float(c[10]), float(c[11]), float(c[12]), float(c[13]), float(c[14]), float(c[15]),
+        float(c[16]), float(c[17]), float(c[18]), float(c[19]), float(c[20]), float(c[21]), float(c[22]),
+        float(c[23]), float(c[24]), float(c[25]), float(c[26]), float(c[27]), float(c[28]), float(c[29]),
+    )  # fmt: skip
+    series = (
+        coefficients(c, 0), coefficients(c, 1), coefficients(c, 2),
+        coefficients(c, 3), coefficients(c, 4), coefficients(c, 5),
+    )  # fmt: skip
+    return motion, series
+
+
+@helper
+def coefficients(c, which):
+    c = c[POLYNOMIALS + which * (DEGREE + 1) :]
+    return float(c[0]), float(c[1]), float(c[2]), float(c[3]), float(c[4]), float(c[5]), float(c[6])
+
+
+@helper
+def to_arcs(motion, series, w):
+    for l in range(LANES):
+        w[at.x + l], phi, low = clock(motion, w[at.time + l])
+        put_pair(w, at.phi, l, phi, low)
+    for l in range(LANES):
+        sz, cz = circle(w[at.x + l])
+        put_pair(w, at.z, l, sz, cz)
+    for l in range(LANES):
+        sz, cz = pair(w, at.z, l)
+        s, c, d, re, im = arc(motion, series, sz, cz)
+        put_triple(w, at.arc, l, s, c, d)
+        put_pair(w, at.turn, l, re, im)
+
+
+@helper
+def to_states(motion, w):
+    for l in range(LANES):
+        phi, low = pair(w, at.phi, l)
+        re, im = pair(w, at.turn, l)
+        sphi, cphi = turned_phase(phi, low, re, im)
+        put_pair(w, at.phi, l, sphi, cphi)
+    for l in range(LANES):
+        s, c, d = triple(w, at.arc, l)
+        m1, m2, m3, x0, x1, x2, x3 = momentum(motion, s, c, d)
+        put_triple(w, at.m, l, m1, m2, m3)
+        put_triple(w, at.X, l, x1, x2, x3)
+        w[at.X + 3 * LANES + l] = x0
+    for l in range(LANES):
+        sphi, cphi = pair(w, at.phi, l)
+        x1, x2, x3 = triple(w, at.X, l)
+        w[at.q + l], q1, q2, q3 = attitude(motion, sphi, cphi, w[at.X + 3 * LANES + l], x1, x2, x3)
+        put_triple(w, at.q + LANES, l, q1, q2, q3)
+
+
+@helper
+def store(motion, w, first, count, b, m_out, q_out):
+    a1, a2, a3, unit = int(motion.column1), int(motion.column2), int(motion.column3), motion.unit
+    sign = 1.0 if unit > 0.0 else -1.0
+    for l in range(count):
+        i = first + l
+        m1, m2, m3 = triple(w, at.m, l)
+        q1, q2, q3 = triple(w, at.q + LANES, l)
+        m_out[i, b, a1], m_out[i, b, a2], m_out[i, b, a3] = unit * m1, unit * m2, unit * m3
+        q_out[i, b, 0] = w[at.q + l]
+        q_out[i, b, a1 + 1], q_out[i, b, a2 + 1], q_out[i, b, a3 + 1] = sign * q1, sign * q2, sign * q3
