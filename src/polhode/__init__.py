@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from polhode import errors, geometry, problems, rotation
     from polhode.body import RigidBody
+    from polhode.derivatives import ErrorBound, Jacobian
     from polhode.errors import InputError, PolhodeError
     from polhode.geometry import Andoyer, andoyer, from_andoyer
     from polhode.motion import FreeMotion, free_motion
@@ -26,8 +27,10 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Andoyer": "geometry",
+    "ErrorBound": "derivatives",
     "FreeMotion": "motion",
     "InputError": "errors",
+    "Jacobian": "derivatives",
     "PolhodeError": "errors",
     "RigidBody": "body",
     "State": "state",
@@ -40,8 +43,10 @@ _MODULES = ("errors", "geometry", "problems", "rotation")
 
 __all__ = [
     "Andoyer",
+    "ErrorBound",
     "FreeMotion",
     "InputError",
+    "Jacobian",
     "PolhodeError",
     "RigidBody",
     "State",

@@ -41,17 +41,18 @@ TURNING = 1e9  # turns in half a period up to which the rate has all digits
 TWO_PI = (6.283185307179586, 2.4492935982947064e-16)
 
 
-def chebyshev():
-    """Coefficients of T_0 .. T_DEGREE, each a row of powers of y from 0 to DEGREE."""
-    rows = np.zeros((DEGREE + 1, DEGREE + 1))
-    rows[0, 0] = rows[1, 1] = 1.0
-    for j in range(2, DEGREE + 1):
-        rows[j, 1:] = 2.0 * rows[j - 1, :-1]
-        rows[j] -= rows[j - 2]
-    return tuple(rows.ravel().tolist())
+def powers_of_y():
+    """cos 2kz, sin((2k+1) z)/sin z and cos((2k+1) z)/cos z for k = 0 .. DEGREE as polynomials in y = cos 2z: rows."""
+    cosine = np.eye(DEGREE + 1)
+    for k in range(2, DEGREE + 1):
+        cosine[k, 1:] = 2.0 * cosine[k - 1, :-1]
+        cosine[k] -= cosine[k - 2]
+    odd = 2.0 * np.cumsum(cosine, axis=0) - cosine[0]  # 1 + 2 cos 2z + ... + 2 cos 2kz
+    even = odd * (-1.0) ** np.add.outer(range(DEGREE + 1), range(DEGREE + 1))  # z -> pi/2 - z
+    return cosine, odd, even
 
 
-CHEBYSHEV = chebyshev()
+COSINE, ODD, EVEN = powers_of_y()
 
 
 class Motion(NamedTuple):
@@ -148,56 +149,35 @@ def find_series(inv, D, series):
     twice_mean = pi / complete_k(mc)
     E, x = exp_of_rf(twice_mean, n, k2), exp_of_rf(twice_mean, other, k2)
     nome = E * x
+    terms = DEGREE + 1
     series[:] = 0.0
-    for k in range(DEGREE + 1):
-        sign, square = 1.0 - 2.0 * (k % 2), nome ** (k * k)
-        add_odd(series, 0, k, sign * square * nome**k)
-        add_even(series, 1, k, square * nome**k)
-        add_cosine(series, 2, k, square if k == 0 else 2.0 * square)
-        add_cosine(series, 3, k, square if k == 0 else 2.0 * sign * square)
-        add_even(series, 4, k, sign * square * x**k * (1.0 - E ** (2 * k + 1)))
-        add_odd(series, 5, k, sign * square * x**k * (1.0 + E ** (2 * k + 1)))
-    theta2, theta3, theta4 = value_at_0(series, 1), value_at_0(series, 2), value_at_0(series, 3)
-    for i in range(DEGREE + 1):
+    for k in range(terms):
+        sign, square, double = 1.0 - 2.0 * (k % 2), nome ** (k * k), 1.0 if k == 0 else 2.0
+        small, large, weight = square * nome**k, sign * square * x**k, E ** (2 * k + 1)
+        for i in range(terms):
+            series[i] += sign * small * ODD[k, i]
+            series[terms + i] += small * EVEN[k, i]
+            series[2 * terms + i] += double * square * COSINE[k, i]
+            series[3 * terms + i] += sign * double * square * COSINE[k, i]
+            series[4 * terms + i] += large * (1.0 - weight) * EVEN[k, i]
+            series[5 * terms + i] += large * (1.0 + weight) * ODD[k, i]
+    theta2, theta3, theta4 = 0.0, 0.0, 0.0  # at 0, where y = 1
+    for i in range(terms):
+        theta2, theta3, theta4 = (
+            theta2 + series[terms + i],
+            theta3 + series[2 * terms + i],
+            theta4 + series[3 * terms + i],
+        )
+    for i in range(terms):
         series[i] *= theta3 / (theta2 * sqrt(l2))
-        series[DEGREE + 1 + i] *= theta4 / theta2
-        series[2 * (DEGREE + 1) + i] *= theta4 / theta3
+        series[terms + i] *= theta4 / theta2
+        series[2 * terms + i] *= theta4 / theta3
 
 
 @helper
 def exp_of_rf(twice_mean, n, k2):
     """exp(-2 M R_F(n, n + k^2, n + 1)); R_F is infinite if n = k = 0."""
     return exp(-twice_mean * carlson_rf(n, n + k2, n + 1.0)) if n + k2 > 0.0 else 0.0
-
-
-@helper
-def add_cosine(series, which, j, value):
-    """value cos 2jz = value T_j(y)."""
-    for i in range(j + 1):
-        series[which * (DEGREE + 1) + i] += value * CHEBYSHEV[j * (DEGREE + 1) + i]
-
-
-@helper
-def add_odd(series, which, k, value):
-    """value sin((2k+1) z)/sin z = value (1 + 2 cos 2z + ... + 2 cos 2kz)."""
-    for j in range(k + 1):
-        add_cosine(series, which, j, value if j == 0 else 2.0 * value)
-
-
-@helper
-def add_even(series, which, k, value):
-    """value cos((2k+1) z)/cos z: the same with alternating signs, the last one +."""
-    for j in range(k + 1):
-        sign = 1.0 - 2.0 * ((j + k) % 2)
-        add_cosine(series, which, j, sign * value if j == 0 else 2.0 * sign * value)
-
-
-@helper
-def value_at_0(series, which):
-    total = 0.0
-    for i in range(DEGREE + 1):
-        total += series[which * (DEGREE + 1) + i]
-    return total
 
 
 # One time: short functions, so that ``sample`` can put a loop over lanes around each of them
@@ -354,8 +334,11 @@ def read(motions, b):
 
 @helper
 def coefficients(c, which):
-    c = c[POLYNOMIALS + which * (DEGREE + 1) :]
-    return float(c[0]), float(c[1]), float(c[2]), float(c[3]), float(c[4]), float(c[5]), float(c[6])
+    i = POLYNOMIALS + which * (DEGREE + 1)
+    return (
+        float(c[i]), float(c[i + 1]), float(c[i + 2]), float(c[i + 3]),
+        float(c[i + 4]), float(c[i + 5]), float(c[i + 6]),
+    )  # fmt: skip
 
 
 @helper
