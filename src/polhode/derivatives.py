@@ -10,6 +10,7 @@ import numpy as np
 from polhode.checks import FloatArray, check_spread
 from polhode.rotation import conjugate, from_matrix
 from polhode.threads import in_ranges
+from polhode.vectors import length
 
 EPS = 2.0**-53
 SAFETY = 5.0  # the factor C of ``error_bound``; 196 reference solutions of 30 digits stay below it
@@ -123,7 +124,7 @@ def error_bound(jacobian: Jacobian, moments: FloatArray, m: FloatArray, t: Float
     change_m = [_relative_change(block, p) for block, p in zip(by_m, parameters, strict=True)]
     change_q = [_relative_change(block, p) for block, p in zip(by_q, parameters, strict=True)]
     return ErrorBound(
-        SAFETY * EPS * (_length(m) + change_m[0] + change_m[1] + change_m[2]),
+        SAFETY * EPS * (length(m) + change_m[0] + change_m[1] + change_m[2]),
         SAFETY * EPS * (1.0 + change_q[0] + change_q[1] + change_q[2]),
     )
 
@@ -133,12 +134,4 @@ def _relative_change(block: FloatArray, parameter: FloatArray) -> FloatArray:
     parameter = np.abs(parameter)[..., None, :]
     with np.errstate(invalid="ignore", over="ignore"):
         columns = np.where(parameter == 0.0, 0.0, block * parameter)
-    return np.sum(_length(np.swapaxes(columns, -1, -2)), axis=-1)
-
-
-def _length(rows: FloatArray) -> FloatArray:
-    """Euclidean lengths along the last axis, without overflow on the way."""
-    largest = np.abs(rows).max(axis=-1, keepdims=True)
-    unit = np.where((largest > 0.0) & np.isfinite(largest), largest, 1.0)
-    with np.errstate(over="ignore"):
-        return unit[..., 0] * np.sqrt(np.sum((rows / unit) ** 2, axis=-1))
+    return np.sum(length(np.swapaxes(columns, -1, -2)), axis=-1)

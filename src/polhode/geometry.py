@@ -29,6 +29,7 @@ from polhode.checks import FloatArray, as_floats, check_finite, common_batch, fi
 from polhode.errors import InputError
 from polhode.rotation import as_quaternion, conjugate, multiply, rotate
 from polhode.state import State
+from polhode.vectors import length, scalar, unit
 
 CONSTANT = ("rest", "spherical", "steady")  # regimes in which m stays where it is
 CONSISTENT = 2.0**-46  # of G: how far L may be from G cos J, or beyond G, by rounding
@@ -201,9 +202,9 @@ def herpolhode(motion: Motion, t: npt.ArrayLike) -> FloatArray:
 def _across(body: RigidBody, m: FloatArray) -> FloatArray:
     """(m x omega)/|m| in body axes, (..., 3): in principal axes products only, nothing cancels."""
     x, J = _to_principal(body, m), flow_moments(body)
-    unit, omega = _unit(x), x / J
+    direction, omega = unit(x), x / J
     j, k = [1, 2, 0], [2, 0, 1]
-    return _from_principal(body, unit[..., j] * omega[..., k] * ((J[..., j] - J[..., k]) / J[..., j]))
+    return _from_principal(body, direction[..., j] * omega[..., k] * ((J[..., j] - J[..., k]) / J[..., j]))
 
 
 def herpolhode_radii(motion: Motion) -> tuple[Any, Any]:
@@ -220,12 +221,12 @@ def herpolhode_radii(motion: Motion) -> tuple[Any, Any]:
     """
     c = _curve(motion)
     J1, J2, J3 = np.moveaxis(c.J, -1, 0)
-    G = _length(c.x)
+    G = length(c.x)
     G = np.where(G > 0, G, 1.0)
     first = c.A1 / G * (c.d3 / J3) * np.abs((J3 - J1) / J1)
     second = c.A2 / G * (c.e3 / J3) * np.abs((J3 - J2) / J2)
     inner, outer = (np.where(c.constant, 0.0, f(first, second)) for f in (np.minimum, np.maximum))
-    return _scalar(inner), _scalar(outer)
+    return scalar(inner), scalar(outer)
 
 
 def invariable_frame(motion: Motion) -> FloatArray:
@@ -248,23 +249,8 @@ def invariable_frame(motion: Motion) -> FloatArray:
     return np.stack([np.stack(column, axis=-1) for column in columns], axis=-1)
 
 
-def _length(v: FloatArray) -> FloatArray:
-    """|v| (...,) of (..., 3), at any scale."""
-    return np.hypot(np.hypot(v[..., 0], v[..., 1]), v[..., 2])
-
-
-def _unit(v: FloatArray) -> FloatArray:
-    """v/|v|, or 0 for 0."""
-    length = _length(v)[..., None]
-    return v / np.where(length > 0, length, 1.0)
-
-
 def _unit_or_e3(v: FloatArray) -> FloatArray:
-    return np.where(_length(v)[..., None] > 0, _unit(v), [0.0, 0.0, 1.0])
-
-
-def _scalar(value: FloatArray) -> Any:
-    return float(value) if np.ndim(value) == 0 else value
+    return np.where(length(v)[..., None] > 0, unit(v), [0.0, 0.0, 1.0])
 
 
 # Andoyer variables
@@ -315,14 +301,14 @@ def andoyer(m: npt.ArrayLike, q: Any) -> Andoyer:
     q = as_quaternion(q)
     batch = common_batch(m=m.shape[:-1], q=q.shape[:-1])
     m, q = np.broadcast_to(m, (*batch, 3)), np.broadcast_to(q, (*batch, 4))
-    G, body = _length(m), _unit_or_e3(m)
+    G, body = length(m), _unit_or_e3(m)
     space = rotate(q, body)
     I, J = (np.arctan2(np.hypot(d[..., 0], d[..., 1]), d[..., 2]) for d in (space, body))
     l, h = _angle(body[..., 0], body[..., 1]), _angle(space[..., 0], -space[..., 1])
     turn = multiply(multiply(conjugate(_plane(h, I)), q), _plane(-l, -J))  # Q = R3(h) R1(I) R3(g) (R3(-l) R1(-J))^-1
     g = 2 * _angle(np.where(turn[..., 0] < 0, -1.0, 1.0) * turn[..., 3], np.abs(turn[..., 0]))
     H = np.clip(G * space[..., 2], -G, G)
-    return Andoyer(*map(_scalar, (G, m[..., 2].copy(), H, _in_turn(g), l, h, I, J)))
+    return Andoyer(*map(scalar, (G, m[..., 2].copy(), H, _in_turn(g), l, h, I, J)))
 
 
 def from_andoyer(

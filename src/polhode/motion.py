@@ -19,6 +19,7 @@ from polhode.propagation import propagate
 from polhode.rotation import as_rotation, conjugate, from_matrix, multiply
 from polhode.state import State
 from polhode.threads import in_ranges
+from polhode.vectors import scalar, unit
 
 REGIMES = np.array(["rest", "spherical", "steady", "symmetric", "around_min", "around_max", "separatrix"])
 
@@ -85,12 +86,13 @@ class FreeMotion:
         rows = self._series.copy()
         flat, bodies = np.ascontiguousarray(times.reshape(-1)), len(rows)
         rows[:, USABLE] *= np.abs(flat).max(initial=0.0) <= rows[:, TIME_LIMIT]
-        m, q = np.empty((flat.size, bodies, 3)), np.empty((flat.size, bodies, 4))
+        others = rows[:, USABLE] == 0
+        new = np.zeros if others.any() else np.empty
+        m, q = new((flat.size, bodies, 3)), new((flat.size, bodies, 4))
         in_ranges(lambda start, stop: sample(rows, flat, start, stop, m, q), flat.size, bodies)
         if not self.body.is_principal:
             axes = np.broadcast_to(self.body.axes, (*self.batch, 3, 3)).reshape(bodies, 3, 3)
             m, q = np.einsum("bij,tbj->tbi", axes, m), multiply(q, conjugate(from_matrix(axes)))
-        others = rows[:, USABLE] == 0
         if others.any():
             some = self[np.nonzero(others.reshape(self.batch))] if self.batch else self
             some_m, some_q = some._by_steps(flat)
@@ -109,8 +111,8 @@ class FreeMotion:
         bodies = prod(self.batch)
         moments, m = self._in_principal_axes()
         rows = (
-            np.ascontiguousarray(np.broadcast_to(x, self.batch + x.shape[-1:]).reshape(bodies, -1))
-            for x in (moments, m, q)
+            np.ascontiguousarray(np.broadcast_to(x, (*self.batch, k)).reshape(bodies, k))
+            for x, k in ((moments, 3), (m, 3), (q, 4))
         )
         out = np.empty((bodies, ROW))
         dense_constants(*rows, out)
@@ -119,7 +121,7 @@ class FreeMotion:
     def _by_steps(self, times: FloatArray) -> tuple[FloatArray, FloatArray]:
         """m and q by one step of less than half a period."""
         rest, angle = self._take_off_periods(times)
-        turn = np.concatenate([np.cos(angle), np.sin(angle) * _direction(self.initial.m)], axis=-1)
+        turn = np.concatenate([np.cos(angle), np.sin(angle) * unit(self.initial.m)], axis=-1)
         m, q = propagate(self.body, self.initial.m, multiply(self.initial.q, turn), rest)
         return m, q
 
@@ -200,7 +202,7 @@ class FreeMotion:
     @property
     def energy(self) -> Any:
         """Kinetic energy, m . omega/2."""
-        return _scalar(self.body.kinetic_energy(self.initial.m))
+        return scalar(self.body.kinetic_energy(self.initial.m))
 
     @property
     def m_space(self) -> FloatArray:
@@ -243,17 +245,17 @@ class FreeMotion:
     @property
     def period(self) -> Any:
         """Period of m; inf on the separatrix, 0 if m is constant."""
-        return _scalar(self._orbit[..., 1])
+        return scalar(self._orbit[..., 1])
 
     @property
     def precession_per_period(self) -> Any:
         """Angle about m_space by which the body axis that m circles advances in one period (inf on the separatrix)."""
-        return _scalar(self._orbit[..., 2])
+        return scalar(self._orbit[..., 2])
 
     @property
     def rotation_number(self) -> Any:
         """``precession_per_period`` in turns."""
-        return _scalar(self._orbit[..., 2] / (2 * np.pi))
+        return scalar(self._orbit[..., 2] / (2 * np.pi))
 
     def flips(self, t0: float, t1: float) -> FloatArray:
         """Times in [t0, t1] at which m has no component along the middle axis: two per period, ascending.
@@ -301,14 +303,3 @@ class FreeMotion:
         if self.batch:
             return f"FreeMotion(<{'x'.join(map(str, self.batch))} bodies>)"
         return f"FreeMotion({self.body}, {self.regime}, period={self.period:.6g}, energy={self.energy:.6g})"
-
-
-def _direction(v: FloatArray) -> FloatArray:
-    """v/|v|, or 0 for 0, whatever the scale."""
-    size = np.abs(v).max(axis=-1, keepdims=True)
-    v = v / np.where(size > 0, size, 1.0)
-    return v / np.where(size > 0, np.linalg.norm(v, axis=-1, keepdims=True), 1.0)
-
-
-def _scalar(value: FloatArray) -> Any:
-    return float(value) if np.ndim(value) == 0 else value

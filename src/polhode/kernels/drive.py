@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from polhode.kernels.euler import body_constants, step
 from polhode.kernels.jit import entry, helper, power_of_two
-from polhode.kernels.limits import LONGEST, NORM_TOLERANCE
+from polhode.kernels.limits import LONGEST
 
 INPUT = "Array(f8, 2, 'C', readonly=True)"
 TIMES = "Array(f8, 1, 'C', readonly=True)"
@@ -88,15 +88,6 @@ def to_standard_time(t, scale):
 @helper
 def from_standard_time(t, scale):
     return times_both(t, scale.per_m, scale.I)
-
-
-@helper
-def is_valid(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, t):
-    """Finite numbers, positive moments, a quaternion of norm 1 within NORM_TOLERANCE."""
-    norm2 = q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3
-    finite = isfinite(I1) and isfinite(I2) and isfinite(I3) and isfinite(t)
-    finite = finite and isfinite(m1) and isfinite(m2) and isfinite(m3)
-    return finite and min(I1, I2, I3) > 0.0 and abs(norm2 - 1.0) <= 2.0 * NORM_TOLERANCE
 
 
 @helper
