@@ -454,6 +454,17 @@ def test_too_long_times_go_by_steps_and_leave_nothing_behind():
         motion.m(np.append(t, np.nan))
 
 
+def test_a_time_may_be_too_long_for_one_body_only():
+    m = np.array([(0.4, 0.5, 0.6), (400.0, 500.0, 600.0), (0.1, 0.5, 0.6)])
+    motion = ph.free_motion(BODY, m=m, q=TILTED)
+    t = np.append(np.linspace(-40, 50, 20), 2 * motion._series[1, TIME_LIMIT])
+    assert (motion._series[[0, 2], TIME_LIMIT] > t.max()).all()
+    found = motion._at(t)
+    for i, path in enumerate(("_by_series", "_by_steps", "_by_series")):
+        same_bits(getattr(motion[i], path)(t), [x[:, i] for x in found])
+    assert not np.array_equal(motion[0]._by_steps(t)[1], found[1][:, 0])
+
+
 # Shapes, batches, threads: bits
 
 
