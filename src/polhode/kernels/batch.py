@@ -36,7 +36,7 @@ from polhode.kernels.euler import (
     spin_angle,
     turned,
 )
-from polhode.kernels.jit import called, entry, helper, power_of_two
+from polhode.kernels.jit import called, entry, helper, power_of_two, prefetch
 from polhode.kernels.lanes import LANES, new_block, pair, put_pair, put_triple, triple
 from polhode.kernels.limits import NORM_TOLERANCE
 from polhode.kernels.series import FIRST
@@ -46,8 +46,7 @@ LEAN, SERIES, DOUBLED, REDUCED, ALONE, INVALID = range(6)  # tiers; ALONE is for
 TIERS = 4
 OPEN = 0.0056  # |D|/lambda^2 above which K < 4: three doublings reach a quarter period
 CEL_STEPS = 5  # enough for kc^2 = OPEN
-FAR = 4e5  # radians of spin up to which ``sincos_near`` has all digits
-FAST = FAR * FAR  # lambda^2, likewise
+FAR = 4e5  # |m| t/I1, the larger rate of all, up to which ``sincos_near`` has all digits
 
 
 class Fields(NamedTuple):
@@ -102,6 +101,7 @@ def propagate_range(inertia, m, q, t, start, stop, m_out, q_out, alone):
     for first in range(start, stop, LANES):
         count = min(LANES, stop - first)
         load(inertia, m, q, t, first, count, block)
+        ask_for_next(inertia, m, q, t, first + LANES, m_out, q_out)
         standardize(block)
         if count == LANES and are_alike(block):
             advance(int(block[at.tier]), block)
@@ -128,6 +128,20 @@ def propagate_range(inertia, m, q, t, start, stop, m_out, q_out, alone):
             advance(k, bins[k])
             bad = min(bad, scatter(bins[k], bin_rows[k], filled[k], m_out, q_out))
     return bad, left
+
+
+@helper
+def ask_for_next(inertia, m, q, t, first, m_out, q_out):
+    """Let memory fetch the next block while this one is computed."""
+    for line in range(0, 3 * LANES, 8):
+        prefetch(inertia, 3 * first + line)
+        prefetch(m, 3 * first + line)
+        prefetch(m_out, 3 * first + line)
+    for line in range(0, 4 * LANES, 8):
+        prefetch(q, 4 * first + line)
+        prefetch(q_out, 4 * first + line)
+    for line in range(0, LANES, 8):
+        prefetch(t, first + line)
 
 
 @helper
@@ -189,7 +203,7 @@ def standardize(w):
         I = I3 if axis3 else I1
         l2, aD, gg = max(ga * C3, al * C1), abs(be * (ga * x - al * z)), x + y + z
         spin2 = gg * (t * t)
-        tier = REDUCED if (aD >= OPEN * l2) & (l2 <= FAST) else ALONE
+        tier = REDUCED if aD >= OPEN * l2 else ALONE
         tier = DOUBLED if l2 <= UNREDUCED else tier
         tier = SERIES if l2 <= SMALL else tier
         tier = LEAN if (l2 <= SHORT) & (spin2 <= FEW * FEW * (I * I)) else tier
@@ -485,7 +499,7 @@ def step_rotation(w, long):
 
 @helper
 def finish(w):
-    """m and q at the end of the step, in the user's axes and scale; ``tier`` is then NaN if m is not finite, else 0."""
+    """m and q at the end of the step, in the user's axes and scale; ``tier`` is NaN if they are not finite, else 0."""
     for l in range(LANES):
         m1, m2, m3 = triple(w, at.end, l)
         x1, x2, x3 = triple(w, at.end + 6 * LANES, l)
@@ -501,7 +515,7 @@ def finish(w):
         put_triple(w, at.m, l, m1, m2, m3)
         w[at.q + l] = q0
         put_triple(w, at.q + LANES, l, q1, q2, q3)
-        w[at.tier + l] = (m1 - m1) + (m2 - m2) + (m3 - m3)
+        w[at.tier + l] = (m1 - m1) + (m2 - m2) + (m3 - m3) + (q0 - q0)
 
 
 @helper

@@ -89,7 +89,8 @@ def _forget_old_stamps(root: Path) -> None:
 
 if JIT:
     import numba
-    from numba.core import types
+    from llvmlite import ir
+    from numba.core import cgutils, types
     from numba.extending import intrinsic
 
     CALLED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
@@ -168,6 +169,21 @@ if JIT:
         return types.float64(types.float64, types.float64, types.float64), codegen
 
     @intrinsic
+    def prefetch(typingctx, array, i):
+        """Ask for number i of a contiguous array, counted flat, to come into the cache; it need not exist."""
+
+        def codegen(context, builder, signature, args):
+            data = context.make_array(signature.args[0])(context, builder, args[0]).data
+            pointer, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
+            kind = ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag])
+            request = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+            address = builder.bitcast(builder.gep(data, [args[1]]), pointer)
+            builder.call(request, [address, flag(0), flag(3), flag(1)])  # to read, to be kept, data
+            return context.get_dummy_value()
+
+        return types.void(array, types.int64), codegen
+
+    @intrinsic
     def _bits_of(typingctx, x):
         def codegen(context, builder, signature, args):
             return builder.bitcast(args[0], context.get_value_type(types.int64))
@@ -197,6 +213,9 @@ else:
 
     def entry(signature, cache=True):
         return helper
+
+    def prefetch(array, i):
+        """Nothing: see the compiled one."""
 
     def fma(a, b, c):
         """a*b + c, rounded twice: uncompiled code must not rely on more (see ``eft.two_prod``)."""

@@ -55,11 +55,12 @@ def period_and_precession(body, inv, D, root):
 def first_flip(inv, D, root, m1, m2, m3):
     """The time nearest to 0 at which m2 = 0: -F(phi)/rate with tan phi = m2 over the cn-like component."""
     if D >= 0.0:
-        x, y, amplitude, rate = m3 * sqrt(inv.be), m2 * sqrt(inv.ga), sqrt(inv.C1), sqrt(inv.p)
+        x, y, rate = m3 * sqrt(inv.be), m2 * sqrt(inv.ga), sqrt(inv.p)
         forward = m1 > 0.0
     else:
-        x, y, amplitude, rate = m1 * sqrt(inv.be), m2 * sqrt(inv.al), sqrt(inv.C3), sqrt(inv.r)
+        x, y, rate = m1 * sqrt(inv.be), m2 * sqrt(inv.al), sqrt(inv.r)
         forward = m3 > 0.0
+    amplitude = hypot(x, y)  # not sqrt(C1) or sqrt(C3), which underflow
     cosine, sine = abs(x) / amplitude, y / amplitude
     F = abs(elliptic_angle(cosine, abs(sine), min(1.0, root / rate))) / rate
     return -F if forward == (sine * x >= 0.0) else F
