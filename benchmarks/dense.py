@@ -42,9 +42,9 @@ def one_after_the_other(motions, t, total):
     for time in t:
         x, phi, low = clock(motion, time)
         sz, cz = circle(x)
-        s, c, d, re, im = arc(motion, series, sz, cz)
+        s, r, c, d, re, im = arc(motion, series, sz, cz)
         sphi, cphi = turned_phase(phi, low, re, im)
-        m1, m2, m3, x0, x1, x2, x3 = momentum(motion, s, c, d)
+        m1, m2, m3, x0, x1, x2, x3 = momentum(motion, s, r, c, d)
         q0, q1, q2, q3 = attitude(motion, sphi, cphi, x0, x1, x2, x3)
         total[0] += m1 + m2 + m3 + q0 + q1 + q2 + q3
 

@@ -235,7 +235,8 @@ def arcs(rows, x, out):
     motion, series = read(rows, 0)
     for i in range(len(x)):
         sz, cz = circle(float(x[i]))
-        out[i, 0], out[i, 1], out[i, 2], out[i, 3], out[i, 4] = arc(motion, series, sz, cz)
+        s, r, c, d, re, im = arc(motion, series, sz, cz)
+        out[i, 0], out[i, 1], out[i, 2], out[i, 3], out[i, 4] = s / r, c / r, d / r, re, im
 
 
 STANDARD = (1.1, 1.7, 1.9)

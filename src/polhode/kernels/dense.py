@@ -186,7 +186,8 @@ def exp_of_rf(twice_mean, n, k2):
 @helper
 def clock(motion, time):
     """(x, phi, phi_low): the time in periods, and the even part of phi, less whole periods and turns."""
-    j = rint(time / motion.T)
+    per_T = 1.0 / motion.T  # once for all times: the compiler takes it out of the loop
+    j = rint(time * per_T)
     p, e = two_prod(j, motion.T)
     rest, rest_low = two_sum(time - p, -(e + j * motion.T_low))
     p, e = two_prod(motion.rate, rest)
@@ -195,7 +196,7 @@ def clock(motion, time):
     f, g = two_sum(p - rint(p), whole - rint(whole))
     low += g + (e + j * motion.turn_low)
     phi, e = two_prod(TWO_PI[0], f)
-    return rest / motion.T, phi, e + (TWO_PI[0] * low + TWO_PI[1] * f)
+    return rest * per_T, phi, e + (TWO_PI[0] * low + TWO_PI[1] * f)
 
 
 @helper
@@ -207,14 +208,13 @@ def circle(x):
 
 @helper
 def arc(motion, series, sz, cz):
-    """(s, c, d, re, im): the arc, and the turn of the periodic part of phi, of any length."""
+    """(s, r, c, d, re, im): euler's Arc, and the turn of the periodic part of phi, of any length."""
     for_s, for_c, for_d, denominator, for_re, for_im = series
     y = 1.0 - 2.0 * (sz * sz)
-    per_r = 1.0 / horner(denominator, y)
-    cn, dn = cz * horner(for_c, y) * per_r, horner(for_d, y) * per_r
+    cn, dn = cz * horner(for_c, y), horner(for_d, y)
     c, d = (cn, dn) if motion.D > 0.0 else (dn, cn)
     f = 1.0 - 2.0 * motion.axis3
-    return sz * horner(for_s, y) * per_r, c, d, cz * horner(for_re, y), f * (sz * horner(for_im, y))
+    return sz * horner(for_s, y), horner(denominator, y), c, d, cz * horner(for_re, y), f * (sz * horner(for_im, y))
 
 
 @helper
@@ -223,31 +223,27 @@ def horner(p, y):
 
 
 @helper
-def momentum(motion, s, c, d):
+def momentum(motion, s, r, c, d):
     """(m1, m2, m3, x0, x1, x2, x3): m by (2) of euler from the middle, which is (2) from m0; X of (5), of any length.
 
     Not by the increment (3): nothing is chained here. Denominators are sums of positive terms.
     """
-    sc, sr, sd = motion.al * (s * c), motion.be * s, motion.ga * (s * d)
-    cd, m1, m2, m3 = c * d, motion.m1, motion.m2, motion.m3
-    b1, b2, b3 = addition(sc, sr, sd, c, cd, d, 1.0, m1, m2, m3)
-    E1 = denominator_of(motion, c, d, m1, m2, m3)
-    n1, n2, n3 = addition(sc, sr, sd, c, cd, d, E1, b1, b2, b3)
-    f = 1.0 / denominator_of(motion, c, d, b1, b2, b3)
+    sc, sr, sd = motion.al * (s * c), motion.be * (s * r), motion.ga * (s * d)
+    dr, cd, cr, m1, m2, m3 = d * r, c * d, c * r, motion.m1, motion.m2, motion.m3
+    b1, b2, b3 = m1 * dr - sc * (m2 * m3), m2 * cd + sr * (m1 * m3), m3 * cr - sd * (m1 * m2)
+    E = denominator_of(motion, r, c, d, m1, m2, m3)
+    dr, cd, cr = E * dr, E * cd, E * cr
+    f = 1.0 / denominator_of(motion, r, c, d, b1, b2, b3)
+    n1, n2, n3 = b1 * dr - sc * (b2 * b3), b2 * cd + sr * (b1 * b3), b3 * cr - sd * (b1 * b2)
     axis3 = motion.axis3 > 0.0
-    x0, x1, x2, x3 = (c if axis3 else d) * E1, sr * b1, sc * b2, -sr * b3
-    return n1 * f, n2 * f, n3 * f, x0, x1 if axis3 else 0.0, x2 if axis3 else -sd * b2, 0.0 if axis3 else x3
+    x1, x2, x3 = sr * b1, (sc if axis3 else -sd) * b2, -sr * b3
+    return n1 * f, n2 * f, n3 * f, cr if axis3 else dr, x1 if axis3 else 0.0, x2, 0.0 if axis3 else x3
 
 
 @helper
-def addition(sc, sr, sd, c, cd, d, E, m1, m2, m3):
-    """The numerators of (2), for E times the m that is given."""
-    return m1 * (E * d) - sc * (m2 * m3), m2 * (E * cd) + sr * (m1 * m3), m3 * (E * c) - sd * (m1 * m2)
-
-
-@helper
-def denominator_of(motion, c, d, m1, m2, m3):
-    around, cn = (m1, c) if motion.D > 0.0 else (m3, d)
+def denominator_of(motion, r, c, d, m1, m2, m3):
+    """r^2 - al ga m2^2 s^2."""
+    around, cn = (m1 * r, c) if motion.D > 0.0 else (m3 * r, d)
     y = m2 * cn
     return motion.square * (around * around) + motion.cosine * (y * y)
 
@@ -279,14 +275,14 @@ class Fields(NamedTuple):
     x: int
     phi: int
     z: int
-    arc: int
+    arc: int  # s, r, c, d
     turn: int
     m: int
     X: int  # x1, x2, x3, x0
     q: int
 
 
-WIDTHS = {"phi": 2, "z": 2, "arc": 3, "turn": 2, "m": 3, "X": 4, "q": 4}  # all others: 1
+WIDTHS = {"phi": 2, "z": 2, "arc": 4, "turn": 2, "m": 3, "X": 4, "q": 4}  # all others: 1
 ENDS = list(accumulate(LANES * WIDTHS.get(name, 1) for name in Fields._fields))
 at = Fields(0, *ENDS[:-1])
 SIZE = ENDS[-1]
@@ -351,8 +347,9 @@ def to_arcs(motion, series, w):
         put_pair(w, at.z, l, sz, cz)
     for l in range(LANES):
         sz, cz = pair(w, at.z, l)
-        s, c, d, re, im = arc(motion, series, sz, cz)
-        put_triple(w, at.arc, l, s, c, d)
+        s, r, c, d, re, im = arc(motion, series, sz, cz)
+        put_pair(w, at.arc, l, s, r)
+        put_pair(w, at.arc + 2 * LANES, l, c, d)
         put_pair(w, at.turn, l, re, im)
 
 
@@ -364,8 +361,9 @@ def to_states(motion, w):
         sphi, cphi = turned_phase(phi, low, re, im)
         put_pair(w, at.phi, l, sphi, cphi)
     for l in range(LANES):
-        s, c, d = triple(w, at.arc, l)
-        m1, m2, m3, x0, x1, x2, x3 = momentum(motion, s, c, d)
+        s, r = pair(w, at.arc, l)
+        c, d = pair(w, at.arc + 2 * LANES, l)
+        m1, m2, m3, x0, x1, x2, x3 = momentum(motion, s, r, c, d)
         put_triple(w, at.m, l, m1, m2, m3)
         put_triple(w, at.X, l, x1, x2, x3)
         w[at.X + 3 * LANES + l] = x0
