@@ -37,7 +37,7 @@ test: $(VENV)/installed-test
 	@echo "== tests, compiled: user layer, and the examples in its docstrings"
 	$(BIN)/python -m pytest --cov --cov-report= --doctest-modules $(USER_TESTS) src
 	@echo "== tests, uncompiled: kernels as plain Python"
-	POLHODE_JIT=0 $(BIN)/python -m pytest -m "not dense" --cov --cov-append --cov-report= $(KERNEL_TESTS)
+	POLHODE_JIT=0 $(BIN)/python -m pytest -n auto -m "not dense" --cov --cov-append --cov-report= $(KERNEL_TESTS)
 	@echo "== lines covered"
 	$(BIN)/coverage report --fail-under=95
 

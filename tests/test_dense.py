@@ -138,7 +138,7 @@ def test_random_bodies_up_to_a_million_periods(count, seed):
     worst = np.zeros(2)
     for motion, rng in random_motions(count, seed):
         t = motion.period * 10.0 ** rng.uniform(-3, 6, 2) * (1, -1)
-        m, q = motion._at(many(t))
+        m, q = motion.sample(many(t))
         inertia, start = motion.body.moments, motion.initial
         worst = np.maximum(worst, worst_errors(inertia, start.m, start.q, t, (m[:2], q[:2]))[0])
     assert worst[0] <= 20
@@ -147,11 +147,11 @@ def test_random_bodies_up_to_a_million_periods(count, seed):
 
 def test_results_scale_to_the_bit(rng):
     inertia, m, q, t = np.array(BODY), rng.normal(size=3), random_attitude(rng), rng.uniform(-1e4, 1e4, 20)
-    m0, q0 = ph.free_motion(inertia, m=m, q=q)._at(t)
+    m0, q0 = ph.free_motion(inertia, m=m, q=q).sample(t)
     for a, b in ((300, 300), (300, -300), (-300, 300), (-300, -300)):
         scaled = ph.free_motion(np.ldexp(inertia, b), m=np.ldexp(m, a), q=q)
         assert is_usable(scaled)
-        same_bits(scaled._at(np.ldexp(t, b - a)), (np.ldexp(m0, a), q0))
+        same_bits(scaled.sample(np.ldexp(t, b - a)), (np.ldexp(m0, a), q0))
 
 
 # The switch to single steps at |D|/lambda^2 = CLOSE
@@ -194,9 +194,9 @@ def test_both_paths_are_right_on_both_sides_of_the_switch(series_of, side, famil
     motion, forced = ph.free_motion(inertia, m=m, q=q), series_of(inertia, m, q)
     assert motion.regime == ("around_min" if family > 0 else "around_max")
     t = motion.period * np.concatenate([np.linspace(-2, 2, 33), [0.5, 0.31, -1.27, 1e4 + 0.123]])
-    by_series, by_steps = forced._by_series(t), motion._by_steps(t)
+    by_series, by_steps = forced.sample(t), motion._by_steps(t)
     assert is_usable(motion) == (side > 0)
-    same_bits(motion._at(t), by_series if side > 0 else by_steps)
+    same_bits(motion.sample(t), by_series if side > 0 else by_steps)
     assert not np.array_equal(by_series[1], by_steps[1])
     last = [(m[-4:], q[-4:]) for m, q in (by_series, by_steps)]
     of_series, of_steps = worst_errors(inertia, m, q, t[-4:], *last)
@@ -222,7 +222,7 @@ def test_the_switch_has_a_margin_and_is_needed(series_of, family):
         inertia, m, q = bodies_at(CLOSE / closer, family, 0)
         motion = series_of(inertia, m, q)
         t = motion.period * np.linspace(-0.5, 0.5, 101)
-        differences.append(max(apart(motion._by_series(t), motion._by_steps(t))))
+        differences.append(max(apart(motion.sample(t), motion._by_steps(t))))
     assert differences[0] <= 150
     assert differences[1] > 1000
 
@@ -313,7 +313,7 @@ def test_nome(name):
 
 def assert_same_as_single_times(motion, t, eps=20):
     """Within eps (1 + |w| t): single steps count radians, dense output takes whole periods off."""
-    m, q = motion._at(t)
+    m, q = motion.sample(t)
     assert np.isfinite(m).all()
     assert np.isfinite(q).all()
     size = np.linalg.norm(motion.initial.m) or 1.0
@@ -374,7 +374,7 @@ def test_regimes(name):
     t = np.concatenate([np.linspace(-2.5, 2.5, 17) / w, np.linspace(-1.5, 1.5, 13) * period, [31.4 * period, 0.0]])
     assert_same_as_single_times(motion, t)
     if not usable:
-        same_bits(motion._at(t), [np.array([x(time) for time in t]) for x in (motion.m, motion.q)])
+        same_bits(motion.sample(t), [np.array([x(time) for time in t]) for x in (motion.m, motion.q)])
 
 
 @pytest.mark.parametrize("gap", [1e-15, 1e-8, 1e-4, 0.1])
@@ -383,7 +383,7 @@ def test_nearly_symmetric_bodies_of_many_periods_against_the_oracle(gap):
         motion = ph.free_motion(inertia, m=(0.9, 0.1, 0.02), q=TILTED)
         if is_usable(motion):
             t = motion.period * np.array([0.2, 3.3, -1000.4])
-            m, q = motion._at(many(t))
+            m, q = motion.sample(many(t))
             assert worst_errors(inertia, (0.9, 0.1, 0.02), TILTED, t, (m[:3], q[:3])).max() <= 40
 
 
@@ -395,7 +395,7 @@ def test_small_components_are_right_relative_to_their_own_size(axis, offset):
     motion = ph.free_motion(BODY, m=m, q=TILTED)
     assert is_usable(motion)
     t = motion._series[0, 0] * np.array([0.2, 3.3, -1000.4])
-    found_m, found_q = motion._at(many(t))
+    found_m, found_q = motion.sample(many(t))
     with mp.workdps(400):
         for i, (exact_m, exact_q) in enumerate(exact_states(BODY, m, TILTED, t)[0]):
             for j in range(3):
@@ -411,14 +411,14 @@ def test_next_to_the_middle_axis(offset):
     motion = ph.free_motion(BODY, m=m, q=TILTED)
     assert is_usable(motion) == (offset == 1e-1)
     t = motion.period * np.array([0.2, 0.5, -0.43, 1.01])
-    m_found, q_found = motion._at(many(t))
+    m_found, q_found = motion.sample(many(t))
     assert worst_errors(BODY, m, TILTED, t, (m_found[:4], q_found[:4])).max() <= 40 * (1 - np.log(offset))
 
 
 @pytest.mark.parametrize("name", ["top", "egg", "lamina", "m2 = 0", "least axis", "far apart"])
 def test_time_zero(name):
     body, m, _ = REGIMES[name]
-    found_m, found_q = ph.free_motion(body, m=m, q=TILTED)._at(np.zeros(MANY_TIMES))
+    found_m, found_q = ph.free_motion(body, m=m, q=TILTED).sample(np.zeros(MANY_TIMES))
     assert np.linalg.norm(found_m - m, axis=-1).max() <= 5 * EPS * np.linalg.norm(m)
     assert np.linalg.norm(found_q - TILTED, axis=-1).max() <= 5 * EPS
 
@@ -429,24 +429,25 @@ def test_time_zero(name):
 def test_sixteen_times_are_many():
     motion = ph.free_motion(BODY, m=(0.4, 0.5, 0.6), q=TILTED)
     t = np.linspace(-40, 50, MANY_TIMES)
-    by_steps, by_series = motion._by_steps(t), motion._by_series(t)
+    by_steps, by_series = motion._by_steps(t), (np.empty((len(t), 3)), np.empty((len(t), 4)))
+    motion._by_series(t, *by_series)
     assert not np.array_equal(by_steps[1], by_series[1])
-    same_bits(motion._at(t), by_series)
-    same_bits(motion._at(t.reshape(2, -1)), [x.reshape(2, MANY_TIMES // 2, -1) for x in by_series])
-    same_bits(motion._at(t[1:]), [x[1:] for x in by_steps])
+    same_bits(motion.sample(t), by_series)
+    same_bits(motion.sample(t.reshape(2, -1)), [x.reshape(2, MANY_TIMES // 2, -1) for x in by_series])
+    same_bits(motion.sample(t[1:]), [x[1:] for x in by_steps])
 
 
 def test_too_long_times_go_by_steps_and_leave_nothing_behind():
     motion = ph.free_motion(BODY, m=(0.4, 0.5, 0.6), q=TILTED)
     t = np.linspace(-40, 50, 20)
-    before = motion._at(t)
+    before = motion.sample(t)
     for long in (1.001, -1.001, 1e20):
         too_long = np.append(t, long * motion._series[0, TIME_LIMIT])
-        same_bits(motion._at(too_long), motion._by_steps(too_long))
-        same_bits(motion._at(t), before)
+        same_bits(motion.sample(too_long), motion._by_steps(too_long))
+        same_bits(motion.sample(t), before)
     inside = np.append(t, [0.999 * motion._series[0, TIME_LIMIT]] * 2)
-    same_bits([x[:20] for x in motion._at(inside)], before)
-    m, q = motion._at(inside)
+    same_bits([x[:20] for x in motion.sample(inside)], before)
+    m, q = motion.sample(inside)
     errors = worst_errors(BODY, (0.4, 0.5, 0.6), TILTED, inside[-1:], (m[-1:], q[-1:]))
     assert errors.max() <= 40 * 2 * np.pi  # the period's 32nd digit, times the number of periods
     with pytest.raises(ph.InputError, match="too large"):
@@ -460,10 +461,23 @@ def test_a_time_may_be_too_long_for_one_body_only():
     motion = ph.free_motion(BODY, m=m, q=TILTED)
     t = np.append(np.linspace(-40, 50, 20), 2 * motion._series[1, TIME_LIMIT])
     assert (motion._series[[0, 2], TIME_LIMIT] > t.max()).all()
-    found = motion._at(t)
-    for i, path in enumerate(("_by_series", "_by_steps", "_by_series")):
-        same_bits(getattr(motion[i], path)(t), [x[:, i] for x in found])
+    found = motion.sample(t)
+    same_bits(motion[1]._by_steps(t), [x[:, 1] for x in found])
+    for i in (0, 2):
+        same_bits(motion[i].sample(t), [x[:, i] for x in found])
     assert not np.array_equal(motion[0]._by_steps(t)[1], found[1][:, 0])
+
+
+def test_out(rng):
+    motion = ph.free_motion((1.1, 1.7, 2.3), m=rng.normal(size=(3, 3)))
+    for t in (np.linspace(0, 9, 20), np.linspace(0, 9, 5)):
+        out = np.full((len(t), 3, 3), np.nan), np.full((len(t), 3, 4), np.nan)
+        m, q = motion.sample(t, out=out)
+        assert m is out[0]
+        assert q is out[1]
+        same_bits(out, motion.sample(t))
+        with pytest.raises(ph.InputError, match="out must be"):
+            motion.sample(t, out=out[::-1])
 
 
 # Shapes, batches, threads: bits
@@ -481,13 +495,13 @@ def mixed_batch():
 def test_times_of_any_shape(shape, rng):
     motion = ph.free_motion(BODY, m=(0.4, 0.5, 0.6), q=TILTED)
     t = rng.uniform(-100, 100, shape)
-    m, q = motion._at(t)
+    m, q = motion.sample(t)
     assert (m.shape, q.shape) == ((*shape, 3), (*shape, 4))
-    flat = motion._at(t.ravel())
+    flat = motion.sample(t.ravel())
     same_bits((m.reshape(-1, 3), q.reshape(-1, 4)), flat)
-    same_bits(motion._at(np.asfortranarray(t)), (m, q))
-    same_bits([x[::-1] for x in motion._at(t[::-1])], (m, q))
-    same_bits(motion._at(t.tolist()), (m, q))
+    same_bits(motion.sample(np.asfortranarray(t)), (m, q))
+    same_bits([x[::-1] for x in motion.sample(t[::-1])], (m, q))
+    same_bits(motion.sample(t.tolist()), (m, q))
 
 
 def test_no_times_and_no_bodies():
@@ -510,15 +524,15 @@ def test_a_batch_is_the_loop_over_its_bodies_to_the_bit(turned, rng):
         inertia = np.einsum("bij,bj,bkj->bik", axes, inertia, axes)
     body, t = ph.RigidBody(inertia), rng.uniform(-9, 9, 20)
     motion = ph.free_motion(body, m=m, q=q)
-    together = motion._at(t)
+    together = motion.sample(t)
     if not turned:  # a tensor is not exactly symmetric
         assert motion._series[:, USABLE].tolist() == usable
     for i in range(len(inertia)):
-        same_bits(motion[i]._at(t), [x[:, i] for x in together])
-        same_bits(ph.free_motion(inertia[i], m=m[i], q=q[i])._at(t), [x[:, i] for x in together])
+        same_bits(motion[i].sample(t), [x[:, i] for x in together])
+        same_bits(ph.free_motion(inertia[i], m=m[i], q=q[i]).sample(t), [x[:, i] for x in together])
     picked = [5, 0, 2]
-    same_bits(motion[picked]._at(t), [x[:, picked] for x in together])
-    backwards = motion[::-1]._at(t)
+    same_bits(motion[picked].sample(t), [x[:, picked] for x in together])
+    backwards = motion[::-1].sample(t)
     same_bits([x[:, ::-1] for x in backwards], together)
 
 
@@ -529,7 +543,7 @@ def test_rows_without_series_are_not_read_before_they_are_written(monkeypatch, r
     body = ph.RigidBody(np.einsum("bij,bj,bkj->bik", axes, inertia, axes))
     motion, t = ph.free_motion(body, m=m, q=q), np.linspace(-9, 9, 20)
     expected = [np.stack([x(time) for time in t]) for x in (motion.m, motion.q)]
-    motion._at(t)  # compiled code must not see what follows
+    motion.sample(t)  # compiled code must not see what follows
     empty = np.empty
 
     def poisoned(*args, **options):
@@ -539,7 +553,7 @@ def test_rows_without_series_are_not_read_before_they_are_written(monkeypatch, r
         return out
 
     monkeypatch.setattr(np, "empty", poisoned)
-    for found, single in zip(motion._at(t), expected, strict=True):
+    for found, single in zip(motion.sample(t), expected, strict=True):
         np.testing.assert_allclose(found, single, atol=1e-12)
     assert not all(usable)
 
@@ -550,17 +564,17 @@ def test_bodies_and_states_are_broadcast(rng):
     t = rng.uniform(-9, 9, (4, 5))
     motion = ph.free_motion(ph.RigidBody(inertia), ph.State(m, q))
     assert motion.batch == (2, len(inertia))
-    found = motion._at(t)
+    found = motion.sample(t)
     assert found[1].shape == (4, 5, 2, len(inertia), 4)
     for j in range(2):
         for i in range(len(inertia)):
             alone = ph.free_motion(inertia[i], m=m[i], q=q[j, 0])
-            same_bits(alone._at(t), [x[:, :, j, i] for x in found])
-    one_body = ph.free_motion(BODY, m=m + 0.1)._at(t)
-    one_state = ph.free_motion(ph.RigidBody(inertia), m=m[0])._at(t)
+            same_bits(alone.sample(t), [x[:, :, j, i] for x in found])
+    one_body = ph.free_motion(BODY, m=m + 0.1).sample(t)
+    one_state = ph.free_motion(ph.RigidBody(inertia), m=m[0]).sample(t)
     for i in range(len(inertia)):
-        same_bits(ph.free_motion(BODY, m=m[i] + 0.1)._at(t), [x[:, :, i] for x in one_body])
-        same_bits(ph.free_motion(inertia[i], m=m[0])._at(t), [x[:, :, i] for x in one_state])
+        same_bits(ph.free_motion(BODY, m=m[i] + 0.1).sample(t), [x[:, :, i] for x in one_body])
+        same_bits(ph.free_motion(inertia[i], m=m[0]).sample(t), [x[:, :, i] for x in one_state])
 
 
 def test_tensors_are_their_principal_body_in_other_axes(rng):
@@ -582,12 +596,12 @@ def test_neither_order_nor_neighbors_of_times_change_a_bit(rng):
     inertia, m, q, _ = mixed_batch()
     motion = ph.free_motion(ph.RigidBody(inertia), m=m, q=q)
     t = np.concatenate([rng.uniform(-9, 9, 70), rng.uniform(-1e6, 1e6, 63)])
-    together = motion._at(t)
+    together = motion.sample(t)
     order = rng.permutation(len(t))
-    same_bits(motion._at(t[order]), [x[order] for x in together])
+    same_bits(motion.sample(t[order]), [x[order] for x in together])
     for size in (16, 17, 64, 65):
         cuts = [*range(0, len(t) - 16, size), len(t)]
-        pieces = [motion._at(t[a:b]) for a, b in pairwise(cuts)]
+        pieces = [motion.sample(t[a:b]) for a, b in pairwise(cuts)]
         same_bits([np.concatenate(x) for x in zip(*pieces, strict=True)], together)
 
 
@@ -596,7 +610,7 @@ def test_threads_change_no_bit(monkeypatch, count, rng):
     inertia, m, q, _ = mixed_batch()
     motion = ph.free_motion(ph.RigidBody(inertia), m=m, q=q)
     t = rng.uniform(-1e3, 1e3, 200)
-    together = motion._at(t)
+    together = motion.sample(t)
     ranges = []
 
     def sample(rows, times, start, stop, m_out, q_out):
@@ -607,7 +621,7 @@ def test_threads_change_no_bit(monkeypatch, count, rng):
     monkeypatch.setattr(dense, "sample", sample)
     monkeypatch.setattr(threads, "PARALLEL_FROM", 1)
     monkeypatch.setenv("POLHODE_NUM_THREADS", count)
-    same_bits(motion._at(t), together)
+    same_bits(motion.sample(t), together)
     assert (len(ranges) > 1) == (count != "1")
     assert sum(stop - start for start, stop in ranges) == len(t)
 
@@ -623,7 +637,7 @@ def test_attitude_has_length_one_and_never_jumps():
         count = 64 * int(4 + fastest)
         for start in (-3, -500.25, 1e5, 1e8):
             x = start + np.linspace(0, 6, 6 * count + 1)
-            m, q = motion._at(x * motion.period)
+            m, q = motion.sample(x * motion.period)
             jumps = np.linalg.norm(np.diff(q, axis=0), axis=-1)
             assert jumps.max() <= fastest / count * (1 + 1e-6) + 4 * fastest * abs(start) * EPS + 20 * EPS
             assert jumps.max() < 0.1  # or a jump could hide
@@ -642,7 +656,7 @@ def test_nothing_jumps_where_another_period_is_taken_off(m):
     steps = np.linspace(-1e-12, 1e-12, 16)
     for j in (-1000.5, -3.5, -1, -0.5, 0, 0.5, 1, 1.5, 1000.5):
         t = (j + steps) * motion.period
-        found_m, found_q = motion._at(t)
+        found_m, found_q = motion.sample(t)
         allowed = (fastest * np.ptp(t) + 20 * EPS) * (1 + 1e-6)
         assert np.ptp(found_q, axis=0).max() <= allowed
         assert np.ptp(found_m, axis=0).max() <= allowed * np.linalg.norm(m)
@@ -651,7 +665,7 @@ def test_nothing_jumps_where_another_period_is_taken_off(m):
 def test_momentum_in_space_and_energy_are_kept(rng):
     for motion, _ in random_motions(8, 9):
         t = motion.period * rng.uniform(-1e3, 1e3, 40)
-        m, q = motion._at(t)
+        m, q = motion.sample(t)
         state, energy = ph.State(m, q), motion.body.kinetic_energy(m)
         size = np.abs(motion.m_space).max()
         assert np.abs(state.m_space - motion.m_space).max() <= 60 * EPS * size

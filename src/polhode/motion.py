@@ -15,7 +15,7 @@ from polhode.body import RigidBody, as_body, flow_moments
 from polhode.checks import IDENTITY, FloatArray, as_floats, check_finite, check_spread, common_batch
 from polhode.derivatives import Jacobian
 from polhode.errors import InertiaError, InputError, MomentumError, TimeError
-from polhode.propagation import propagate
+from polhode.propagation import outputs, propagate
 from polhode.rotation import as_rotation, conjugate, from_matrix, multiply
 from polhode.state import State
 from polhode.threads import in_ranges
@@ -74,31 +74,45 @@ class FreeMotion:
         body.check_momentum(state.m)
         self.batch = common_batch(body=body.batch, state=state.batch)
 
-    def _at(self, t: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    def sample(
+        self, t: npt.ArrayLike, *, out: tuple[FloatArray, FloatArray] | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """(m, q) at times t from one evaluation, t.shape + batch + (3,) and (4,); into the two arrays ``out`` if given.
+
+        >>> m, q = free_motion((1.0, 2.0, 3.0), m=(0.3, 0.2, 0.9)).sample(np.linspace(0, 60, 1000))
+        >>> m.shape, q.shape
+        ((1000, 3), (1000, 4))
+        """
         times = as_floats(t, "t")
         check_finite(times, "t", TimeError)
-        return self._by_series(times) if times.size >= MANY_TIMES else self._by_steps(times)
+        m, q = outputs(out, times.shape + self.batch, (times,))
+        if times.size >= MANY_TIMES:
+            self._by_series(times.reshape(-1), m, q)
+        else:
+            m[...], q[...] = self._by_steps(times)
+        if out is not None and m is not out[0]:
+            out[0][...], out[1][...] = m, q
+            return out
+        return m, q
 
-    def _by_series(self, times: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _by_series(self, times: FloatArray, m_out: FloatArray, q_out: FloatArray) -> None:
         """m and q by theta functions, or by steps for those bodies and times where these are not good."""
         from polhode.kernels.dense import TIME_LIMIT, USABLE, sample
 
-        rows = self._series.copy()
-        flat, bodies = np.ascontiguousarray(times.reshape(-1)), len(rows)
-        rows[:, USABLE] *= np.abs(flat).max(initial=0.0) <= rows[:, TIME_LIMIT]
+        rows, times = self._series.copy(), np.ascontiguousarray(times)
+        bodies = len(rows)
+        rows[:, USABLE] *= np.abs(times).max(initial=0.0) <= rows[:, TIME_LIMIT]
+        m, q = m_out.reshape(times.size, bodies, 3), q_out.reshape(times.size, bodies, 4)  # views
         others = rows[:, USABLE] == 0
-        new = np.zeros if others.any() else np.empty
-        m, q = new((flat.size, bodies, 3)), new((flat.size, bodies, 4))
-        in_ranges(lambda start, stop: sample(rows, flat, start, stop, m, q), flat.size, bodies)
-        if not self.body.is_principal:
-            axes = np.broadcast_to(self.body.axes, (*self.batch, 3, 3)).reshape(bodies, 3, 3)
-            m, q = np.einsum("bij,tbj->tbi", axes, m), multiply(q, conjugate(from_matrix(axes)))
         if others.any():
             some = self[np.nonzero(others.reshape(self.batch))] if self.batch else self
-            some_m, some_q = some._by_steps(flat)
-            m[:, others], q[:, others] = some_m.reshape(flat.size, -1, 3), some_q.reshape(flat.size, -1, 4)
-        shape = times.shape + self.batch
-        return m.reshape(*shape, 3), q.reshape(*shape, 4)
+            some_m, some_q = some._by_steps(times)
+            m[:, others], q[:, others] = some_m.reshape(times.size, -1, 3), some_q.reshape(times.size, -1, 4)
+        in_ranges(lambda start, stop: sample(rows, times, start, stop, m, q), times.size, bodies)
+        if not self.body.is_principal and not others.all():
+            axes = np.broadcast_to(self.body.axes, (*self.batch, 3, 3)).reshape(bodies, 3, 3)[~others]
+            m[:, ~others] = np.einsum("bij,tbj->tbi", axes, m[:, ~others])
+            q[:, ~others] = multiply(q[:, ~others], conjugate(from_matrix(axes)))
 
     @cached_property
     def _series(self) -> FloatArray:
@@ -147,11 +161,11 @@ class FreeMotion:
 
     def m(self, t: npt.ArrayLike) -> FloatArray:
         """Angular momentum in body axes, t.shape + batch + (3,)."""
-        return self._at(t)[0]
+        return self.sample(t)[0]
 
     def q(self, t: npt.ArrayLike) -> FloatArray:
         """Attitude, t.shape + batch + (4,), continuous in t."""
-        return self._at(t)[1]
+        return self.sample(t)[1]
 
     def omega(self, t: npt.ArrayLike) -> FloatArray:
         """Angular velocity in body axes, t.shape + batch + (3,)."""
@@ -163,7 +177,7 @@ class FreeMotion:
 
     def state(self, t: npt.ArrayLike) -> State:
         """Momentum and attitude together."""
-        return State(*self._at(t))
+        return State(*self.sample(t))
 
     def jacobian(self, t: npt.ArrayLike) -> Jacobian:
         """Derivatives of m(t) and q(t) by the initial m and q, the principal moments and t; blocks t.shape + batch.
@@ -197,7 +211,7 @@ class FreeMotion:
 
     def andoyer(self, t: npt.ArrayLike) -> geometry.Andoyer:
         """Andoyer variables at times t: see ``geometry.andoyer``."""
-        return geometry.andoyer(*self._at(t))
+        return geometry.andoyer(*self.sample(t))
 
     @property
     def energy(self) -> Any:

@@ -72,7 +72,7 @@ def propagate(
     q_in = quaternion_components(q)
     t_in = as_floats(t, "t")
     batch = common_batch(inertia=moments.shape[:-1], m=m_in.shape[:-1], q=q_in.shape[:-1], t=t_in.shape)
-    m_out, q_out = _outputs(out, batch, (moments, m_in, q_in, t_in))
+    m_out, q_out = outputs(out, batch, (moments, m_in, q_in, t_in))
     m_user = m_in
     if axes is not None:
         check_finite(m_in, "m")
@@ -122,7 +122,7 @@ def _momentum(
     return scale_along(axes, moments, w, "omega")
 
 
-def _outputs(
+def outputs(
     out: tuple[FloatArray, FloatArray] | None, batch: tuple[int, ...], inputs: tuple[FloatArray, ...]
 ) -> tuple[FloatArray, FloatArray]:
     """Arrays to write to: ``out``, unless it overlaps the input, which must not change before all of it is used."""
