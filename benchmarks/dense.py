@@ -4,10 +4,10 @@
 
 A program without dense output pays one step per sample; ``free_motion`` knows its trajectory and evaluates it at any
 times in any order. In bulk the times come as one array, and results go to arrays that exist; "fresh" makes new ones.
-All programs run interleaved and the best of the repeats counts; numbers are means over random bodies. The published step
-is a 64th of the period in a chain, but its cost hardly depends on that. Errors are the largest ones of m/|m| and q at
-some of the times against 25 digits (needs mpmath): they do not grow with time. The published ones are those at the end
-of its chain.
+All programs run interleaved and the best of the repeats counts; numbers are means over random bodies. The published
+step is a 64th of the period in a chain, but its cost hardly depends on that. Errors are the largest ones of m/|m| and
+q at some of the times against 25 digits (needs mpmath): they do not grow with time. The published ones are those at
+the end of its chain.
 """
 
 from __future__ import annotations
