@@ -452,6 +452,18 @@ def test_separatrix_flips_once(m):
         assert motion.flips(flips[0] + 1e-6, 1e4).size == 0
 
 
+@pytest.mark.parametrize("axis", [0, 2])
+def test_flips_next_to_a_stable_axis_do_not_depend_on_the_offset(axis):
+    found = []
+    for offset in (1e-9, 1e-30, 1e-170):
+        m = np.full(3, 0.6 * offset)
+        m[axis], m[2 - axis] = 1.0, -0.7 * offset
+        found.append(ph.free_motion((1.1, 1.7, 2.3), m=m).flips(0, 60))
+    assert len(found[0]) > 3
+    for times in found[1:]:
+        np.testing.assert_allclose(times, found[0], rtol=1e-14)
+
+
 def test_no_flips_when_steady():
     for m in ((0, 1, 0), (1, 0, 0), (0, 0, 0)):
         assert ph.free_motion((1, 2, 3), m=m).flips(-100, 100).shape == (0,)
