@@ -17,7 +17,7 @@ from math import sqrt
 
 import numpy as np
 
-from polhode.kernels import batch, dense
+from polhode.kernels import batch, block, dense
 from polhode.kernels.jit import entry, helper
 from polhode.kernels.lanes import LANES
 
@@ -105,17 +105,17 @@ def instructions(program):
     """Vector instructions for four lanes, (cheap ones, divisions, roots), in the loops of a compiled program."""
     text = next(iter(program._compiled.inspect_asm().values()))
     counts = np.zeros(3)
-    for block in re.split(r"\n(?=[.\w]+:)", text):
-        label, steps = block.split(":")[0], re.findall(r"\n\t(?:addq|subq)\t\$-?(\d+)", block)
-        if block.count("%ymm") > 8 and f"jne\t{label}\n" in block:
-            unrolled = int(steps[-1]) / (4 if re.search(r"%ymm\d+, [^\n]*,8\)", block) else 32)  # in numbers, or bytes
-            names = Counter(re.findall(r"\n\t(v\w+)[^\n]*%ymm", block))
+    for code in re.split(r"\n(?=[.\w]+:)", text):
+        label, steps = code.split(":")[0], re.findall(r"\n\t(?:addq|subq)\t\$-?(\d+)", code)
+        if code.count("%ymm") > 8 and f"jne\t{label}\n" in code:
+            unrolled = int(steps[-1]) / (4 if re.search(r"%ymm\d+, [^\n]*,8\)", code) else 32)  # in numbers, or bytes
+            names = Counter(re.findall(r"\n\t(v\w+)[^\n]*%ymm", code))
             cheap = sum(n for name, n in names.items() if not name.startswith(("vmov", "vbroadcast", "vdiv", "vsqrt")))
             counts += np.array([cheap, names["vdivpd"], names["vsqrtpd"]]) / unrolled
     return counts
 
 
-def report(name, times, block, units, loop, *more):
+def report(name, times, numbers, units, loop, *more):
     """One line of the table; returns times (bound, measured)."""
 
     @entry("void(f8[::1], i8)", cache=False)
@@ -123,17 +123,17 @@ def report(name, times, block, units, loop, *more):
         for _ in range(n):
             loop(w, *more)
 
-    measured = best(lambda: repeat(block.copy(), TURNS)) / TURNS / LANES
+    measured = best(lambda: repeat(numbers.copy(), TURNS)) / TURNS / LANES
     cheap, division, root = counts = instructions(repeat)
     bound = max(cheap * units[0], division * units[1] + root * units[2]) / 4
-    numbers = f"{counts[0]:8.0f} {counts[1]:9.0f} {counts[2]:5.0f} {bound:9.1f} {measured:9.1f}"
-    print(f"{name:24} {times} x {numbers}", flush=True)
+    line = f"{counts[0]:8.0f} {counts[1]:9.0f} {counts[2]:5.0f} {bound:9.1f} {measured:9.1f}"
+    print(f"{name:24} {times} x {line}", flush=True)
     return times * bound, times * measured
 
 
-def table(title, rows, block, units):
+def table(title, rows, numbers, units):
     print(f"{title:24} {'instructions':>12} {'divisions':>9} {'roots':>5} {'bound':>9} {'measured':>9}")
-    bounds, times = zip(*(report(name, n, block, units, *loop) for name, n, *loop in rows), strict=True)
+    bounds, times = zip(*(report(name, n, numbers, units, *loop) for name, n, *loop in rows), strict=True)
     print(f"{'sum':24} {'':28} {sum(bounds):9.1f} {sum(times):9.1f}\n")
 
 
@@ -142,44 +142,44 @@ def prepare(inertia, m, q, t, w):
     """A block in which every loop finds sensible numbers."""
     batch.load(inertia, m, q, t, 0, LANES, w)
     batch.standardize(w)
-    batch.begin(w)
-    batch.gap(w)
-    batch.lean_series(w)
-    batch.quadrature(w, 3)
-    batch.short_arc(w)
-    batch.lean_turn(w)
-    batch.step_momentum(w, False)
+    block.begin(w)
+    block.gap(w)
+    block.lean_series(w)
+    block.quadrature(w, 3)
+    block.short_arc(w)
+    block.lean_turn(w)
+    block.step_momentum(w, False)
 
 
 def main():
     units = machine()
     rng = np.random.default_rng(0)
     inertia, m, q = rng.uniform(1, 3, (LANES, 3)), rng.normal(size=(LANES, 3)), rng.normal(size=(LANES, 4))
-    block = np.empty(batch.SIZE)
-    prepare(inertia, m, q / np.linalg.norm(q, axis=1)[:, None], np.full(LANES, 0.05), block)
-    shared = [("standardize", 1, batch.standardize), ("begin", 1, batch.begin)]
+    numbers = np.empty(block.SIZE)
+    prepare(inertia, m, q / np.linalg.norm(q, axis=1)[:, None], np.full(LANES, 0.05), numbers)
+    shared = [("standardize", 1, batch.standardize), ("begin", 1, block.begin)]
     lean = [
-        ("series", 1, batch.lean_series),
-        ("quadrature, one node", 3, batch.quadrature, 1),
-        ("arc", 1, batch.short_arc),
-        ("turn", 1, batch.lean_turn),
-        ("momentum", 1, batch.step_momentum, False),
-        ("rotation", 1, batch.step_rotation, False),
+        ("series", 1, block.lean_series),
+        ("quadrature, one node", 3, block.quadrature, 1),
+        ("arc", 1, block.short_arc),
+        ("turn", 1, block.lean_turn),
+        ("momentum", 1, block.step_momentum, False),
+        ("rotation", 1, block.step_rotation, False),
     ]
     long = [
-        ("distance from separatrix", 1, batch.gap),
-        ("half-periods", 1, batch.take_off_half_periods),
-        ("series", 1, batch.shorten, 0.125),
-        ("quadrature, one node", 7, batch.quadrature, 1),
-        ("arc", 1, batch.long_arc),
-        ("doubling", 3, batch.double_lanes),
-        ("signs", 1, batch.turn_over),
-        ("turn", 1, batch.turn),
-        ("momentum", 1, batch.step_momentum, True),
-        ("rotation", 1, batch.step_rotation, True),
+        ("distance from separatrix", 1, block.gap),
+        ("half-periods", 1, block.take_off_half_periods),
+        ("series", 1, block.shorten, 0.125),
+        ("quadrature, one node", 7, block.quadrature, 1),
+        ("arc", 1, block.long_arc),
+        ("doubling", 3, block.double_lanes),
+        ("signs", 1, block.turn_over),
+        ("turn", 1, block.turn),
+        ("momentum", 1, block.step_momentum, True),
+        ("rotation", 1, block.step_rotation, True),
     ]
     for title, rows in (("many bodies, short steps", lean), ("many bodies, any time", long)):
-        table(title, [*shared, *rows, ("finish", 1, batch.finish)], block, units)
+        table(title, [*shared, *rows, ("finish", 1, block.finish)], numbers, units)
     many_times(inertia[:1], m[:1], q[:1] / np.linalg.norm(q[0]), units)
 
 
