@@ -56,24 +56,18 @@ class ErrorBound(NamedTuple):
 
 
 def flow_jacobian(
-    moments: FloatArray, axes: FloatArray | None, m: FloatArray, q: FloatArray, t: FloatArray
+    operands: tuple[FloatArray, FloatArray, FloatArray, FloatArray], batch: tuple[int, ...], axes: FloatArray | None
 ) -> Jacobian:
-    """The Jacobian of ``propagate`` from its checked input: moments, m and q in principal axes, which are ``axes``."""
+    """The Jacobian of ``propagate`` from its checked rows: moments, m (n or 1, 3), q (n or 1, 4), t (n or 1).
+
+    m and q are in principal axes, which are ``axes`` in the user's.
+    """
     from polhode.kernels.tangent import jacobian_range
 
-    check_spread(moments)
-    batch = np.broadcast_shapes(moments.shape[:-1], m.shape[:-1], q.shape[:-1], t.shape)
-    bodies = prod(batch)
-    rows = [_rows(x, batch) for x in (moments, m, q)]
-    times = np.ascontiguousarray(np.broadcast_to(t, batch).reshape(-1))
-    out = np.empty((bodies, 7, 11))
-    in_ranges(lambda start, stop: jacobian_range(*rows, times, start, stop, out), bodies)
+    check_spread(operands[0])
+    out = np.empty((prod(batch), 7, 11))
+    in_ranges(lambda start, stop: jacobian_range(*operands, start, stop, out), len(out))
     return _in_user_axes(_blocks(out.reshape(*batch, 7, 11)), axes)
-
-
-def _rows(array: FloatArray, batch: tuple[int, ...]) -> FloatArray:
-    components = array.shape[-1]
-    return np.ascontiguousarray(np.broadcast_to(array, (*batch, components)).reshape(-1, components))
 
 
 def _blocks(matrix: FloatArray) -> Jacobian:

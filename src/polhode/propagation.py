@@ -84,7 +84,7 @@ def propagate(
     _run(operands, batch, m_out, q_out)
     more: list[Any] = []
     if jacobian or return_error:  # before ``out``, which may be m and q, is written
-        derivatives = flow_jacobian(moments, axes, m_in, q_in, t_in)
+        derivatives = flow_jacobian(operands, batch, axes)
         more += [derivatives] if jacobian else []
         more += [error_bound(derivatives, moments, m_user, t_in)] if return_error else []
     if axes is not None:
