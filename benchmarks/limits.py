@@ -142,11 +142,11 @@ def prepare(inertia, m, q, t, w):
     """A block in which every loop finds sensible numbers."""
     batch.load(inertia, m, q, t, 0, LANES, w)
     batch.standardize(w)
+    batch.choose_tiers(w)
     block.begin(w)
     block.gap(w)
-    block.lean_series(w)
-    block.quadrature(w, 3)
-    block.short_arc(w)
+    block.shorten(w, 1.0)
+    block.lean_arc(w)
     block.lean_turn(w)
     block.step_momentum(w, False)
 
@@ -157,16 +157,15 @@ def main():
     inertia, m, q = rng.uniform(1, 3, (LANES, 3)), rng.normal(size=(LANES, 3)), rng.normal(size=(LANES, 4))
     numbers = np.empty(block.SIZE)
     prepare(inertia, m, q / np.linalg.norm(q, axis=1)[:, None], np.full(LANES, 0.05), numbers)
-    shared = [("standardize", 1, batch.standardize), ("begin", 1, block.begin)]
     lean = [
-        ("series", 1, block.lean_series),
-        ("quadrature, one node", 3, block.quadrature, 1),
-        ("arc", 1, block.short_arc),
+        ("arc", 1, block.lean_arc),
         ("turn", 1, block.lean_turn),
         ("momentum", 1, block.step_momentum, False),
         ("rotation", 1, block.step_rotation, False),
     ]
     long = [
+        ("tiers", 1, batch.choose_tiers),
+        ("begin", 1, block.begin),
         ("distance from separatrix", 1, block.gap),
         ("half-periods", 1, block.take_off_half_periods),
         ("series", 1, block.shorten, 0.125),
@@ -179,7 +178,7 @@ def main():
         ("rotation", 1, block.step_rotation, True),
     ]
     for title, rows in (("many bodies, short steps", lean), ("many bodies, any time", long)):
-        table(title, [*shared, *rows, ("finish", 1, block.finish)], numbers, units)
+        table(title, [("standardize", 1, batch.standardize), *rows, ("finish", 1, block.finish)], numbers, units)
     many_times(inertia[:1], m[:1], q[:1] / np.linalg.norm(q[0]), units)
 
 

@@ -7,17 +7,30 @@ nor on the number of threads. Formulas and symbols are those of ``euler``, block
 
 from __future__ import annotations
 
+from math import sqrt
+
 import numpy as np
 
 from polhode.kernels.block import DOUBLED, LEAN, REDUCED, SERIES, SIZE, STANDARD, TIERS, advance, at, exchange, sort
-from polhode.kernels.drive import INPUT, NONE, TIMES, Scale, to_standard_time
+from polhode.kernels.drive import INPUT, NONE, TIMES
 from polhode.kernels.euler import FEW, SHORT, SMALL, UNREDUCED
-from polhode.kernels.jit import entry, helper, power_of_two, prefetch
-from polhode.kernels.lanes import LANES, new_block, put_triple, triple
-from polhode.kernels.limits import NORM_TOLERANCE
+from polhode.kernels.jit import binade, entry, helper, prefetch
+from polhode.kernels.lanes import (
+    LANES,
+    load_rows,
+    new_block,
+    pair,
+    put_pair,
+    put_triple,
+    quadruple_fields,
+    store_rows,
+    triple,
+    triple_fields,
+)
 
-ALONE, INVALID = TIERS, TIERS + 1  # for the scalar code, which serves what is rare; for nobody
+ALONE = TIERS  # for the scalar code, which serves what is rare, and tells what is wrong with bad input
 OPEN = 0.0056  # |D|/lambda^2 from which on a body is REDUCED
+SPREAD = 1e150  # I2 I3/I1^2, up to which products of moments stay away from the ends of their range
 FAR = 4e5  # |m| t/I1, the larger rate of all, up to which ``sincos_near`` has all digits
 
 
@@ -25,8 +38,8 @@ FAR = 4e5  # |m| t/I1, the larger rate of all, up to which ``sincos_near`` has a
 def propagate_range(inertia, m, q, t, start, stop, m_out, q_out, alone):
     """Bodies start..stop: inertia, m (n or 1, 3), q (n or 1, 4), t (n or 1) -> m_out (n, 3), q_out (n, 4).
 
-    Returns the index of the first body whose input is not valid or whose result is not finite (or NONE), and the
-    number of bodies left over, in alone[start:], for ``drive.propagate_rows``: the scalar code is not compiled here.
+    Returns the index of the first body that is not valid or whose result is not finite (or NONE), and the number of
+    bodies left over, in alone[start:], for ``drive.propagate_rows``: the scalar code is not compiled here.
     """
     block, bins = new_block(SIZE), (new_block(SIZE), new_block(SIZE), new_block(SIZE), new_block(SIZE))
     bin_rows, filled = np.empty((TIERS, LANES), np.int64), np.zeros(TIERS, np.int64)
@@ -36,18 +49,17 @@ def propagate_range(inertia, m, q, t, start, stop, m_out, q_out, alone):
         load(inertia, m, q, t, first, count, block)
         ask_for_next(inertia, m, q, t, first + LANES, m_out, q_out)
         standardize(block)
+        if not are_lean(block):
+            choose_tiers(block)
         if count == LANES and are_alike(block):
             advance(int(block[at.tier]), block)
             bad = min(bad, store(block, first, m_out, q_out))
             continue
         for l in range(count):
             k, i = int(block[at.tier + l]), first + l
-            if k == INVALID:
-                bad = min(bad, i)
-            elif k == ALONE:
+            if k == ALONE:
                 alone[start + left] = i
                 left += 1
-            if k >= TIERS:
                 continue
             move(block, l, bins[k], filled[k])
             bin_rows[k, filled[k]] = i
@@ -80,76 +92,115 @@ def ask_for_next(inertia, m, q, t, first, m_out, q_out):
 @helper
 def load(inertia, m, q, t, first, count, w):
     """Rows first.. into lanes 0..count; an operand with one row serves all bodies. Other lanes keep what they had."""
-    load_vectors(inertia, first, count, w, at.I)
-    load_vectors(m, first, count, w, at.m)
-    load_vectors(q, first, count, w, at.q)
+    if count == LANES and inertia.shape[0] > 1:
+        load_rows(inertia, first, w, triple_fields(at.I))
+    else:
+        load_some(inertia, first, count, w, at.I)
+    if count == LANES and m.shape[0] > 1:
+        load_rows(m, first, w, triple_fields(at.m))
+    else:
+        load_some(m, first, count, w, at.m)
+    if count == LANES and q.shape[0] > 1:
+        load_rows(q, first, w, quadruple_fields(at.q))
+    else:
+        load_some(q, first, count, w, at.q)
     for l in range(count):
         w[at.t + l] = float(t[first + l if t.shape[0] > 1 else 0])
 
 
 @helper
-def load_vectors(vectors, first, count, w, field):
-    part = vectors[first : first + count] if vectors.shape[0] > 1 else vectors
+def load_some(vectors, first, count, w, field):
     for k in range(vectors.shape[1]):
         for l in range(count):
-            w[field + k * LANES + l] = float(part[l if vectors.shape[0] > 1 else 0, k])
-
-
-@helper
-def norm2(w, l):
-    q0 = w[at.q + l]
-    q1, q2, q3 = triple(w, at.q + LANES, l)
-    return q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3
+            w[field + k * LANES + l] = float(vectors[first + l if vectors.shape[0] > 1 else 0, k])
 
 
 @helper
 def standardize(w):
-    """All lanes into the standard form of ``drive``, with the constants of euler's (1) and the tier."""
+    """All lanes into the standard form of ``drive``, except I and q, with euler's constants (1); which are LEAN.
+
+    Input that is not valid, and every scale beyond that of normal numbers, fails a comparison and is not LEAN: there is
+    no other check of it here.
+    """
     for l in range(LANES):
-        I1, I2, I3 = triple(w, at.I, l)
+        (first, second, third), (I1, I2, I3) = sorted_moments(w, l)
         m1, m2, m3 = triple(w, at.m, l)
-        q1, q2, q3 = triple(w, at.q + LANES, l)
-        t, qq = w[at.t + l], norm2(w, l)
-        zero = (I1 - I1) + (I2 - I2) + (I3 - I3) + (m1 - m1) + (m2 - m2) + (m3 - m3) + (t - t)  # NaN if one is infinite
-        valid = (zero == 0.0) & (min(I1, min(I2, I3)) > 0.0) & (abs(qq - 1.0) <= 2.0 * NORM_TOLERANCE)
-        I1, I2, I3 = I1 if valid else 1.0, I2 if valid else 1.0, I3 if valid else 1.0
-        scale = Scale(*power_of_two(min(I1, min(I2, I3))), *power_of_two(max(abs(m1), max(abs(m2), abs(m3)))))
-        first = I1 > I2
-        I1, I2 = exchange(first, I1, I2)
-        second = I2 > I3
-        I2, I3 = exchange(second, I2, I3)
-        third = I1 > I2
-        I1, I2 = exchange(third, I1, I2)
-        m1, m2, m3 = sort(first, second, third, m1, m2, m3)
-        q1, q2, q3 = sort(first, second, third, q1, q2, q3)
+        unit, per_unit = binade(max(abs(m1), max(abs(m2), abs(m3))))
         sign = -1.0 if (first != second) != third else 1.0
-        norm = 1.5 - 0.5 * qq  # what |q| is off by, taken off to first order
-        f, g = sign * scale.per_m, sign * norm
-        I1, I2, I3 = I1 * scale.per_I, I2 * scale.per_I, I3 * scale.per_I
+        m1, m2, m3 = sort(first, second, third, m1, m2, m3)
+        f = sign * per_unit
         m1, m2, m3 = m1 * f, m2 * f, m3 * f
-        t = 0.5 * to_standard_time(t, scale)
-        w1, w2, w3 = 1.0 / I1, 1.0 / I2, 1.0 / I3
-        al, be, ga = (I3 - I2) * w2 * w3 * t, (I3 - I1) * w1 * w3 * t, (I2 - I1) * w1 * w2 * t
+        per_I = binade(I1)[1]
+        t = w[at.t + l] * (0.5 * (unit * per_I))
+        I1, I2, I3 = I1 * per_I, I2 * per_I, I3 * per_I
+        usual = are_usual(I1, I2, I3)
+        I1, I2, I3 = I1 if usual else 1.0, I2 if usual else 1.0, I3 if usual else 1.0
+        e = t / (I1 * I2 * I3)
+        al, be, ga = (I3 - I2) * I1 * e, (I3 - I1) * I2 * e, (I2 - I1) * I3 * e
         x, y, z = m1 * m1, m2 * m2, m3 * m3
-        C3, C1 = be * x + al * y, ga * y + be * z
-        axis3 = al * C3 <= ga * C1
-        I = I3 if axis3 else I1
-        l2, aD, gg = max(ga * C3, al * C1), abs(be * (ga * x - al * z)), x + y + z
-        spin2 = gg * (t * t)
+        C3, C1, gg = be * x + al * y, ga * y + be * z, x + y + z
+        p, r, n3, n1 = ga * C3, al * C1, al * C3, ga * C1
+        axis3 = n3 <= n1
+        rate = t / (I3 if axis3 else I1)
+        usual &= (gg >= 1.0) & (gg <= 12.0)
+        lean = usual & (max(p, r) <= SHORT) & (gg * (rate * rate) <= FEW * FEW)
+        put_triple(w, at.m, l, m1, m2, m3)
+        put_triple(w, at.w, l, al, be, ga)
+        put_triple(w, at.t, l, t, 1.0 if axis3 else -1.0, rate)
+        put_pair(w, at.unit, l, sign * unit, 1.0 if first else 0.0)
+        put_pair(w, at.second, l, 1.0 if second else 0.0, 1.0 if third else 0.0)
+        put_pair(w, at.G, l, sqrt(gg), n3 if axis3 else n1)
+        put_pair(w, at.p, l, p, r)
+        w[at.tier + l] = float(LEAN) if lean else float(ALONE)
+
+
+@helper
+def are_usual(I1, I2, I3):
+    """Whether the sorted moments are numbers, and so far from the ends of their range that products are, too."""
+    return (I1 >= 1.0) & (I1 < 2.0) & (I1 * I2 * I3 <= SPREAD)
+
+
+@helper
+def sorted_moments(w, l):
+    """Which exchanges the sorting network makes, and the moments after them."""
+    I1, I2, I3 = triple(w, at.I, l)
+    first = I1 > I2
+    I1, I2 = exchange(first, I1, I2)
+    second = I2 > I3
+    I2, I3 = exchange(second, I2, I3)
+    third = I1 > I2
+    I1, I2 = exchange(third, I1, I2)
+    return (first, second, third), (I1, I2, I3)
+
+
+@helper
+def choose_tiers(w):
+    """The tiers of lanes that are not LEAN; their moments in the standard form."""
+    for l in range(LANES):
+        I1, I2, I3 = sorted_moments(w, l)[1]
+        per_I = binade(I1)[1]
+        I1, I2, I3 = I1 * per_I, I2 * per_I, I3 * per_I
+        m1, _, m3 = triple(w, at.m, l)
+        al, be, ga = triple(w, at.w, l)
+        p, r = pair(w, at.p, l)
+        G, t = w[at.G + l], w[at.t + l]
+        l2, aD = max(p, r), abs(be * (ga * (m1 * m1) - al * (m3 * m3)))
         tier = REDUCED if aD >= OPEN * l2 else ALONE
         tier = DOUBLED if l2 <= UNREDUCED else tier
         tier = SERIES if l2 <= SMALL else tier
-        tier = LEAN if (l2 <= SHORT) & (spin2 <= FEW * FEW * (I * I)) else tier
-        tier = tier if (spin2 <= FAR * FAR * (I1 * I1)) & (gg > 0.0) else ALONE
-        tier = tier if valid else INVALID
+        usual = are_usual(I1, I2, I3) & (G >= 1.0) & (G <= 4.0) & (G * abs(t) <= FAR * I1)
+        tier = tier if usual else ALONE
+        tier = LEAN if w[at.tier + l] == float(LEAN) else tier
         put_triple(w, at.I, l, I1, I2, I3)
-        put_triple(w, at.m, l, m1, m2, m3)
-        w[at.q + l] *= norm
-        put_triple(w, at.q + LANES, l, q1 * g, q2 * g, q3 * g)
-        put_triple(w, at.w, l, al, be, ga)
-        put_triple(w, at.t, l, t, 1.0 if axis3 else 0.0, I)
-        swaps = (1.0 if first else 0.0) + (2.0 if second else 0.0) + (4.0 if third else 0.0)
-        put_triple(w, at.unit, l, sign * scale.m, swaps, float(tier))
+        w[at.tier + l] = float(tier)
+
+
+@helper
+def are_lean(w):
+    other = 0
+    for l in range(LANES):
+        other += w[at.tier + l] != float(LEAN)
+    return other == 0
 
 
 @helper
@@ -171,12 +222,10 @@ def move(w, l, into, lane):
 @helper
 def store(w, first, m_out, q_out):
     """All lanes into rows first..; the first row whose result is not finite, or NONE."""
-    m_part, q_part = m_out[first : first + LANES], q_out[first : first + LANES]
+    store_rows(m_out, first, w, triple_fields(at.m))
+    store_rows(q_out, first, w, quadruple_fields(at.q))
     total = 0.0
     for l in range(LANES):
-        m_part[l, 0], m_part[l, 1], m_part[l, 2] = triple(w, at.m, l)
-        q_part[l, 0] = w[at.q + l]
-        q_part[l, 1], q_part[l, 2], q_part[l, 3] = triple(w, at.q + LANES, l)
         total += w[at.tier + l]
     if total == 0.0:
         return NONE

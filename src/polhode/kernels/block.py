@@ -7,7 +7,7 @@ body's follows from its own numbers (``batch.standardize``). Symbols and equatio
 from __future__ import annotations
 
 from itertools import accumulate
-from math import pi, sqrt
+from math import nan, pi, sqrt
 from typing import NamedTuple
 
 from polhode.kernels.eft import two_sum
@@ -30,6 +30,7 @@ from polhode.kernels.euler import (
 )
 from polhode.kernels.jit import called, helper
 from polhode.kernels.lanes import LANES, pair, put_pair, put_triple, triple
+from polhode.kernels.limits import NORM_TOLERANCE
 from polhode.kernels.series import FIRST
 from polhode.kernels.trig import is_odd, rint, sincos_near
 
@@ -41,18 +42,22 @@ CEL_STEPS = 5  # enough for kc^2 = 0.0056, where K < 4 and three doublings reach
 class Fields(NamedTuple):
     """Where the numbers of each quantity begin in a block. Vectors take three fields, q four."""
 
-    I: int  # standard form: sorted axes, scaled by powers of two
-    m: int
-    q: int
+    I: int  # moments, in standard form for all tiers but LEAN
+    m: int  # standard form: sorted axes, scaled by powers of two
+    q: int  # as the user gave it
     w: int  # al, be, ga
     t: int  # half the step
-    axis3: int  # 1 for the first form of (5), about axis 3, else 0
-    Ia: int  # the moment of that axis, I3 or I1
+    axis3: int  # 1 for the first form of (5), about axis 3, else -1
+    rate: int  # t over the moment of that axis
     unit: int  # what momenta were divided by, negative if the sorted axes were a reflection
-    swaps: int  # which of the three exchanges of the sorting network took place
-    tier: int
-    G: int  # of the motion
+    first: int  # 1 for each exchange of the sorting network that took place, else 0
+    second: int
+    third: int
+    G: int
     n: int
+    p: int
+    r: int
+    tier: int
     l2: int
     D: int
     time: int  # what is left when half-periods are taken off; their Theta/be; 1 if their number is odd
@@ -75,6 +80,7 @@ ENDS = list(accumulate(LANES * WIDTHS.get(name, 1) for name in Fields._fields))
 at = Fields(0, *ENDS[:-1])
 SIZE = ENDS[-1]
 STANDARD = at.tier // LANES  # fields that describe a body: what is moved into a bin
+NODES = FIRST[3]  # the first of the three nodes for LEAN
 
 
 @helper
@@ -101,26 +107,24 @@ def unsort(first, second, third, a, b, c):
 @called
 def advance(tier, w):
     """All lanes, which are of one tier, by their step: the result is in m and q, in the user's axes and scale."""
-    begin(w)
-    if tier >= DOUBLED:
-        gap(w)
-    if tier == REDUCED:
-        take_off_half_periods(w)
     if tier == LEAN:
-        lean_series(w)
-    else:
-        shorten(w, (1.0, 1.0, 0.25, 0.125)[tier])
-    quadrature(w, 3 if tier == LEAN else 7)
-    if tier <= SERIES:
-        short_arc(w)
-    else:
-        long_arc(w)
-        for _ in range((0, 0, 2, 3)[tier]):
-            double_lanes(w)
-        turn_over(w)
-    if tier == LEAN:
+        lean_arc(w)
         lean_turn(w)
     else:
+        begin(w)
+        if tier >= DOUBLED:
+            gap(w)
+        if tier == REDUCED:
+            take_off_half_periods(w)
+        shorten(w, (1.0, 1.0, 0.25, 0.125)[tier])
+        quadrature(w, 7)
+        if tier == SERIES:
+            short_arc(w)
+        else:
+            long_arc(w)
+            for _ in range((0, 0, 2, 3)[tier]):
+                double_lanes(w)
+            turn_over(w)
         turn(w)
     if tier <= SERIES:
         step_momentum(w, False)
@@ -132,32 +136,33 @@ def advance(tier, w):
 
 
 @helper
-def squares(w, l):
-    """(C3, C1, |m|^2)."""
-    m1, m2, m3 = triple(w, at.m, l)
-    al, be, ga = triple(w, at.w, l)
-    x, y, z = m1 * m1, m2 * m2, m3 * m3
-    return be * x + al * y, ga * y + be * z, x + y + z
+def lean_arc(w):
+    """S, C, D_ of (1) and Theta of (4) for short steps: as many roots as instructions to hide them behind."""
+    for l in range(LANES):
+        p, r = pair(w, at.p, l)
+        n = w[at.n + l]
+        rr = short_series(p, r)
+        numerator, denominator = add_node(NODES, 0.0, 1.0, rr, p, r, n)
+        numerator, denominator = add_node(NODES + 1, numerator, denominator, rr, p, r, n)
+        numerator, denominator = add_node(NODES + 2, numerator, denominator, rr, p, r, n)
+        put_arc(w, l, rr, p, r, n * (numerator / denominator))
+
+
+@helper
+def put_arc(w, l, rr, p, r, theta):
+    root = sqrt(rr)
+    put_triple(w, at.arc, l, 1.0, sqrt(rr - p), sqrt(rr - r))
+    w[at.root + l] = root
+    w[at.theta + l] = root * theta
 
 
 @helper
 def begin(w):
-    """Constants of the motion."""
+    """All of the time is left."""
     for l in range(LANES):
-        al, _, ga = triple(w, at.w, l)
-        C3, C1, gg = squares(w, l)
-        n3, n1 = al * C3, ga * C1
-        n = n3 if w[at.axis3 + l] > 0.0 else n1
-        put_pair(w, at.G, l, sqrt(gg), n)
-        put_triple(w, at.series, l, ga * C3, al * C1, n)
+        p, r = pair(w, at.p, l)
+        put_triple(w, at.series, l, p, r, w[at.n + l])
         put_triple(w, at.time, l, 1.0, 0.0, 0.0)
-
-
-@helper
-def lean_series(w):
-    for l in range(LANES):
-        p, r = pair(w, at.series, l)
-        w[at.rr + l] = short_series(p, r)
 
 
 @helper
@@ -190,11 +195,7 @@ def short_arc(w):
     for l in range(LANES):
         numerator, denominator = pair(w, at.quotient, l)
         p, r, n = triple(w, at.series, l)
-        rr = w[at.rr + l]
-        root = sqrt(rr)
-        put_triple(w, at.arc, l, 1.0, sqrt(rr - p), sqrt(rr - r))
-        w[at.root + l] = root
-        w[at.theta + l] = n * root * (numerator / denominator)
+        put_arc(w, l, w[at.rr + l], p, r, n * (numerator / denominator))
         put_pair(w, at.unit_turn, l, 1.0, 0.0)
 
 
@@ -207,7 +208,7 @@ def gap(w):
         t = w[at.t + l]
         body = body_constants(I1, I2, I3)
         D = close_gap(body, m1, m3)[0] * body.gap_scale * t * t
-        p, r = pair(w, at.series, l)
+        p, r = pair(w, at.p, l)
         put_pair(w, at.l2, l, p if D >= 0.0 else r, D)
 
 
@@ -215,8 +216,8 @@ def gap(w):
 def take_off_half_periods(w):
     """As in ``euler``, for lanes that are far enough from the separatrix."""
     for l in range(LANES):
-        n, l2, D = triple(w, at.n, l)
-        per_l2 = 1.0 / l2
+        l2, D = pair(w, at.l2, l)
+        n, per_l2 = w[at.n + l], 1.0 / l2
         p = sqrt(1.0 + n * per_l2)
         put_triple(w, at.cel, l, 1.0, min(1.0, sqrt(abs(D) * per_l2)), p)
         put_pair(w, at.cel + 3 * LANES, l, 0.0, 1.0 / p)
@@ -231,7 +232,7 @@ def take_off_half_periods(w):
         mean, geometric, p = triple(w, at.cel, l)
         a, b = pair(w, at.cel + 3 * LANES, l)
         mean, per_mean = mean_limit(mean, geometric)
-        n, l2 = pair(w, at.n, l)
+        n, l2 = w[at.n + l], w[at.l2 + l]
         lam, per_l2 = sqrt(l2), 1.0 / l2
         half_period = pi * per_mean * (lam * per_l2)
         turns = rint(lam * mean * PER_PI)
@@ -257,7 +258,8 @@ def long_arc(w):
 @helper
 def double_lanes(w):
     for l in range(LANES):
-        n, l2, D = triple(w, at.n, l)
+        n = w[at.n + l]
+        l2, D = pair(w, at.l2, l)
         s, cn, dn = triple(w, at.arc, l)
         re, im = pair(w, at.unit_turn, l)
         two_be_g = 2.0 * w[at.w + LANES + l] * w[at.G + l]
@@ -285,9 +287,9 @@ def turn_over(w):
 def lean_turn(w):
     """(sin, cos) of phi of euler's (5), for a fraction of a turn."""
     for l in range(LANES):
-        t, axis3, I = triple(w, at.t, l)
+        axis3, rate = pair(w, at.axis3, l)
         theta = w[at.w + LANES + l] * w[at.theta + l]
-        s, c = sincos_near(w[at.G + l] * (t / I + (2.0 * axis3 - 1.0) * theta), 0.0)
+        s, c = sincos_near(w[at.G + l] * (rate + axis3 * theta), 0.0)
         put_pair(w, at.phi, l, s, c)
 
 
@@ -296,9 +298,10 @@ def turn(w):
     """(sin, cos) of phi of euler's (5), many turns or not."""
     for l in range(LANES):
         m1, m2, m3 = triple(w, at.m, l)
-        t, axis3, I = triple(w, at.t, l)
+        I1, _, I3 = triple(w, at.I, l)
+        t, f = pair(w, at.t, l)
         re, im = pair(w, at.unit_turn, l)
-        G, f = w[at.G + l], 2.0 * axis3 - 1.0
+        G, I = w[at.G + l], I3 if f > 0.0 else I1
         phi, low = spin_angle(I, 1.0 / I, G, m1, m2, m3, t)
         phi, e = two_sum(phi, f * (w[at.w + LANES + l] * G * w[at.theta + l]))
         s, c = sincos_near(phi, low + e)
@@ -313,7 +316,8 @@ def step_momentum(w, long):
         m1, m2, m3 = triple(w, at.m, l)
         al, be, ga = triple(w, at.w, l)
         s, c, d = triple(w, at.arc, l)
-        C3, C1, _ = squares(w, l)
+        x, y, z = m1 * m1, m2 * m2, m3 * m3
+        C3, C1 = be * x + al * y, ga * y + be * z
         inv = Invariants(al, be, ga, 0.0, C1, C3, 0.0, 0.0, w[at.n + l], w[at.axis3 + l] > 0.0)
         D, root = w[at.D + l], w[at.root + l]
         arc = Arc(s if long else 1.0, 1.0 if long else root, c, d)
@@ -341,20 +345,25 @@ def step_rotation(w, long):
 
 @helper
 def finish(w):
-    """m and q at the end of the step, in the user's axes and scale; ``tier`` is NaN if they are not finite, else 0."""
+    """m and q at the end of the step, in the user's axes and scale; ``tier`` is 0 if all is well, else NaN.
+
+    The rotation of the step is brought to the user's axes, so that q needs not be brought to the sorted ones.
+    """
     for l in range(LANES):
         m1, m2, m3 = triple(w, at.end, l)
         x1, x2, x3 = triple(w, at.end + 6 * LANES, l)
         q1, q2, q3 = triple(w, at.q + LANES, l)
-        unit, swaps = pair(w, at.unit, l)
-        q0, q1, q2, q3 = turned(w[at.q + l], q1, q2, q3, w[at.end + 9 * LANES + l], x1, x2, x3)
-        third = swaps >= 4.0
-        swaps = swaps - 4.0 if third else swaps
-        first, second = is_odd(swaps), swaps >= 2.0
+        q0, x0, unit = w[at.q + l], w[at.end + 9 * LANES + l], w[at.unit + l]
+        first, (second, third) = w[at.first + l] > 0.0, pair(w, at.second, l)
+        second, third = second > 0.0, third > 0.0
+        finite = (m1 + m2) + (m3 + x0)
+        qq = q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3
+        well = (finite - finite == 0.0) & (abs(qq - 1.0) <= 2.0 * NORM_TOLERANCE)
         sign = 1.0 if unit > 0.0 else -1.0
+        x1, x2, x3 = unsort(first, second, third, x1 * sign, x2 * sign, x3 * sign)
+        q0, q1, q2, q3 = turned(q0, q1, q2, q3, x0, x1, x2, x3)
         m1, m2, m3 = unsort(first, second, third, m1 * unit, m2 * unit, m3 * unit)
-        q1, q2, q3 = unsort(first, second, third, q1 * sign, q2 * sign, q3 * sign)
         put_triple(w, at.m, l, m1, m2, m3)
         w[at.q + l] = q0
         put_triple(w, at.q + LANES, l, q1, q2, q3)
-        w[at.tier + l] = (m1 - m1) + (m2 - m2) + (m3 - m3) + (q0 - q0)
+        w[at.tier + l] = 0.0 if well else nan

@@ -30,7 +30,7 @@ from polhode.kernels.eft import two_prod, two_sum
 from polhode.kernels.elliptic import carlson_rf, complete_k
 from polhode.kernels.euler import MANY_TURNS, body_constants, invariants, separatrix_gap
 from polhode.kernels.jit import entry, helper
-from polhode.kernels.lanes import LANES, new_block, pair, put_pair, put_triple, triple
+from polhode.kernels.lanes import LANES, new_block, pair, put_pair, put_triple, store_rows, triple
 from polhode.kernels.quat import product
 from polhode.kernels.secular import FARTHEST, constants
 from polhode.kernels.trig import rint, sincos_near, sincos_small
@@ -355,6 +355,8 @@ def to_arcs(motion, series, w):
 
 @helper
 def to_states(motion, w):
+    """m and q, in the sorted axes, of the user's scale and orientation."""
+    unit, sign = motion.unit, 1.0 if motion.unit > 0.0 else -1.0
     for l in range(LANES):
         phi, low = pair(w, at.phi, l)
         re, im = pair(w, at.turn, l)
@@ -364,24 +366,33 @@ def to_states(motion, w):
         s, r = pair(w, at.arc, l)
         c, d = pair(w, at.arc + 2 * LANES, l)
         m1, m2, m3, x0, x1, x2, x3 = momentum(motion, s, r, c, d)
-        put_triple(w, at.m, l, m1, m2, m3)
+        put_triple(w, at.m, l, unit * m1, unit * m2, unit * m3)
         put_triple(w, at.X, l, x1, x2, x3)
         w[at.X + 3 * LANES + l] = x0
     for l in range(LANES):
         sphi, cphi = pair(w, at.phi, l)
         x1, x2, x3 = triple(w, at.X, l)
         w[at.q + l], q1, q2, q3 = attitude(motion, sphi, cphi, w[at.X + 3 * LANES + l], x1, x2, x3)
-        put_triple(w, at.q + LANES, l, q1, q2, q3)
+        put_triple(w, at.q + LANES, l, sign * q1, sign * q2, sign * q3)
 
 
 @helper
 def store(motion, w, first, count, b, m_out, q_out):
-    a1, a2, a3, unit = int(motion.column1), int(motion.column2), int(motion.column3), motion.unit
-    sign = 1.0 if unit > 0.0 else -1.0
+    """Lanes 0..count, in the user's axes, into rows first.. of body b."""
+    a1, a2, a3 = int(motion.column1), int(motion.column2), int(motion.column3)
+    if count == LANES and m_out.shape[1] == 1:
+        one, two, three = position(a1, a2, 0), position(a1, a2, 1), position(a1, a2, 2)
+        store_rows(m_out, first, w, (at.m + one, at.m + two, at.m + three))
+        store_rows(q_out, first, w, (at.q, at.q + LANES + one, at.q + LANES + two, at.q + LANES + three))
+        return
     for l in range(count):
         i = first + l
-        m1, m2, m3 = triple(w, at.m, l)
-        q1, q2, q3 = triple(w, at.q + LANES, l)
-        m_out[i, b, a1], m_out[i, b, a2], m_out[i, b, a3] = unit * m1, unit * m2, unit * m3
+        m_out[i, b, a1], m_out[i, b, a2], m_out[i, b, a3] = triple(w, at.m, l)
         q_out[i, b, 0] = w[at.q + l]
-        q_out[i, b, a1 + 1], q_out[i, b, a2 + 1], q_out[i, b, a3 + 1] = sign * q1, sign * q2, sign * q3
+        q_out[i, b, a1 + 1], q_out[i, b, a2 + 1], q_out[i, b, a3 + 1] = triple(w, at.q + LANES, l)
+
+
+@helper
+def position(a1, a2, axis):
+    """Where the component of a user's axis begins among those of the sorted ones."""
+    return 0 if a1 == axis else (LANES if a2 == axis else 2 * LANES)

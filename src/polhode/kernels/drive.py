@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from polhode.kernels.euler import body_constants, step
 from polhode.kernels.jit import entry, helper, power_of_two
-from polhode.kernels.limits import LONGEST
+from polhode.kernels.limits import LONGEST, NORM_TOLERANCE
 
 INPUT = "Array(f8, 2, 'C', readonly=True)"
 TIMES = "Array(f8, 1, 'C', readonly=True)"
@@ -121,14 +121,24 @@ def operands(inertia, m, q, t, i):
     )  # fmt: skip
 
 
+@helper
+def is_valid(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, t):
+    """Whether all numbers are finite, the moments positive, and q a unit quaternion."""
+    finite = isfinite(I1) and isfinite(I2) and isfinite(I3) and isfinite(m1) and isfinite(m2) and isfinite(m3)
+    qq = q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3
+    return finite and isfinite(t) and min(I1, I2, I3) > 0.0 and abs(qq - 1.0) <= 2.0 * NORM_TOLERANCE
+
+
 @entry(f"i8({INPUT}, {INPUT}, {INPUT}, {TIMES}, i8[::1], f8[:,::1], f8[:,::1])")
 def propagate_rows(inertia, m, q, t, rows, m_out, q_out):
-    """Some bodies, one after the other; their input is valid. Returns the first whose result is not finite, or NONE."""
+    """Some bodies, one after the other. Returns the first that is not valid or whose result is not finite, or NONE."""
     bad = NONE
     for i in rows:
         I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, time = operands(inertia, m, q, t, i)
-        f = 1.5 - 0.5 * (q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3)  # what |q| is off by, taken off to first order
-        m1, m2, m3, q0, q1, q2, q3 = flow(I1, I2, I3, m1, m2, m3, q0 * f, q1 * f, q2 * f, q3 * f, time, 1)
+        if not is_valid(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, time):
+            bad = min(bad, i)
+            continue
+        m1, m2, m3, q0, q1, q2, q3 = flow(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, time, 1)
         m_out[i, 0], m_out[i, 1], m_out[i, 2] = m1, m2, m3
         q_out[i, 0], q_out[i, 1], q_out[i, 2], q_out[i, 3] = q0, q1, q2, q3
         if not (isfinite(m1) and isfinite(m2) and isfinite(m3) and isfinite(q0)):

@@ -404,8 +404,12 @@ def rotation(G, long, end, m1, m2, m3, sphi, cphi):
 
 @helper
 def turned(q0, q1, q2, q3, x0, x1, x2, x3):
-    """q x, after Newton's step for |q| |x| = 1, on x: a product with 1 - eps would round all of q in one direction."""
-    f = 2.0 - 0.5 * (q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3 + (x0 * x0 + x1 * x1 + x2 * x2 + x3 * x3))
+    """q x, after a step towards |q| |x| = 1, on x: a product with 1 - eps would round all of q in one direction.
+
+    Newton's step and one more term: what |q| was off by, up to NORM_TOLERANCE, is gone to the third order.
+    """
+    e = (q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3) + (x0 * x0 + x1 * x1 + x2 * x2 + x3 * x3) - 2.0
+    f = 1.0 - e * (0.5 - 0.375 * e)
     return product(q0, q1, q2, q3, x0 * f, x1 * f, x2 * f, x3 * f)
 
 

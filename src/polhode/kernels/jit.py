@@ -28,7 +28,7 @@ from pathlib import Path
 JIT = os.environ.get("POLHODE_JIT", "1") != "0"
 
 PACKAGE = Path(__file__).resolve().parents[1]
-COMPILED_FOLDERS = ("kernels",)  # every folder that holds code Numba compiles
+COMPILED_FOLDERS = ("kernels", "flows")  # every folder that holds code Numba compiles
 KEPT_STAMPS = 8  # caches of older sources that are kept for other checkouts and versions
 
 
@@ -183,6 +183,56 @@ if JIT:
 
         return types.void(array, types.int64), codegen
 
+    def _vector_at(context, builder, array_type, array, number, count):
+        """The address of ``count`` doubles of an array, from ``number`` on, counted flat, as those of one vector."""
+        data = context.make_array(array_type)(context, builder, array).data
+        return builder.bitcast(builder.gep(data, [number]), ir.VectorType(ir.DoubleType(), count).as_pointer())
+
+    def _constants(numbers):
+        return ir.Constant(ir.VectorType(ir.IntType(32), len(numbers)), list(numbers))
+
+    def _void_of_rows(rows, i, w, columns, l):
+        return types.void(rows, types.int64, w, columns, types.int64)
+
+    @intrinsic
+    def four_rows_in(typingctx, rows, i, w, columns, l):
+        """Four rows, from the number i of ``rows`` on, into the lanes l.. of ``columns``, a tuple of places in w.
+
+        As one load and a few shuffles: the compiler by itself moves number by number.
+        """
+
+        def codegen(context, builder, signature, args):
+            rows, i, w, columns, l = args
+            width = signature.args[3].count
+            source = _vector_at(context, builder, signature.args[0], rows, i, 4 * width)
+            numbers = builder.load(source, align=8)
+            for k, column in enumerate(cgutils.unpack_tuple(builder, columns, width)):
+                four = builder.shuffle_vector(numbers, numbers, _constants(range(k, 4 * width, width)))
+                target = _vector_at(context, builder, signature.args[2], w, builder.add(column, l), 4)
+                builder.store(four, target, align=8)
+            return context.get_dummy_value()
+
+        return _void_of_rows(rows, i, w, columns, l), codegen
+
+    @intrinsic
+    def four_rows_out(typingctx, rows, i, w, columns, l):
+        """The reverse of ``four_rows_in``, for three or four columns."""
+
+        def codegen(context, builder, signature, args):
+            rows, i, w, columns, l = args
+            width = signature.args[3].count
+            fours = []
+            for column in cgutils.unpack_tuple(builder, columns, width):
+                source = _vector_at(context, builder, signature.args[2], w, builder.add(column, l), 4)
+                fours.append(builder.load(source, align=8))
+            pairs = [builder.shuffle_vector(a, b, _constants(range(8))) for a, b in (fours[:2], (fours[2], fours[-1]))]
+            by_rows = [4 * k + r for r in range(4) for k in range(width)]
+            numbers = builder.shuffle_vector(*pairs, _constants(by_rows))
+            builder.store(numbers, _vector_at(context, builder, signature.args[0], rows, i, 4 * width), align=8)
+            return context.get_dummy_value()
+
+        return _void_of_rows(rows, i, w, columns, l), codegen
+
     @intrinsic
     def _bits_of(typingctx, x):
         def codegen(context, builder, signature, args):
@@ -196,6 +246,12 @@ if JIT:
             return builder.bitcast(args[0], context.get_value_type(types.float64))
 
         return types.float64(types.int64), codegen
+
+    @exact
+    def binade(x):
+        """(2^k, 2^-k) with 2^k <= |x| < 2^(k+1), for normal numbers; any two numbers for others."""
+        bits = _bits_of(x) & 0x7FF0000000000000
+        return _from_bits(bits), _from_bits(0x7FE0000000000000 - bits)
 
     @exact
     def power_of_two(x):
@@ -225,3 +281,5 @@ else:
         """(2^k, 2^-k) with 2^k <= |x| < 2^(k+1); k is kept within +-1022, so both are normal numbers."""
         k = min(max(math.frexp(x)[1] - 1, -1022), 1022) if x else -1022
         return math.ldexp(1.0, k), math.ldexp(1.0, -k)
+
+    binade = power_of_two

@@ -18,16 +18,48 @@ from polhode.kernels.jit import JIT, helper
 LANES = 64 if JIT else 1  # uncompiled, one at a time
 
 if JIT:
+    from polhode.kernels.jit import four_rows_in, four_rows_out
 
     @helper
     def new_block(size):
         return np.empty(size)
+
+    @helper
+    def load_rows(rows, first, w, fields):
+        """LANES rows, from number ``first`` on, into the block: each of their three or four columns into a field."""
+        for l in range(0, LANES, 4):
+            four_rows_in(rows, len(fields) * (first + l), w, fields, l)
+
+    @helper
+    def store_rows(rows, first, w, fields):
+        """The reverse of ``load_rows``."""
+        for l in range(0, LANES, 4):
+            four_rows_out(rows, len(fields) * (first + l), w, fields, l)
 
 else:
 
     def new_block(size):
         """A list: its numbers are Python's, which overflow and underflow in silence, unlike NumPy's."""
         return [0.0] * size
+
+    def load_rows(rows, first, w, fields):
+        """One row, as Python's numbers."""
+        for k, field in enumerate(fields):
+            w[field] = float(rows[first, k])
+
+    def store_rows(rows, first, w, fields):
+        rows[first] = [w[field] for field in fields]
+
+
+@helper
+def triple_fields(field):
+    """The fields of a vector."""
+    return field, field + LANES, field + 2 * LANES
+
+
+@helper
+def quadruple_fields(field):
+    return field, field + LANES, field + 2 * LANES, field + 3 * LANES
 
 
 @helper
