@@ -654,7 +654,7 @@ def test_the_first_of_several_bad_bodies_is_named(number, threads, bad_bodies):
 
 @pytest.mark.parametrize("tier", range(ALONE + 1), ids=NAMES[: ALONE + 1])
 def test_found_last_but_named_first(tier, tiers, bad_bodies):
-    """A bad q in a bin that is not full before the end, an overflow in the scalar code; behind it what is found first."""
+    """A bad q in a bin that is not full before the end, an overflow in the scalar code; others behind it."""
     if tier == ALONE:
         expected, first = "t", take(overflowing(), [0])
     else:
@@ -700,3 +700,40 @@ def test_memory_beyond_input_and_output_is_small(number, out, threads):
     finally:
         tracemalloc.stop()
     assert peak - (0 if out else m.nbytes + q.nbytes) < m.nbytes
+
+
+def tensors(count):
+    """As many tensors, with the moments of the pool turned into random axes."""
+    rng = np.random.default_rng(11)
+    axes = ph.rotation.matrix(random_attitude(rng, count))
+    inertia = rng.uniform(1, 3, (count, 3))
+    return np.einsum("nij,nj,nkj->nik", axes, inertia, axes), rng.normal(size=(count, 3)), random_attitude(rng, count)
+
+
+@pytest.mark.dense
+def test_memory_of_tensors_beyond_input_and_output_is_less_than_the_output():
+    inertia, m, q = tensors(400_000)
+    ph.propagate(inertia[:4], m[:4], q[:4], 3.0)
+    tracemalloc.start()
+    try:
+        m1, q1 = ph.propagate(inertia, m, q, 3.0)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    output = m1.nbytes + q1.nbytes
+    assert peak - output < output
+
+
+@pytest.mark.parametrize("batch", [(53,), (7, 8), (2, 30)])
+def test_tensors_in_pieces_are_tensors_at_once(batch, monkeypatch):
+    count = int(np.prod(batch))
+    inertia, m, q = (x.reshape(*batch, *x.shape[1:]) for x in tensors(count))
+    expected = ph.propagate(inertia, m, q, 3.0)
+    monkeypatch.setattr(sys.modules[ph.propagate.__module__], "PIECE", 20)
+    assert_same_bits(ph.propagate(inertia, m, q, 3.0), expected)
+    assert_same_bits(ph.propagate(inertia, m=m[0], q=q[:1], t=3.0)[0][0], ph.propagate(inertia[0], m[0], q[0], 3.0)[0])
+    own_m, own_q = m.copy(), q.copy()
+    assert_same_bits(ph.propagate(inertia, own_m, own_q, 3.0, out=(own_m, own_q)), expected)
+    m[-1, 0] = NAN
+    with pytest.raises(errors.MomentumError, match=rf"m\[{batch[0] - 1}"):
+        ph.propagate(inertia, m, q, 3.0)

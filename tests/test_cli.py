@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import struct
@@ -113,6 +114,42 @@ def test_problems_lists_every_name():
     assert result.exit_code == 0
     for name, make in ph.problems.REGISTRY.items():
         assert re.search(rf"^{name} +{re.escape(make().summary)}$", result.output, re.MULTILINE)
+
+
+def table(output):
+    """Rows as {column: entry}; entries never hold two spaces in a row."""
+    head, *rows = (re.split(r" {2,}", line) for line in output.splitlines())
+    return [dict(zip(head, row, strict=True)) for row in rows]
+
+
+def test_methods_lists_every_flow():
+    result = run("methods")
+    assert result.exit_code == 0
+    rows = {row["flow"]: row for row in table(result.output)}
+    assert list(rows) == [repr(flow) for flow in ph.flows.variants()]
+    exact, midpoint = rows["Exact()"], rows["Midpoint()"]
+    assert [exact[x] for x in ("order", "symmetric", "Poisson", "symplectic")] == ["exact", "yes", "yes", "yes"]
+    assert [midpoint[x] for x in ("order", "symmetric", "Poisson", "symplectic")] == ["2", "yes", "no", "no"]
+    assert exact["preserves"] == "|m|, energy, Q m"
+    assert rows["NoSquish()"]["preserves"] == "|m|, Q m"
+    assert rows["SymmetricRotation()"]["summary"] == ph.SymmetricRotation().record.summary
+
+
+def test_methods_for_machines():
+    result = run("methods", "--json")
+    assert result.exit_code == 0
+    found = {row["name"]: row for row in json.loads(result.output)}
+    for flow in ph.flows.variants():
+        row, record = found.pop(repr(flow)), flow.record
+        assert (row["order"], row["symmetric"], row["poisson"]) == (record.order, record.symmetric, record.poisson)
+        assert (row["symplectic"], row["summary"], row["limits"]) == (record.symplectic, record.summary, record.limits)
+        assert set(row["preserves"]) == record.preserves
+        assert row["references"] == list(record.references)
+    assert not found
+
+
+def test_methods_help():
+    assert "polhode methods --json" in run("methods", "--help").output
 
 
 @pytest.mark.parametrize("option", ["--help", "-h"])

@@ -13,6 +13,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from polhode.flows import FLOWS
+
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from polhode.motion import FreeMotion, free_motion
     from polhode.propagation import propagate
     from polhode.state import State
+    from polhode.study import OrderStudy, order_study
 
 _HOME = {
     "Andoyer": "geometry",
@@ -31,15 +34,18 @@ _HOME = {
     "FreeMotion": "motion",
     "InputError": "errors",
     "Jacobian": "derivatives",
+    "OrderStudy": "study",
     "PolhodeError": "errors",
     "RigidBody": "body",
     "State": "state",
     "andoyer": "geometry",
     "free_motion": "motion",
     "from_andoyer": "geometry",
+    "order_study": "study",
     "propagate": "propagation",
 }
-_MODULES = ("errors", "geometry", "problems", "rotation")
+_HOME |= {name: f"flows.{module}" for name, module in FLOWS.items()}
+_MODULES = ("errors", "flows", "geometry", "problems", "rotation")
 
 __all__ = [
     "Andoyer",
@@ -47,18 +53,23 @@ __all__ = [
     "FreeMotion",
     "InputError",
     "Jacobian",
+    "OrderStudy",
     "PolhodeError",
     "RigidBody",
     "State",
     "andoyer",
     "errors",
+    "flows",
     "free_motion",
     "from_andoyer",
     "geometry",
+    "order_study",
     "problems",
     "propagate",
     "rotation",
 ]
+__all__ += FLOWS
+__all__.sort()
 
 
 def __getattr__(name: str) -> Any:

@@ -18,6 +18,7 @@ from polhode.checks import (
     show,
 )
 from polhode.errors import InertiaError, InputError, MomentumError, ShapeError
+from polhode.rotation import conjugate, from_matrix, multiply
 
 SYMMETRY_TOLERANCE = 1e-10  # of a tensor, relative to its largest entry
 LINEAR_TOLERANCE = 1e-14  # of m along the axis of a linear rotor, relative to |m|
@@ -301,6 +302,20 @@ def scale_along(axes: FloatArray | None, factors: FloatArray, vector: FloatArray
     if axes is None:
         return vector * factors
     return np.einsum("...ij,...j,...kj,...k->...i", axes, factors, axes, vector)
+
+
+def to_principal(axes: FloatArray | None, m: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Momentum and attitude in principal axes, the columns of ``axes`` (..., 3, 3); None if those are the body axes."""
+    if axes is None:
+        return m, q
+    return np.einsum("...ji,...j->...i", axes, m), multiply(q, from_matrix(axes))
+
+
+def from_principal(axes: FloatArray | None, m: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The inverse of ``to_principal``."""
+    if axes is None:
+        return m, q
+    return np.einsum("...ij,...j->...i", axes, m), multiply(q, conjugate(from_matrix(axes)))
 
 
 def flow_moments(body: RigidBody) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,13 @@ def as_floats(value: Any, name: str, components: int | None = None) -> FloatArra
     if components is not None and (array.ndim == 0 or array.shape[-1] != components):
         raise ShapeError(f"{name} has shape {array.shape}; needed: (..., {components}), the last axis being components")
     return array
+
+
+def rows_of(array: FloatArray, batch: tuple[int, ...], components: int) -> FloatArray:
+    """(1, components) if one row serves all bodies, else (bodies, components); copies only where it must."""
+    if prod(array.shape[:-1]) == 1:
+        return array.reshape(1, components)
+    return np.ascontiguousarray(np.broadcast_to(array, (*batch, components)).reshape(-1, components))
 
 
 def first_bad(good: npt.NDArray[np.bool_]) -> tuple[int, ...]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
@@ -13,6 +16,9 @@ import numpy as np
 from polhode import __version__
 from polhode.errors import PolhodeError
 from polhode.problem import Problem
+
+if TYPE_CHECKING:
+    from polhode.flows.flow import Record
 
 SAMPLES = 3001
 
@@ -46,6 +52,46 @@ def problems() -> None:
 
     for name, make in REGISTRY.items():
         click.echo(f"{name:16} {make().summary}")
+
+
+@cli.command()
+@click.option("--json", "as_json", is_flag=True, help="The whole records, for other programs.")
+def methods(as_json: bool) -> None:
+    """List the free flows and what they declare: order, structure, what they preserve.
+
+    Every entry is checked by the tests, both ways: what is declared holds, and what is not declared is seen to fail.
+
+    \b
+    Examples:
+      polhode methods
+      polhode methods --json
+    """
+    from polhode.flows import variants
+
+    records = [flow.record for flow in variants()]
+    if as_json:
+        rows = [{**asdict(record), "preserves": sorted(record.preserves)} for record in records]
+        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        return
+    head = ("flow", "order", "symmetric", "Poisson", "symplectic", "preserves", "summary")
+    _columns([head, *map(_method_row, records)])
+
+
+def _method_row(record: Record) -> tuple[str, ...]:
+    from polhode.flows.flow import INVARIANTS
+
+    marks = ("yes" if declared else "no" for declared in (record.symmetric, record.poisson, record.symplectic))
+    preserves = ", ".join(name for name in INVARIANTS if name in record.preserves)
+    order = "exact" if record.order is None else str(record.order)
+    return record.name, order, *marks, preserves, record.summary
+
+
+def _columns(rows: list[tuple[str, ...]]) -> None:
+    """A table whose columns are as wide as their widest entry; the first row is its head."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for i, row in enumerate(rows):
+        line = "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+        click.secho(line, bold=i == 0)
 
 
 @cli.command()

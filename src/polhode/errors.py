@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class PolhodeError(Exception):
     """Base of every error that polhode raises on purpose."""
@@ -29,6 +31,18 @@ class AttitudeError(InputError):
 
 class TimeError(InputError):
     """Times that are not finite, or so long that the number of turns is not a number."""
+
+
+class StepError(PolhodeError, ArithmeticError):
+    """A step that has no result: its equations have no solution that could be found.
+
+    ``state`` is the last state that was reached, ``done`` the number of steps up to it (per body of a batch), and
+    ``working_step`` the length of a step that was found to work from there, or None.
+    """
+
+    def __init__(self, message: str, state: Any, done: Any, working_step: float | None) -> None:
+        super().__init__(message)
+        self.state, self.done, self.working_step = state, done, working_step
 
 
 class UnknownNameError(InputError):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.body import RigidBody, flow_moments, principal, scale_along
+from polhode.body import RigidBody, flow_moments, from_principal, principal, scale_along, to_principal
 from polhode.checks import (
     IDENTITY,
     FloatArray,
@@ -19,12 +19,15 @@ from polhode.checks import (
     check_spread,
     common_batch,
     place,
+    rows_of,
     show,
 )
 from polhode.derivatives import error_bound, flow_jacobian
-from polhode.errors import MomentumError, ShapeError, TimeError
-from polhode.rotation import as_rotation, conjugate, from_matrix, is_rotation, multiply, quaternion_components
+from polhode.errors import InputError, MomentumError, ShapeError, TimeError
+from polhode.rotation import as_rotation, is_rotation, quaternion_components
 from polhode.threads import in_ranges
+
+PIECE = 2**15  # tensors that are brought to principal axes at a time
 
 
 def propagate(
@@ -67,6 +70,11 @@ def propagate(
     >>> J.dm_dI.shape, bool(error.m < 1e-13)
     ((3, 3), True)
     """
+    if _many_tensors(inertia) and not (jacobian or return_error):
+        try:
+            return _in_pieces(inertia, m, q, t, omega, out)
+        except InputError:
+            pass  # the whole batch tells which of its bodies it is
     moments, axes = _principal(inertia)
     m_in = _momentum(inertia, moments, axes, m, omega)
     q_in = quaternion_components(q)
@@ -77,10 +85,9 @@ def propagate(
     if axes is not None:
         check_finite(m_in, "m")
         check_attitude(q_in)
-        turn = from_matrix(axes)
-        m_in, q_in = np.einsum("...ji,...j->...i", axes, m_in), multiply(q_in, turn)
-    times = _rows(t_in[..., None], batch, 1)[:, 0]
-    operands = _rows(moments, batch, 3), _rows(m_in, batch, 3), _rows(q_in, batch, 4), times
+        m_in, q_in = to_principal(axes, m_in, q_in)
+    times = rows_of(t_in[..., None], batch, 1)[:, 0]
+    operands = rows_of(moments, batch, 3), rows_of(m_in, batch, 3), rows_of(q_in, batch, 4), times
     _run(operands, batch, m_out, q_out)
     more: list[Any] = []
     if jacobian or return_error:  # before ``out``, which may be m and q, is written
@@ -88,12 +95,38 @@ def propagate(
         more += [derivatives] if jacobian else []
         more += [error_bound(derivatives, moments, m_user, t_in)] if return_error else []
     if axes is not None:
-        m_out[...] = np.einsum("...ij,...j->...i", axes, m_out)
-        q_out[...] = multiply(q_out, conjugate(turn))
+        m_out[...], q_out[...] = from_principal(axes, m_out, q_out)
     if out is not None and m_out is not out[0]:
         out[0][...], out[1][...] = m_out, q_out
         m_out, q_out = out
     return m_out, (as_rotation(q_out) if is_rotation(q) else q_out), *more
+
+
+def _many_tensors(inertia: Any) -> bool:
+    shape = np.shape(inertia) if not isinstance(inertia, RigidBody) else ()
+    return len(shape) > 2 and shape[-2:] == (3, 3) and prod(shape[:-2]) > PIECE
+
+
+def _in_pieces(inertia: Any, m: Any, q: Any, t: Any, omega: Any, out: Any) -> Any:
+    """Many tensors, a part of them at a time: principal axes take more memory than the result."""
+    given = {"m": m, "omega": omega}
+    vectors = {name: as_floats(x, name, 3) for name, x in given.items() if x is not None}
+    tensors, q_in, t_in = as_floats(inertia, "inertia", 3), quaternion_components(q), as_floats(t, "t")
+    shapes = {name: x.shape[:-1] for name, x in vectors.items()}
+    batch = common_batch(inertia=tensors.shape[:-2], **shapes, q=q_in.shape[:-1], t=t_in.shape)
+    m_out, q_out = outputs(out, batch, (tensors, *vectors.values(), q_in, t_in))
+    tensors, q_in = np.broadcast_to(tensors, (*batch, 3, 3)), np.broadcast_to(q_in, (*batch, 4))
+    vectors = {name: np.broadcast_to(x, (*batch, 3)) for name, x in vectors.items()}
+    t_in = np.broadcast_to(t_in, batch)
+    length = max(1, PIECE // prod(batch[1:]))
+    for start in range(0, batch[0], length):
+        part: Any = slice(start, start + length) if length > 1 else start
+        some = {name: x[part] for name, x in vectors.items()}
+        propagate(tensors[part], q=q_in[part], t=t_in[part], out=(m_out[part], q_out[part]), **some)
+    if out is not None and m_out is not out[0]:
+        out[0][...], out[1][...] = m_out, q_out
+        m_out, q_out = out
+    return m_out, (as_rotation(q_out) if is_rotation(q) else q_out)
 
 
 def _principal(inertia: RigidBody | npt.ArrayLike) -> tuple[FloatArray, FloatArray | None]:
@@ -149,13 +182,6 @@ def _description(array: Any) -> str:
         return type(array).__name__
     flaws = ("" if array.flags.writeable else " read-only") + ("" if array.flags.c_contiguous else " strided")
     return f"{array.dtype}{flaws} {array.shape}"
-
-
-def _rows(array: FloatArray, batch: tuple[int, ...], components: int) -> FloatArray:
-    """(1, components) if one row serves all bodies, else (bodies, components); copies only where it must."""
-    if prod(array.shape[:-1]) == 1:
-        return array.reshape(1, components)
-    return np.ascontiguousarray(np.broadcast_to(array, (*batch, components)).reshape(-1, components))
 
 
 Operands = tuple[FloatArray, FloatArray, FloatArray, FloatArray]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from polhode.body import RigidBody, as_body
@@ -34,8 +35,7 @@ class State:
         self.q = as_quaternion(q)
         self.x = _vector(x, "x")
         self.p = _vector(p, "p")
-        shapes = {name: v.shape[:-1] for name, v in vars(self).items() if v is not None}
-        self._batch = common_batch(**shapes)
+        self._batch = _common_batch(self)
 
     @classmethod
     def from_omega(
@@ -47,6 +47,18 @@ class State:
         array([1., 2., 3.])
         """
         return cls(as_body(body).momentum(omega), q, **motion)
+
+    def replaced(self, m: FloatArray, q: FloatArray) -> State:
+        """This state with another momentum and attitude, which are taken as they are: q is not normalized."""
+        return _as_they_are(m, q, self.x, self.p)
+
+    def select(self, batch: tuple[int, ...], index: Any) -> State:
+        """Some states of a batch: ``index`` into this state broadcast to ``batch``."""
+        m, q, x, p = (
+            None if v is None else np.broadcast_to(v, batch + v.shape[-1:])[index]
+            for v in (self.m, self.q, self.x, self.p)
+        )
+        return _as_they_are(m, q, x, p)
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -76,3 +88,15 @@ def _vector(value: npt.ArrayLike | None, name: str) -> FloatArray | None:
     array = as_floats(value, name, 3).copy()
     check_finite(array, name, InputError)
     return array
+
+
+def _common_batch(state: State) -> tuple[int, ...]:
+    parts = {"m": state.m, "q": state.q, "x": state.x, "p": state.p}
+    return common_batch(**{name: v.shape[:-1] for name, v in parts.items() if v is not None})
+
+
+def _as_they_are(m: Any, q: Any, x: Any, p: Any) -> State:
+    state = State.__new__(State)
+    state.m, state.q, state.x, state.p = m, q, x, p
+    state._batch = _common_batch(state)
+    return state

@@ -25,7 +25,7 @@ def in_ranges(work: Callable[[int, int], int], count: int, weight: int = 1) -> i
 
     ``weight`` is how many bodies or samples one item stands for.
     """
-    threads = thread_count() if count * weight >= PARALLEL_FROM else 1
+    threads = thread_count() if count > 1 and count * weight >= PARALLEL_FROM else 1
     if threads == 1:
         return work(0, count)
     pieces = 4 * threads  # small enough that a thread which is held up does not hold up the rest

@@ -118,6 +118,15 @@ def invariants(body, m1, m2, m3, t):
 
 
 @helper
+def distance(body, inv, m1, m3, t):
+    """D, right to its last digits."""
+    D = inv.be * (inv.ga * (m1 * m1) - inv.al * (m3 * m3))
+    if abs(D) <= CLOSE * max(inv.p, inv.r):
+        D = separatrix_gap(body, m1, m3) * t * t
+    return D
+
+
+@helper
 def separatrix_gap(body, m1, m3):
     """D/t^2 = w13 (w12 m1^2 - w23 m3^2), right to its last digits however close the separatrix D = 0 is."""
     gap, terms = close_gap(body, m1, m3)
@@ -317,9 +326,7 @@ def step(body, m1, m2, m3, q0, q1, q2, q3, h):
         else:
             sphi, cphi = sincos_of_many(body, inv, m1, m2, m3, t, theta)
         return assemble(inv, 0.0, False, arc, m1, m2, m3, q0, q1, q2, q3, sphi, cphi)
-    D = inv.be * (inv.ga * (m1 * m1) - inv.al * (m3 * m3))
-    if abs(D) <= CLOSE * l2:
-        D = separatrix_gap(body, m1, m3) * t * t
+    D = distance(body, inv, m1, m3, t)
     arc, theta, re, im = any_arc(inv, D)
     theta *= inv.be * inv.G if inv.axis3 else -inv.be * inv.G
     im = im if inv.axis3 else -im

@@ -1,0 +1,66 @@
+"""The exact flow: the closed form of ``kernels.euler``, as a flow among others."""
+
+from __future__ import annotations
+
+from polhode.flows.flow import INVARIANTS, Flow, Record
+from polhode.kernels.euler import Body, body_constants, step
+from polhode.kernels.jit import entry, helper
+from polhode.kernels.repeat import REPEAT, repeat_steps
+from polhode.references import CELLEDONI_2008, FRB_2010
+
+CONSTANTS = len(Body._fields)
+
+
+@helper
+def write_body(I1, I2, I3, c):
+    """The constants of the body into c[:CONSTANTS]."""
+    b = body_constants(I1, I2, I3)
+    c[0], c[1], c[2], c[3], c[4], c[5] = b.I1, b.I2, b.I3, b.w1, b.w2, b.w3
+    c[6], c[7], c[8] = b.w23, b.w13, b.w12
+    c[9], c[10], c[11], c[12], c[13] = b.gap1h, b.gap1l, b.gap3h, b.gap3l, b.gap_scale
+
+
+@helper
+def read_body(c):
+    return Body(c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8], c[9], c[10], c[11], c[12], c[13])
+
+
+@helper
+def prepare(order, I1, I2, I3, parameters, c):
+    write_body(I1, I2, I3, c)
+
+
+@helper
+def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
+    m1, m2, m3, q0, q1, q2, q3 = step(read_body(c), m1, m2, m3, q0, q1, q2, q3, h)
+    return m1, m2, m3, q0, q1, q2, q3, 0.0
+
+
+@entry(REPEAT)
+def repeat(arguments):
+    return repeat_steps(prepare, advance, arguments)
+
+
+class Exact(Flow):
+    """The exact motion, for any inertia and any h, to the last digits.
+
+    >>> from polhode import State
+    >>> Exact().step((1.0, 2.0, 3.0), State(m=(0.3, 0.2, 0.9)), 0.5, steps=100).m.round(6)
+    array([0.035777, 0.628395, 0.737455])
+    """
+
+    prepare = staticmethod(prepare)
+    advance = staticmethod(advance)
+    repeat = staticmethod(repeat)
+    size = CONSTANTS
+    record = Record(
+        name="Exact()",
+        summary="closed form by Jacobi functions and one integral of the third kind",
+        order=None,
+        symmetric=True,
+        poisson=True,
+        symplectic=True,
+        preserves=frozenset(INVARIANTS),
+        references=(CELLEDONI_2008, FRB_2010),
+        test_step=0.4,
+    )

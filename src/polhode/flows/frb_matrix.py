@@ -1,0 +1,109 @@
+"""The exact flow as published, in rotation matrices: frb_step of FRB.
+
+Celledoni, Fasso, Safstrom, Zanna 2008, Corollary 2.3; Celledoni, Zanna 2010, (9); misprints corrected (docs/errata.md).
+With the rows of P(t) along m', m x m' and m, |m| = 1, and D2 = |1 - 2T I2|,
+
+    Q(t) = Q P(0)^T Y P(t),  Y = exp(psi hat(e3))                                                                    (6)
+    i    psi = 2T t - D2/(lambda I2) [Pi(phi(t), n, k) - Pi(phi(0), n, k)],  n = B23^-2                              (9)
+    ii   psi = 2T t + D2/(lambda I2) [...],  n = B21^-2
+
+A matrix knows no sign of q: the rotation of a step becomes the quaternion whose scalar part is not negative.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from polhode.flows.frb_quaternion import LOST, Published, advance_with
+from polhode.kernels.jit import entry, helper
+from polhode.kernels.published_motion import AROUND_1, SEPARATRIX, prepare, third_kind_integral
+from polhode.kernels.repeat import REPEAT, repeat_steps
+from polhode.kernels.trig import sincos
+from polhode.references import CELLEDONI_2008, FRB_2010
+
+
+@helper
+def frame(c, m1, m2, m3):
+    """v along m' = m x w, and m x v; m' is not 0."""
+    v1, v2, v3 = -c[0] * c[5] * (m2 * m3), c[1] * c[4] * (m3 * m1), -c[2] * c[3] * (m1 * m2)
+    largest = max(abs(v1), max(abs(v2), abs(v3)))
+    v1, v2, v3 = v1 / largest, v2 / largest, v3 / largest
+    size = sqrt(v1 * v1 + v2 * v2 + v3 * v3)
+    v1, v2, v3 = v1 / size, v2 / size, v3 / size
+    return v1, v2, v3, m2 * v3 - m3 * v2, m3 * v1 - m1 * v3, m1 * v2 - m2 * v1
+
+
+@helper
+def angle(c, motion):
+    """psi of (9); D2 = 0 on the separatrix."""
+    psi = motion.two_T * motion.t
+    if motion.family == SEPARATRIX:
+        return psi
+    coefficient = abs(1.0 - motion.two_T * c[1]) / (motion.lam * c[1])
+    if motion.family == AROUND_1:
+        return psi - coefficient * third_kind_integral(c, motion, c[5] / (c[1] * motion.D3))
+    return psi + coefficient * third_kind_integral(c, motion, c[3] / (c[1] * motion.D1))
+
+
+@helper
+def quaternion(r11, r12, r13, r21, r22, r23, r31, r32, r33):
+    """Of a rotation matrix, scalar part >= 0, by its largest component."""
+    trace, largest = r11 + r22 + r33, max(r11, max(r22, r33))
+    if trace >= largest:
+        f = 1.0 + trace
+        q0, q1, q2, q3 = f, r32 - r23, r13 - r31, r21 - r12
+    elif largest == r11:
+        f = 1.0 + (r11 - r22 - r33)
+        q0, q1, q2, q3 = r32 - r23, f, r12 + r21, r31 + r13
+    elif largest == r22:
+        f = 1.0 + (r22 - r33 - r11)
+        q0, q1, q2, q3 = r13 - r31, r12 + r21, f, r23 + r32
+    else:
+        f = 1.0 + (r33 - r11 - r22)
+        q0, q1, q2, q3 = r21 - r12, r31 + r13, r23 + r32, f
+    f = (0.5 if q0 >= 0.0 else -0.5) / sqrt(f)
+    return q0 * f, q1 * f, q2 * f, q3 * f
+
+
+@helper
+def attitude(c, motion):
+    x1, x2, x3, y1, y2, y3 = motion.x1, motion.x2, motion.x3, motion.y1, motion.y2, motion.y3
+    v1, v2, v3, w1, w2, w3 = frame(c, x1, x2, x3)
+    a1, a2, a3, b1, b2, b3 = frame(c, y1, y2, y3)
+    sin_psi, cos_psi = sincos(angle(c, motion), 0.0)
+    a1, b1 = cos_psi * a1 - sin_psi * b1, sin_psi * a1 + cos_psi * b1
+    a2, b2 = cos_psi * a2 - sin_psi * b2, sin_psi * a2 + cos_psi * b2
+    a3, b3 = cos_psi * a3 - sin_psi * b3, sin_psi * a3 + cos_psi * b3
+    return quaternion(
+        v1 * a1 + w1 * b1 + x1 * y1, v1 * a2 + w1 * b2 + x1 * y2, v1 * a3 + w1 * b3 + x1 * y3,
+        v2 * a1 + w2 * b1 + x2 * y1, v2 * a2 + w2 * b2 + x2 * y2, v2 * a3 + w2 * b3 + x2 * y3,
+        v3 * a1 + w3 * b1 + x3 * y1, v3 * a2 + w3 * b2 + x3 * y2, v3 * a3 + w3 * b3 + x3 * y3,
+    )  # (6)  # fmt: skip
+
+
+@helper
+def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
+    return advance_with(attitude, c, m1, m2, m3, q0, q1, q2, q3, h)
+
+
+@entry(REPEAT)
+def repeat(arguments):
+    return repeat_steps(prepare, advance, arguments)
+
+
+class FrbMatrix(Published):
+    """The published exact flow in matrices, for study: ``Exact`` is faster and keeps its digits everywhere.
+
+    ``nodes`` = 0 is exact; 1 to 10 take that many nodes for the integral of the third kind. Steps may have any length,
+    but q is known up to its sign only if a step turns the body by more than half a turn.
+
+    >>> from polhode import State
+    >>> FrbMatrix().step((1.0, 2.0, 3.0), State(m=(0.3, 0.2, 0.9)), 0.5, steps=100).q.round(6)
+    array([-0.900588, -0.153051,  0.058371,  0.402629])
+    """
+
+    advance = staticmethod(advance)
+    repeat = staticmethod(repeat)
+    frame = "the frame along m'"
+    limits = f"{LOST}; after a step of more than half a turn the sign of q is not known"
+    references = (CELLEDONI_2008, FRB_2010)

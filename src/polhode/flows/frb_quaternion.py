@@ -1,0 +1,192 @@
+"""The exact flow as published, in quaternions: quat_step of FRB.
+
+Celledoni, Fasso, Safstrom, Zanna 2008, Corollary 2.7; Celledoni, Zanna 2010, (16), a rescaled version of Kosenko 1998;
+misprints corrected (docs/errata.md). With p the shortest rotation of m onto e3, |m| = 1,
+
+    q(t) = q p(0)^-1 y p(t),  y = (cos psi/2, e3 sin psi/2)                                                         (12)
+    psi = t/I3 + I31/(I1 I3 lambda) [Pi(phi(t), n, k) - Pi(phi(0), n, k)] - [theta(t) - theta(0)]                   (16)
+    n = -(B31/B13)^2 in case (i), -I3 I21/(I1 I32) in case (ii),  theta the polar angle of (m1, m2), continued
+
+theta is f of (16), whose coefficient is 1. Symmetric bodies and steady spins are two plane rotations.
+"""
+
+from __future__ import annotations
+
+from math import atan2, sqrt
+
+from polhode.errors import InputError
+from polhode.flows.flow import INVARIANTS, Flow, Record
+from polhode.flows.symmetric_rotation import turn_about_momentum
+from polhode.flows.three_rotations import turn_about
+from polhode.kernels.jit import entry, helper
+from polhode.kernels.published_motion import (
+    AROUND_3,
+    MOST_NODES,
+    SEPARATRIX,
+    SIZE,
+    characteristic,
+    half_turns,
+    prepare,
+    third_kind_integral,
+    third_kind_separatrix,
+    unit_motion,
+)
+from polhode.kernels.quat import product
+from polhode.kernels.repeat import REPEAT, repeat_steps
+from polhode.kernels.trig import floor, is_odd, sincos
+from polhode.quadrature import gauss_legendre
+from polhode.references import CELLEDONI_2008, FRB_2010, KOSENKO_1998
+
+ON_AXIS = 1e-150  # of m/|m|: squares underflow, and m counts as lying on the axis
+NO_AXIS = -1
+
+LOST = "digits are lost near the axes, near the separatrix and for nearly spherical bodies"
+
+
+@helper
+def axis_of_symmetry(c, x1, x2, x3, D1, D3):
+    """The axis, 0 or 2, about which m turns uniformly (FRB: lambda_1 = 0 or lambda_3 = 0), or NO_AXIS."""
+    on_1, on_2, on_3 = abs(x1) <= ON_AXIS, abs(x2) <= ON_AXIS, abs(x3) <= ON_AXIS
+    if c[3] == 0.0:
+        return 2
+    if c[5] == 0.0 or (on_2 and on_3):
+        return 0
+    if on_1 and (on_2 or on_3):
+        return 2
+    return 0 if D1 == 0.0 else (2 if D3 == 0.0 else NO_AXIS)
+
+
+@helper
+def turn_symmetric(c, axis, m1, m2, m3, q0, q1, q2, q3, h):
+    """Two plane rotations, about m and about the axis; the moment across the axis is I2, whichever axis it is."""
+    I_a, m_a = (c[0], m1) if axis == 0 else (c[2], m3)
+    q0, q1, q2, q3 = turn_about_momentum(h / c[1], m1, m2, m3, q0, q1, q2, q3)
+    return turn_about(axis, h * m_a * ((c[1] - I_a) / c[1] / I_a), m1, m2, m3, q0, q1, q2, q3)
+
+
+@helper
+def advance_with(attitude, c, m1, m2, m3, q0, q1, q2, q3, h):
+    """One step; ``attitude(c, motion)`` is the rotation p(0)^-1 y p(t) of the frame that a flow chooses."""
+    G = sqrt(m1 * m1 + m2 * m2 + m3 * m3)
+    if G == 0.0:
+        return m1, m2, m3, q0, q1, q2, q3, 0.0
+    x1, x2, x3 = m1 / G, m2 / G, m3 / G
+    two_T = x1 * x1 / c[0] + x2 * x2 / c[1] + x3 * x3 / c[2]
+    D1, D3 = abs(1.0 - two_T * c[0]), abs(1.0 - two_T * c[2])
+    axis = axis_of_symmetry(c, x1, x2, x3, D1, D3)
+    if axis != NO_AXIS:
+        m1, m2, m3, q0, q1, q2, q3 = turn_symmetric(c, axis, m1, m2, m3, q0, q1, q2, q3, h)
+        return m1, m2, m3, q0, q1, q2, q3, 0.0
+    motion = unit_motion(c, x1, x2, x3, G * h, two_T, D1, D3)
+    q0, q1, q2, q3 = product(q0, q1, q2, q3, *attitude(c, motion))
+    return G * motion.y1, G * motion.y2, G * motion.y3, q0, q1, q2, q3, 0.0
+
+
+@helper
+def onto_axis_3(m1, m2, m3):
+    """(p0, p1, p2) of case (1), section 1.4; p3 = 0. Not a unit quaternion where 1 + m3 has lost its digits; if none
+    is left, (m1^2 + m2^2)/2 takes its place."""
+    v = 1.0 + m3
+    if not v > 0.0:
+        v = 0.5 * (m1 * m1 + m2 * m2)
+    p0 = sqrt(0.5 * v)
+    return p0, 0.5 * m2 / p0, -0.5 * m1 / p0
+
+
+@helper
+def angle_about_3(c, motion, integral):
+    """psi of (16) without theta: the angle of the van Zon-Schofield frame."""
+    return motion.t / c[2] + c[4] / (c[0] * c[2] * motion.lam) * integral
+
+
+@helper
+def polar_turn(motion):
+    """theta(t) - theta(0) as an angle and a number of half turns: m1 keeps its sign in (i), as cn in (ii) does between
+    half turns of phi."""
+    turns, side0, side1 = 0.0, 1.0, 1.0
+    if motion.family == AROUND_3:
+        j0, side0 = half_turns(motion.phi0)
+        j1, side1 = half_turns(motion.phi1)
+        turns = j1 - j0
+    elif motion.x1 < 0.0:
+        side0 = side1 = -1.0
+    end = atan2(side1 * motion.y2, side1 * motion.y1)
+    return end - atan2(side0 * motion.x2, side0 * motion.x1), turns
+
+
+@helper
+def attitude(c, motion):
+    n = characteristic(c, motion)
+    on = motion.family == SEPARATRIX
+    integral = third_kind_separatrix(motion, n) if on else third_kind_integral(c, motion, n)
+    theta, turns = polar_turn(motion)
+    s, y = sincos(0.5 * (angle_about_3(c, motion, integral) - theta), 0.0)  # (16)
+    if is_odd(turns):
+        s, y = -y, s
+    if is_odd(floor(0.5 * turns)):
+        s, y = -s, -y
+    o0, o1, o2 = onto_axis_3(motion.x1, motion.x2, motion.x3)
+    p0, p1, p2 = onto_axis_3(motion.y1, motion.y2, motion.y3)
+    p0, p1, p2, p3 = product(y, 0.0, 0.0, s, p0, p1, p2, 0.0)
+    return product(o0, -o1, -o2, 0.0, p0, p1, p2, p3)  # (12)
+
+
+@helper
+def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
+    return advance_with(attitude, c, m1, m2, m3, q0, q1, q2, q3, h)
+
+
+@entry(REPEAT)
+def repeat(arguments):
+    return repeat_steps(prepare, advance, arguments)
+
+
+class Published(Flow):
+    """What FrbQuaternion and FrbMatrix share: the exact integral of the third kind, or 1 to 10 nodes."""
+
+    prepare = staticmethod(prepare)
+    size = SIZE
+    frame: str
+    limits: str
+    references: tuple[str, ...]
+
+    def __init__(self, nodes: int = 0) -> None:
+        name = type(self).__name__
+        if nodes not in range(MOST_NODES + 1):
+            raise InputError(f"{name} takes 0 nodes (exact) to {MOST_NODES}; nodes = {nodes!r} came")
+        rule = [x for node in zip(*gauss_legendre(nodes), strict=True) for x in node]
+        self.exact_parameters = (nodes, *rule)
+        how = f"by quadrature with {nodes} nodes" if nodes else "by Carlson's integrals"
+        self.record = Record(
+            name=f"{name}({nodes or ''})",
+            summary=f"as published, for study: {self.frame}, its angle {how}",
+            order=2 * nodes or None,
+            symmetric=True,
+            poisson=True,
+            symplectic=nodes == 0,
+            preserves=frozenset(INVARIANTS),
+            references=self.references,
+            test_step=0.6 * (nodes or 1),  # more nodes show their errors in longer steps
+            limits=self.limits,
+        )
+
+    @classmethod
+    def variants(cls) -> tuple[Flow, ...]:
+        return cls(), cls(1), cls(3), cls(5)
+
+
+class FrbQuaternion(Published):
+    """The published exact flow in quaternions, for study: ``Exact`` is faster and keeps its digits everywhere.
+
+    ``nodes`` = 0 is exact, for steps of any length; 1 to 10 take that many nodes for the integral of the third kind.
+
+    >>> from polhode import State
+    >>> FrbQuaternion().step((1.0, 2.0, 3.0), State(m=(0.3, 0.2, 0.9)), 50.0).q.round(6)
+    array([-0.900588, -0.153051,  0.058371,  0.402629])
+    """
+
+    advance = staticmethod(advance)
+    repeat = staticmethod(repeat)
+    frame = "the shortest rotation of m onto e3"
+    limits = f"{LOST}, and where m comes close to -e3 (the axis of the largest moment), |q| = 1 among them"
+    references = (CELLEDONI_2008, FRB_2010, KOSENKO_1998)

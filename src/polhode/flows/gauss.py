@@ -1,0 +1,202 @@
+"""Factorization: m exactly, and one angle of the attitude by Gauss quadrature in time.
+
+E. Gustafsson's thesis (2010), section 4.3.2, after Celledoni, Fasso, Safstrom, Zanna 2008, section 3. With p(m) a
+rotation that takes m onto a body axis e_a, and y one about e_a by psi,
+
+    q(h) = q p(m)^-1 y p(m(h))                                                                                 (31)
+    p0 = c0 sqrt(1 + m_a), p_a = c3 sqrt(1 + m_a), c0^2 + c3^2 = 1/2                                            (36)
+    p_b = (p_a m_b + p0 m_c)/(1 + m_a), p_c = (p_a m_c - p0 m_b)/(1 + m_a)                                      (34)
+    psi' = 2T + (m_c m_b' - m_b m_c')/(1 + m_a) = 1/I_a + (2T - 1/I_a)/(1 + m_a)                                (33)
+
+for |m| = 1 and (a, b, c) cyclic. Whatever psi is, Q m stays. In psi' only m_a depends on time: the numerator is formed
+once, from squares.
+
+The thesis takes e_a = e_3, where 1 + m_3 may come close to 0. Here e_a is the axis that the motion circles, and its
+sign that of m_a, which never changes: 1 + m_a >= 1, and of the axes this one has its singularities farthest from real
+times.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from polhode.errors import InputError
+from polhode.flows.exact import CONSTANTS, read_body, write_body
+from polhode.flows.flow import INVARIANTS, Flow, Record
+from polhode.kernels.drive import to_order
+from polhode.kernels.euler import CLOSE, separatrix_gap
+from polhode.kernels.jit import entry, helper
+from polhode.kernels.momentum import momentum_after
+from polhode.kernels.quat import product
+from polhode.kernels.repeat import REPEAT, repeat_steps
+from polhode.kernels.trig import sincos
+from polhode.quadrature import gauss_legendre
+from polhode.references import CELLEDONI_2008, GUSTAFSSON_2010
+
+MOST_NODES = 10
+NODES = CONSTANTS + 3  # where they begin among the constants, each followed by its weight
+CHOSEN = 0.0  # in place of a fixed axis
+TOLERANCE = 1e-12  # of c0^2 + c3^2
+TEST_STEPS = (1.0, 1.0, 2.0, 3.0, 4.0)  # for 1, 2, ... nodes
+
+
+@helper
+def prepare(order, I1, I2, I3, parameters, c):
+    """The body, c0, c3, the fixed axis as +-1, +-2, +-3 among the sorted ones (or CHOSEN), nodes and weights."""
+    write_body(I1, I2, I3, c)
+    c[CONSTANTS], c[CONSTANTS + 1], fixed = parameters[0], parameters[1], parameters[2]
+    e1 = 1.0 if fixed == 1.0 else 0.0
+    e2 = 1.0 if fixed == 2.0 else 0.0
+    e3 = 1.0 if fixed == 3.0 else 0.0
+    e1, e2, e3 = to_order(order, e1, e2, e3)
+    c[CONSTANTS + 2] = e1 + 2.0 * e2 + 3.0 * e3
+    for k in range(3, len(parameters)):
+        c[NODES - 3 + k] = parameters[k]
+
+
+@helper
+def circled_axis(body, m1, m2, m3):
+    """The axis that m circles, 1 or 3, with the sign of m there: by D of ``euler``, the same along a motion."""
+    x, z = body.w12 * (m1 * m1), body.w23 * (m3 * m3)
+    gap = x - z
+    if abs(gap) <= CLOSE * (x + z):
+        gap = separatrix_gap(body, m1, m3)
+    if gap >= 0.0:
+        return 1.0 if m1 >= 0.0 else -1.0
+    return 3.0 if m3 >= 0.0 else -3.0
+
+
+@helper
+def to_frame(a, x1, x2, x3):
+    """(x_b, x_c, x_a), turned by pi about e_c if a < 0, so that m_a >= 0 for the circled axis."""
+    s = 1.0 if a > 0.0 else -1.0
+    if abs(a) == 1.0:
+        return s * x2, x3, s * x1
+    if abs(a) == 2.0:
+        return s * x3, x1, s * x2
+    return s * x1, x2, s * x3
+
+
+@helper
+def from_frame(a, x1, x2, x3):
+    """The inverse of ``to_frame``."""
+    s = 1.0 if a > 0.0 else -1.0
+    if abs(a) == 1.0:
+        return s * x3, s * x1, x2
+    if abs(a) == 2.0:
+        return x2, s * x3, s * x1
+    return s * x1, x2, s * x3
+
+
+@helper
+def rates(a, body, m1, m2, m3):
+    """1/I_a and 2T - |m|^2/I_a of (33), the latter free of cancellation for a = 1 and 3."""
+    x, y, z = m1 * m1, m2 * m2, m3 * m3
+    if abs(a) == 1.0:
+        return body.w1, -(body.w12 * y + body.w13 * z)
+    if abs(a) == 2.0:
+        return body.w2, body.w12 * x - body.w23 * z
+    return body.w3, body.w13 * x + body.w23 * y
+
+
+@helper
+def height(G, mb, mc, ma):
+    """|m| + m_a, free of cancellation."""
+    return G + ma if ma >= 0.0 else (mb * mb + mc * mc) / (G - ma)
+
+
+@helper
+def onto_axis(c0, c3, G, mb, mc, ma):
+    """p of (34), (36), times a factor."""
+    v = height(G, mb, mc, ma)
+    return c0 * v, c3 * mb + c0 * mc, c3 * mc - c0 * mb, c3 * v
+
+
+@helper
+def norm2(x0, x1, x2, x3):
+    return x0 * x0 + x1 * x1 + x2 * x2 + x3 * x3
+
+
+@helper
+def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
+    body, c0, c3, a = read_body(c), c[CONSTANTS], c[CONSTANTS + 1], c[CONSTANTS + 2]
+    G = sqrt(m1 * m1 + m2 * m2 + m3 * m3)
+    if G == 0.0:
+        return m1, m2, m3, q0, q1, q2, q3, 0.0
+    if a == CHOSEN or G + to_frame(a, m1, m2, m3)[2] == 0.0:  # or next to where the fixed axis has no p
+        a = circled_axis(body, m1, m2, m3)
+    n1, n2, n3 = momentum_after(body, m1, m2, m3, h)
+    mean = 0.0  # of 1/(|m| + m_a) over the step
+    for k in range(NODES, len(c), 2):
+        mean += c[k + 1] / height(G, *to_frame(a, *momentum_after(body, m1, m2, m3, c[k] * h)))
+    w, excess = rates(a, body, m1, m2, m3)
+    s, y = sincos(0.5 * h * (G * w + excess * mean), 0.0)  # (33)
+    o0, o1, o2, o3 = onto_axis(c0, c3, G, *to_frame(a, m1, m2, m3))
+    p0, p1, p2, p3 = onto_axis(c0, c3, G, *to_frame(a, n1, n2, n3))
+    # |p| is not taken from c0^2 + c3^2 = 1/2, whose rounding would be the same in every step
+    f = 1.0 / sqrt(norm2(o0, o1, o2, o3) * norm2(p0, p1, p2, p3))
+    p0, p1, p2, p3 = product(y * f, 0.0, 0.0, s * f, p0, p1, p2, p3)
+    p0, p1, p2, p3 = product(o0, -o1, -o2, -o3, p0, p1, p2, p3)
+    p1, p2, p3 = from_frame(a, p1, p2, p3)
+    q0, q1, q2, q3 = product(q0, q1, q2, q3, p0, p1, p2, p3)  # (31)
+    return n1, n2, n3, q0, q1, q2, q3, 0.0
+
+
+@entry(REPEAT)
+def repeat(arguments):
+    return repeat_steps(prepare, advance, arguments)
+
+
+class Gauss(Flow):
+    """m exactly, the attitude by Gauss quadrature of one angle with 1 to 10 ``nodes``: order 2 ``nodes``.
+
+    ``c0`` and ``c3``, c0^2 + c3^2 = 1/2, choose among the rotations of m onto an axis; the default is the shortest,
+    c3 = 0. ``axis`` 1, 2 or 3 fixes that body axis (3 in the thesis): errors are large where m comes close to its
+    negative end. By default the axis is chosen for each motion, and always good.
+
+    >>> from polhode import State
+    >>> Gauss(4).step((1.0, 2.0, 3.0), State(m=(0.3, 0.2, 0.9)), 0.5, steps=100).m.round(6)
+    array([0.035777, 0.628395, 0.737455])
+    """
+
+    prepare = staticmethod(prepare)
+    advance = staticmethod(advance)
+    repeat = staticmethod(repeat)
+
+    def __init__(
+        self, nodes: int = 4, c0: float | None = None, c3: float | None = None, *, axis: int | None = None
+    ) -> None:
+        if nodes not in range(1, MOST_NODES + 1):
+            raise InputError(f"Gauss takes 1 to {MOST_NODES} nodes; nodes = {nodes!r} came")
+        if axis not in (None, 1, 2, 3):
+            raise InputError(f"axis = {axis!r}: needed is 1, 2 or 3, or None to choose for each motion")
+        given = [f"{name}={value!r}" for name, value in (("c0", c0), ("c3", c3), ("axis", axis)) if value is not None]
+        if c0 is None and c3 is None:
+            c0 = sqrt(0.5)
+        c0, c3 = c0 or 0.0, c3 or 0.0
+        if not abs(c0 * c0 + c3 * c3 - 0.5) <= TOLERANCE:
+            raise InputError(
+                f"c0 = {c0!r}, c3 = {c3!r}: needed is c0^2 + c3^2 = 1/2, not {c0 * c0 + c3 * c3:.6g}; "
+                "for example c0=0.5, c3=0.5, or neither of them"
+            )
+        rule = [x for node in zip(*gauss_legendre(nodes), strict=True) for x in node]
+        self.exact_parameters = (c0, c3, float(axis or CHOSEN), *rule)
+        self.size = NODES + len(rule)
+        limits = ["that it is not symplectic is below round-off"] if nodes > len(TEST_STEPS) else []
+        limits += [f"errors are large where m comes close to the negative end of axis {axis}"] if axis else []
+        self.record = Record(
+            name=f"Gauss({', '.join([str(nodes), *given])})",
+            summary="exact momentum; one angle of the attitude by quadrature",
+            order=2 * nodes,
+            symmetric=True,
+            poisson=True,
+            symplectic=False,
+            preserves=frozenset(INVARIANTS),
+            references=(GUSTAFSSON_2010, CELLEDONI_2008),
+            test_step=TEST_STEPS[min(nodes, len(TEST_STEPS)) - 1],
+            limits="; ".join(limits),
+        )
+
+    @classmethod
+    def variants(cls) -> tuple[Flow, ...]:
+        return *(cls(nodes) for nodes in (1, 2, 3, 4, 5, 10)), cls(4, c0=0.5, c3=0.5)

@@ -1,0 +1,263 @@
+"""Magnus: m exactly at Gauss nodes, and the attitude by one exponential of velocities and their commutators.
+
+E. Gustafsson's thesis (2010), section 3.1: schemes (22)-(25), of few commutators, after Blanes, Casas, Ros 2000. The
+equation is conj(q)' = c W conj(q), W = (0, -w), c = 1/2, or with matrices (Q^T)' = c W Q^T, W = -hat(w), c = 1. Written
+for vectors they are the same, W = -w and [a, b] = a x b, and share all of a step but its exponential.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import sqrt
+
+import numpy as np
+import numpy.typing as npt
+
+from polhode.body import RigidBody, as_body, flow_moments
+from polhode.checks import FloatArray, as_floats, check_finite, check_spread
+from polhode.errors import InputError, ShapeError, TimeError
+from polhode.flows.exact import CONSTANTS, read_body, write_body
+from polhode.flows.flow import ENERGY, NORM, Flow, Record, whole_number
+from polhode.kernels.drive import from_order, standard_form, to_order, to_standard_time
+from polhode.kernels.jit import entry, helper
+from polhode.kernels.momentum import momentum_after
+from polhode.kernels.quat import product
+from polhode.kernels.repeat import NO_SOLUTION, REPEAT, new_constants, repeat_steps
+from polhode.kernels.trig import sincos
+from polhode.quadrature import gauss_legendre
+from polhode.references import BLANES_2000, CELLEDONI_2008, GUSTAFSSON_2010
+from polhode.rotation import from_matrix
+
+# steps of one body: (parameters, size of c, inertia, h, steps, m, Q), in place on m (3) and Q (3, 3)
+MATRIX_STEPS = "b1(f8[::1], i8, f8[::1], f8, i8, f8[::1], f8[:,::1])"
+
+ORDERS = (2, 4, 6, 8)
+LONGEST_STEP = 1e12  # radians, or so: the series goes up to the twelfth power of h, and its length is squared
+PARTS = Fraction(1, 3), Fraction(1, 5), Fraction(1, 7)  # what the coefficients of the schemes are made of
+NODES = CONSTANTS + 1 + len(PARTS)  # where they begin among the constants, each followed by its four coefficients
+FIELDS = 5
+
+# the inverse of T_ij = (1 - (-1)^(i+j))/((i+j) 2^(i+j)), i = 0..s-1, j = 1..s, of (20), for s nodes
+PER_T: dict[int, tuple[tuple[int | Fraction, ...], ...]] = {
+    1: ((1,),),
+    2: ((1, 0), (0, 12)),
+    3: ((Fraction(9, 4), 0, -15), (0, 12, 0), (-15, 0, 180)),
+    4: ((Fraction(9, 4), 0, -15, 0), (0, 75, 0, -420), (-15, 0, 180, 0), (0, -420, 0, 2800)),
+}
+
+
+@helper
+def prepare(order, I1, I2, I3, parameters, c):
+    write_body(I1, I2, I3, c)
+    for k in range(len(parameters)):
+        c[CONSTANTS + k] = parameters[k]
+
+
+@helper
+def bracket(a, b):
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+
+
+@helper
+def add(a, f, b):
+    """a + f b"""
+    return a[0] + f * b[0], a[1] + f * b[1], a[2] + f * b[2]
+
+
+@helper
+def times(f, a):
+    return f * a[0], f * a[1], f * a[2]
+
+
+@helper
+def magnus4(third, a1, a2):
+    """(23)"""
+    return add(a1, -0.25 * third, bracket(a1, a2))
+
+
+@helper
+def magnus6(third, fifth, a1, a2, a3):
+    """(24)"""
+    s1 = bracket(a1, a2)
+    r1 = times(-0.25 * third * fifth, bracket(a1, add(s1, 2.0, a3)))
+    last = bracket(add(add(s1, -1.0, a3), -20.0, a1), add(a2, 1.0, r1))
+    return add(add(a1, 0.25 * third, a3), 0.0625 * third * fifth, last)
+
+
+@helper
+def magnus8(third, fifth, seventh, a1, a2, a3, a4):
+    """(25)"""
+    u, v = add(a1, 0.25 * seventh, a3), add(a2, 0.75 * seventh, a4)
+    s1 = times(-0.25 * seventh, bracket(u, v))
+    r1 = times(third, bracket(a1, add(s1, -0.5 * seventh, a3)))
+    s2 = bracket(add(u, 1.0, s1), add(v, 1.0, r1))
+    sh = bracket(a2, s1)
+    r2 = bracket(add(a1, 1.25, s1), add(add(s2, 2.0, a3), 0.5, sh))
+    line = add(a1, 0.25 * third, a3)
+    left = add(line, -0.5 * third, add(s2, 14.0, s1))
+    s3 = bracket(left, add(add(add(r2, -9.0, a2), -2.25, a4), 63.0, r1))
+    return add(line, 0.125 * third * third * fifth, add(s3, -21.0, s2))
+
+
+@helper
+def turn(c, body, m1, m2, m3, h):
+    """-Omega/c, the rotation of the body in a step, as a vector in body axes: conj(q(h)) = exp(Omega) conj(q)."""
+    a1, a2, a3, a4 = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    for k in range(NODES, len(c), FIELDS):
+        n1, n2, n3 = momentum_after(body, m1, m2, m3, c[k] * h)
+        W = -h * (n1 * body.w1), -h * (n2 * body.w2), -h * (n3 * body.w3)
+        a1, a2 = add(a1, c[k + 1], W), add(a2, c[k + 2], W)
+        a3, a4 = add(a3, c[k + 3], W), add(a4, c[k + 4], W)
+    order, third, fifth, seventh = c[CONSTANTS], c[CONSTANTS + 1], c[CONSTANTS + 2], c[CONSTANTS + 3]
+    Omega = a1  # (22)
+    if order == 4.0:
+        Omega = magnus4(third, a1, a2)
+    elif order == 6.0:
+        Omega = magnus6(third, fifth, a1, a2, a3)
+    elif order == 8.0:
+        Omega = magnus8(third, fifth, seventh, a1, a2, a3, a4)
+    return times(-1.0, Omega)
+
+
+@helper
+def half_angle(v):
+    """(sin(a/2)/a, cos(a/2)), a = |v|"""
+    a = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
+    s, c = sincos(0.5 * a, 0.0)
+    return (s / a if a > 0.0 else 0.5), c
+
+
+@helper
+def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
+    if not abs(h) <= LONGEST_STEP:
+        return m1, m2, m3, q0, q1, q2, q3, NO_SOLUTION
+    body = read_body(c)
+    n1, n2, n3 = momentum_after(body, m1, m2, m3, h)
+    v = turn(c, body, m1, m2, m3, h)
+    f, x0 = half_angle(v)
+    q0, q1, q2, q3 = product(q0, q1, q2, q3, x0, f * v[0], f * v[1], f * v[2])
+    return n1, n2, n3, q0, q1, q2, q3, 0.0
+
+
+@entry(REPEAT)
+def repeat(arguments):
+    return repeat_steps(prepare, advance, arguments)
+
+
+@helper
+def turned_row(row, f, g, v):
+    """A row of Q exp(hat(v)) by the formula of Rodrigues: row^T hat(v) = (row x v)^T."""
+    once = bracket(row, v)
+    return add(add(row, f, once), g, bracket(once, v))
+
+
+@helper
+def row_to_order(order, Q, i):
+    return to_order(order, float(Q[i, 0]), float(Q[i, 1]), float(Q[i, 2]))
+
+
+@entry(MATRIX_STEPS)
+def repeat_matrix(parameters, size, inertia, h, steps, m, Q):
+    """The same steps on the attitude matrix Q (3, 3) of one body, any scale and order; whether it succeeded."""
+    order, scale, (I1, I2, I3), (m1, m2, m3) = standard_form(
+        float(inertia[0]), float(inertia[1]), float(inertia[2]), float(m[0]), float(m[1]), float(m[2])
+    )
+    x, y, z = row_to_order(order, Q, 0), row_to_order(order, Q, 1), row_to_order(order, Q, 2)
+    time, c = to_standard_time(h, scale), new_constants(size)
+    if not abs(time) <= LONGEST_STEP:
+        return False
+    prepare(order, I1, I2, I3, parameters, c)
+    body = read_body(c)
+    for _ in range(steps):
+        v = turn(c, body, m1, m2, m3, time)
+        half, cosine = half_angle(v)
+        f, g = 2.0 * half * cosine, 2.0 * half * half  # sin(a)/a and (1 - cos(a))/a^2
+        x, y, z = turned_row(x, f, g, v), turned_row(y, f, g, v), turned_row(z, f, g, v)
+        m1, m2, m3 = momentum_after(body, m1, m2, m3, time)
+    m[0], m[1], m[2] = from_order(order, m1 * scale.m, m2 * scale.m, m3 * scale.m)
+    Q[0, 0], Q[0, 1], Q[0, 2] = from_order(order, x[0], x[1], x[2])
+    Q[1, 0], Q[1, 1], Q[1, 2] = from_order(order, y[0], y[1], y[2])
+    Q[2, 0], Q[2, 1], Q[2, 2] = from_order(order, z[0], z[1], z[2])
+    return True
+
+
+class Magnus(Flow):
+    """m exactly, the attitude by the Magnus series of ``order`` 2, 4, 6 or 8.
+
+    >>> from polhode import State
+    >>> Magnus(6).step((1.0, 2.0, 3.0), State(m=(0.3, 0.2, 0.9)), 0.5, steps=100).m.round(6)
+    array([0.035777, 0.628395, 0.737455])
+    """
+
+    prepare = staticmethod(prepare)
+    advance = staticmethod(advance)
+    repeat = staticmethod(repeat)
+
+    def __init__(self, order: int = 4) -> None:
+        if order not in ORDERS:
+            raise InputError(f"Magnus has order {', '.join(map(str, ORDERS))}; order = {order!r} came")
+        self.exact_parameters = (Fraction(order), *PARTS, *_nodes_and_coefficients(order // 2))
+        self.size = CONSTANTS + len(self.exact_parameters)
+        self.record = Record(
+            name=f"Magnus({order})",
+            summary="exact momentum; attitude by a Magnus series",
+            order=order,
+            symmetric=True,
+            poisson=True,
+            symplectic=False,
+            preserves=frozenset({NORM, ENERGY}),
+            references=(GUSTAFSSON_2010, BLANES_2000, CELLEDONI_2008),
+            test_step=1.0,
+            limits="steps of up to 1e12 radians",
+        )
+
+    @classmethod
+    def variants(cls) -> tuple[Flow, ...]:
+        return tuple(cls(order) for order in ORDERS)
+
+    def step_matrix(
+        self, body: RigidBody | npt.ArrayLike, m: npt.ArrayLike, Q: npt.ArrayLike, h: float, steps: int = 1
+    ) -> tuple[FloatArray, FloatArray]:
+        """(m, Q) after ``steps`` steps ``h`` of one body whose attitude is a matrix, as in the thesis.
+
+        Parameters
+        ----------
+        body : a RigidBody, principal moments (3,) or a tensor (3, 3)
+        m : angular momentum (3,) in body axes
+        Q : attitude (3, 3), body to space; its rounding errors stay in it
+        h : length of a step, of either sign
+
+        >>> m, Q = Magnus(4).step_matrix((1.0, 2.0, 3.0), (0.0, 0.0, 3.0), np.eye(3), np.pi / 2)
+        >>> Q.round(15) + 0.0
+        array([[ 0., -1.,  0.],
+               [ 1.,  0.,  0.],
+               [ 0.,  0.,  1.]])
+        """
+        body, momentum, attitude, time = as_body(body), as_floats(m, "m", 3), as_floats(Q, "Q", 3), as_floats(h, "h")
+        if (body.batch, momentum.shape, attitude.shape, time.shape) != ((), (3,), (3, 3), ()):
+            raise ShapeError(
+                f"step_matrix turns one body: m has shape {momentum.shape}, Q {attitude.shape}, h {time.shape}; needed "
+                "are (3,), (3, 3) and a number (batches of bodies: Magnus.step, with quaternions)"
+            )
+        body.check_momentum(momentum)
+        from_matrix(attitude)  # refuses what is not a rotation
+        check_finite(time, "h", TimeError)
+        moments, count = flow_moments(body), whole_number(steps)
+        check_spread(moments)
+        new_m, new_Q = body.axes.T @ momentum, attitude @ body.axes
+        parameters = np.array([float(x) for x in self.exact_parameters])
+        if not repeat_matrix(parameters, self.size, np.array(moments), float(time), count, new_m, new_Q):
+            raise TimeError(
+                f"h = {float(time):.6g} is too long a step: too many turns, or the series of {self!r} overflows"
+            )
+        return body.axes @ new_m, new_Q @ body.axes.T
+
+
+def _nodes_and_coefficients(nodes: int) -> list[Fraction]:
+    """For each node c_i, and what W_i counts for in a1, a2, a3, a4: a = h T^-1 Q W, Q_ij = b_j (c_j - 1/2)^i."""
+    told: list[Fraction] = []
+    for c, b in zip(*gauss_legendre(nodes), strict=True):
+        moments = [b * (c - Fraction(1, 2)) ** i for i in range(nodes)]
+        rows = [sum((t * x for t, x in zip(row, moments, strict=True)), Fraction(0)) for row in PER_T[nodes]]
+        told += [c, *rows, *[Fraction(0)] * (4 - nodes)]
+    return told

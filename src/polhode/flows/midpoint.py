@@ -1,0 +1,110 @@
+"""The implicit midpoint rule (Vilmart 2013, Remark 4): the discrete Moser-Veselov step without its factor alpha.
+
+With x = 1/I, k = h x/2 and e = k Y by components, Y is the midpoint of m:
+
+    Y = m + Y x e = m + (a Y2 Y3, b Y3 Y1, c Y1 Y2),  a = k3 - k2, b = k1 - k3, c = k2 - k1                        (1)
+    m(h) = 2 Y - m,  q(h) = q (1, e)/sqrt(1 + |e|^2)                                                              (2)
+
+Every root has |Y| <= |m|, and the determinant of its Jacobian is positive where a c Y2^2 < 1 (sorted moments): so while
+a c |m|^2 < 1 there is one root and no other. Beyond that, next to the middle axis, the root of short steps is one of
+three.
+"""
+
+from __future__ import annotations
+
+from math import hypot, sqrt
+
+from polhode.body import RigidBody, flow_moments
+from polhode.flows.flow import INVARIANTS, Flow, Record
+from polhode.kernels.cayley import FAILED, MARGIN, continued, cross, solve3, turn
+from polhode.kernels.jit import entry, helper
+from polhode.kernels.repeat import REPEAT, repeat_steps
+from polhode.references import VILMART_2013
+from polhode.state import State
+
+MOST = 100  # iterations: next to a double root each only halves the error
+
+
+@helper
+def prepare(order, I1, I2, I3, parameters, c):
+    c[0], c[1], c[2] = 1.0 / I1, 1.0 / I2, 1.0 / I3
+
+
+@helper
+def image(k1, k2, k3, m1, m2, m3, Y1, Y2, Y3):
+    """The right side of (1). From k and not from a, b, c: their rounding would be a torque, the same in every step."""
+    u1, u2, u3 = cross(Y1, Y2, Y3, k1 * Y1, k2 * Y2, k3 * Y3)
+    return m1 + u1, m2 + u2, m3 + u3
+
+
+@helper
+def newton(k1, k2, k3, m1, m2, m3, Y1, Y2, Y3):
+    """(Y, iterations) of (1) by Newton's method, from a first Y on. A change d leaves the residual d x (k d).
+
+    On the way from h = 0 to the wanted root the determinant of the Jacobian is positive.
+    """
+    a, b, c = k3 - k2, k1 - k3, k2 - k1
+    for n in range(MOST):
+        n1, n2, n3 = image(k1, k2, k3, m1, m2, m3, Y1, Y2, Y3)
+        det, d1, d2, d3 = solve3(
+            1.0, -a * Y3, -a * Y2,
+            -b * Y3, 1.0, -b * Y1,
+            -c * Y2, -c * Y1, 1.0,
+            n1 - Y1, n2 - Y2, n3 - Y3,
+        )  # fmt: skip
+        if not det > 0.0:
+            break
+        f = 1.0 / det
+        d1, d2, d3 = d1 * f, d2 * f, d3 * f
+        Y1, Y2, Y3 = Y1 + d1, Y2 + d2, Y3 + d3
+        if 1.0 + MARGIN * abs(b) * (d1 * d1 + d2 * d2 + d3 * d3) == 1.0:
+            return Y1, Y2, Y3, n + 1.0
+    return Y1, Y2, Y3, FAILED
+
+
+@helper
+def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
+    t = 0.5 * h
+    k1, k2, k3 = t * c[0], t * c[1], t * c[2]
+    Y1, Y2, Y3 = image(k1, k2, k3, m1, m2, m3, m1, m2, m3)
+    Y1, Y2, Y3, count = newton(k1, k2, k3, m1, m2, m3, Y1, Y2, Y3)
+    if count < 0.0:
+        Y1, Y2, Y3, count = continued(newton, k1, k2, k3, m1, m2, m3, m1, m2, m3)
+    Y1, Y2, Y3 = image(k1, k2, k3, m1, m2, m3, Y1, Y2, Y3)
+    m1, m2, m3, q0, q1, q2, q3 = turn(k1 * Y1, k2 * Y2, k3 * Y3, m1, m2, m3, q0, q1, q2, q3)
+    return m1, m2, m3, q0, q1, q2, q3, count
+
+
+@entry(REPEAT)
+def repeat(arguments):
+    return repeat_steps(prepare, advance, arguments)
+
+
+class Midpoint(Flow):
+    """The implicit midpoint rule: it keeps what is quadratic, and is neither a Poisson map nor symplectic.
+
+    >>> from polhode import State
+    >>> Midpoint().step((1.0, 2.0, 3.0), State(m=(0.3, 0.2, 0.9)), 0.01, steps=5000).m.round(4)
+    array([0.0358, 0.6284, 0.7375])
+    """
+
+    prepare = staticmethod(prepare)
+    advance = staticmethod(advance)
+    repeat = staticmethod(repeat)
+    size = 3
+    record = Record(
+        name="Midpoint()",
+        summary="implicit midpoint rule",
+        order=2,
+        symmetric=True,
+        poisson=False,
+        symplectic=False,
+        preserves=frozenset(INVARIANTS),
+        references=(VILMART_2013,),
+        test_step=0.4,
+    )
+
+    def bound(self, body: RigidBody, state: State) -> str:
+        x3, x2, x1 = sorted(1.0 / moment for moment in flow_moments(body).tolist())
+        rate = hypot(*state.m.tolist()) * (sqrt(x1 - x2) * sqrt(x2 - x3))
+        return f"they have exactly one while |h| < {2.0 / rate:.6g}" if rate else ""

@@ -1,0 +1,257 @@
+"""The discrete Moser-Veselov step, RATTLE for the free body, and its preprocessed versions of any even order.
+
+Moser, Veselov 1991; in quaternions Vilmart 2013, Algorithms 3 and 4 (powers of h corrected, see docs/errata.md). With
+x = 1/I, k = h x/2, e = k Y by components, alpha = 1 + |e|^2:
+
+    Y = alpha m + Y x e                                                                                          (14)
+    m(h) = m + (2/alpha) Y x e,  q(h) = q (1, e)/sqrt(alpha)                                                     (15)
+
+(14) says (1 + e x) Y = alpha m, and (1 + e x)^-1 v = (v - e x v + e (e.v))/alpha: a quadratic equation for e alone,
+
+    e = k (m + m x e + e (e.m))                                                                                  (14')
+
+For order 2p, x becomes x (1 + S) + T, which depends on |m| and the energy only (``modified_inertia``). The tensor D of
+the papers is not needed: flat bodies have no D^-1.
+
+About a principal axis (14') is e = k m (1 + e^2), so sin(angle of the step) = h w: there are two roots for h w < 1,
+of which the wanted one has |e| < 1, and none beyond. With the modified moments h w becomes the series of
+sin(h w): there are roots for longer steps, but not those of the motion, which has turned by more than 90 degrees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from math import hypot, pi
+
+from polhode.body import RigidBody
+from polhode.errors import InputError
+from polhode.flows.flow import INVARIANTS, Flow, Record
+from polhode.flows.modified_inertia import HIGHEST_ORDER, coefficients
+from polhode.kernels.cayley import FAILED, MARGIN, continued, cross, solve3, turn
+from polhode.kernels.jit import entry, helper
+from polhode.kernels.repeat import NO_SOLUTION, REPEAT, repeat_steps
+from polhode.references import CELLEDONI_2008, HAIRER_VILMART_2006, MOSER_VESELOV_1991, VILMART_2013
+from polhode.state import State
+
+SOLVERS = ("newton", "fixed-point")
+POLYNOMIALS = 5  # where the coefficients of 1 + S and T begin among the constants
+MOST_NEWTON = 100  # iterations: next to a double root each only halves the error
+MOST_FIXED = 1000  # then Newton's method takes over
+FAR = 4.0  # |e|^2 beyond which no fixed-point iteration comes back to a root with |e| < 1
+QUARTER_TURN = (0.5 * pi) ** 2  # the square of 90 degrees
+ULPS = 64.0  # changes up to so many units in the last place are taken for rounding
+
+
+@helper
+def power(x, n):
+    y = 1.0
+    for _ in range(n):
+        y *= x
+    return y
+
+
+@helper
+def polynomial(k, weight, e1, e2, e3, parameters, n):
+    """(sum over ``modified_inertia.monomials``, index after its last coefficient), coefficients from n on."""
+    total = 0.0
+    for l in range(weight // 3 + 1):
+        for j in range((weight - 3 * l) // 2 + 1):
+            i = weight - 3 * l - 2 * j
+            if i + j + l <= k:
+                total += parameters[n] * (power(e1, i) * power(e2, j) * power(e3, l))
+                n += 1
+    return total, n
+
+
+@helper
+def prepare(order, I1, I2, I3, parameters, c):
+    """c = x, solver, p, and the coefficients of 1 + S and T in the order in which ``modified`` needs them."""
+    x1, x2, x3 = 1.0 / I1, 1.0 / I2, 1.0 / I3
+    e1, e2, e3 = x1 + x2 + x3, x1 * x2 + x2 * x3 + x3 * x1, x1 * x2 * x3
+    c[0], c[1], c[2], c[3], c[4] = x1, x2, x3, parameters[0], parameters[1]
+    p, n, at = int(parameters[1]), 2, POLYNOMIALS
+    for a in range(p - 1, -1, -1):
+        for k in range(p - 1, a - 1, -1):
+            c[at], n = polynomial(k, k + a, e1, e2, e3, parameters, n)
+            c[at + 1], n = polynomial(k, k + a + 1, e1, e2, e3, parameters, n)
+            at += 2
+
+
+@helper
+def modified(c, m1, m2, m3, h):
+    """x (1 + S) + T of Algorithm 4: S and T by Horner's rule in C h^2, their coefficients in H h^2."""
+    x1, x2, x3 = c[0], c[1], c[2]
+    p = int(c[4])
+    if p == 1:
+        return x1, x2, x3
+    g, y1, y2, y3 = 0.5 * (h * h), m1 * m1, m2 * m2, m3 * m3
+    C, H = g * (y1 + y2 + y3), g * (x1 * y1 + x2 * y2 + x3 * y3)
+    S, T, at = 0.0, 0.0, POLYNOMIALS
+    for a in range(p - 1, -1, -1):
+        s, t = 0.0, 0.0
+        for _ in range(p - a):
+            s, t = s * H + c[at], t * H + c[at + 1]
+            at += 2
+        S, T = S * C + s, T * C + t
+    return x1 * S + T, x2 * S + T, x3 * S + T
+
+
+@helper
+def image(k1, k2, k3, m1, m2, m3, e1, e2, e3):
+    """The right side of (14')."""
+    s = e1 * m1 + e2 * m2 + e3 * m3
+    u1, u2, u3 = cross(m1, m2, m3, e1, e2, e3)
+    return k1 * (m1 + (u1 + e1 * s)), k2 * (m2 + (u2 + e2 * s)), k3 * (m3 + (u3 + e3 * s))
+
+
+@helper
+def newton(k1, k2, k3, m1, m2, m3, e1, e2, e3):
+    """(e, iterations) of (14') by Newton's method, from a first e on. A change d leaves the residual k d (d.m).
+
+    With the Jacobian A = 1 - k (m x . + (e.m) + e m^T), the next e is A^-1 k (m - e (e.m)). On the way from h = 0 to
+    the wanted root det A > 0; it is 0 where this root meets another one.
+    """
+    for n in range(MOST_NEWTON):
+        s = e1 * m1 + e2 * m2 + e3 * m3
+        det, n1, n2, n3 = solve3(
+            1.0 - k1 * (s + e1 * m1), k1 * (m3 - e1 * m2), -k1 * (m2 + e1 * m3),
+            -k2 * (m3 + e2 * m1), 1.0 - k2 * (s + e2 * m2), k2 * (m1 - e2 * m3),
+            k3 * (m2 - e3 * m1), -k3 * (m1 + e3 * m2), 1.0 - k3 * (s + e3 * m3),
+            k1 * (m1 - e1 * s), k2 * (m2 - e2 * s), k3 * (m3 - e3 * s),
+        )  # fmt: skip
+        if not det > 0.0:
+            break
+        f = 1.0 / det
+        n1, n2, n3 = n1 * f, n2 * f, n3 * f
+        d1, d2, d3 = n1 - e1, n2 - e2, n3 - e3
+        e1, e2, e3 = n1, n2, n3
+        if 1.0 + MARGIN * (d1 * d1 + d2 * d2 + d3 * d3) == 1.0:
+            return e1, e2, e3, n + 1.0
+    return e1, e2, e3, FAILED
+
+
+@helper
+def by_newton(k1, k2, k3, m1, m2, m3):
+    """The same from the start, and along shorter steps where that fails."""
+    e1, e2, e3 = image(k1, k2, k3, m1, m2, m3, k1 * m1, k2 * m2, k3 * m3)
+    e1, e2, e3 = image(k1, k2, k3, m1, m2, m3, e1, e2, e3)
+    e1, e2, e3, count = newton(k1, k2, k3, m1, m2, m3, e1, e2, e3)
+    if count < 0.0:
+        zero = 0.0 * k1
+        e1, e2, e3, count = continued(newton, k1, k2, k3, m1, m2, m3, zero, zero, zero)
+    e1, e2, e3 = image(k1, k2, k3, m1, m2, m3, e1, e2, e3)  # takes the rounding of A^-1 off
+    return e1, e2, e3, count
+
+
+@helper
+def by_fixed_point(k1, k2, k3, m1, m2, m3):
+    """(e, iterations) by repeating (14), from Y = m until the change, at the size of rounding, no longer falls."""
+    Y1, Y2, Y3, e1, e2, e3 = m1, m2, m3, k1 * m1, k2 * m2, k3 * m3
+    size = abs(m1) + abs(m2) + abs(m3)
+    last = size
+    for n in range(MOST_FIXED):
+        al = 1.0 + (e1 * e1 + e2 * e2 + e3 * e3)
+        if not al <= 1.0 + FAR:
+            break
+        u1, u2, u3 = cross(Y1, Y2, Y3, e1, e2, e3)
+        n1, n2, n3 = al * m1 + u1, al * m2 + u2, al * m3 + u3
+        change = abs(n1 - Y1) + abs(n2 - Y2) + abs(n3 - Y3)
+        Y1, Y2, Y3 = n1, n2, n3
+        e1, e2, e3 = k1 * Y1, k2 * Y2, k3 * Y3
+        falls = 0.0 < change < last
+        if not falls and size + change / ULPS == size:
+            return e1, e2, e3, n + 1.0
+        last = change
+    return e1, e2, e3, FAILED
+
+
+@helper
+def is_short(c, m1, m2, m3, h):
+    """Whether the body turns by less than 90 degrees at the rate it has with m. Plain steps find out by themselves."""
+    w1, w2, w3 = c[0] * m1, c[1] * m2, c[2] * m3
+    return c[4] == 1.0 or h * h * (w1 * w1 + w2 * w2 + w3 * w3) < QUARTER_TURN
+
+
+@helper
+def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
+    x1, x2, x3 = modified(c, m1, m2, m3, h)
+    t = 0.5 * h
+    k1, k2, k3 = t * x1, t * x2, t * x3
+    e1, e2, e3, count = 0.0, 0.0, 0.0, FAILED
+    if c[3] != 0.0:
+        e1, e2, e3, count = by_fixed_point(k1, k2, k3, m1, m2, m3)
+    if count < 0.0:
+        e1, e2, e3, count = by_newton(k1, k2, k3, m1, m2, m3)
+    wanted = e1 * e1 + e2 * e2 + e3 * e3 < 1.0 and is_short(c, m1, m2, m3, h)
+    m1, m2, m3, q0, q1, q2, q3 = turn(e1, e2, e3, m1, m2, m3, q0, q1, q2, q3)
+    return m1, m2, m3, q0, q1, q2, q3, count if wanted and is_short(c, m1, m2, m3, h) else NO_SOLUTION
+
+
+@entry(REPEAT)
+def repeat(arguments):
+    return repeat_steps(prepare, advance, arguments)
+
+
+class MoserVeselov(Flow):
+    """The discrete Moser-Veselov algorithm; ``order`` 4 to 20 by modified moments of inertia ("preprocessed").
+
+    Implicit: three equations, solved by Newton's method or by ``solver="fixed-point"`` (and Newton's where that does
+    not converge). Where they have no solution (a step must turn the body by less than 90 degrees) ``step`` raises
+    StepError, which names a step that works.
+
+    >>> from polhode import State
+    >>> MoserVeselov(order=6).step((1.0, 2.0, 3.0), State(m=(0.3, 0.2, 0.9)), 0.05, steps=1000).m.round(6)
+    array([0.035777, 0.628395, 0.737455])
+    """
+
+    prepare = staticmethod(prepare)
+    advance = staticmethod(advance)
+    repeat = staticmethod(repeat)
+
+    def __init__(self, order: int = 2, solver: str = "newton") -> None:
+        if order not in range(2, HIGHEST_ORDER + 1, 2):
+            raise InputError(f"MoserVeselov has the even orders 2 to {HIGHEST_ORDER}; order = {order!r} came")
+        if solver not in SOLVERS:
+            raise InputError(f"solver = {solver!r}: needed is {' or '.join(map(repr, SOLVERS))}")
+        p = order // 2
+        self.exact_parameters = (float(SOLVERS.index(solver)), float(p), *_in_order(p))
+        self.size = POLYNOMIALS + p * (p + 1)
+        self.record = _record(order, solver)
+
+    @classmethod
+    def variants(cls) -> tuple[Flow, ...]:
+        return (*(cls(order) for order in (2, 4, 6, 8, 10, 20)), cls(2, "fixed-point"), cls(6, "fixed-point"))
+
+    def bound(self, body: RigidBody, state: State) -> str:
+        rate = hypot(*body.omega(state.m))
+        if self.record.order == 2:
+            return f"about a principal axis there is one only for |h| <= 1/|omega|, which is {1 / rate:.6g} here"
+        return (
+            f"a step turns by less than 90 degrees: needed is |h| < pi/(2 |omega|), which is {0.5 * pi / rate:.6g} here"
+        )
+
+
+def _in_order(p: int) -> Iterator[Fraction]:
+    """The coefficients of all polynomials, as ``prepare`` reads them."""
+    for a in range(p - 1, -1, -1):
+        for k in range(p - 1, a - 1, -1):
+            for letter in "st":
+                yield from coefficients(letter, k, a)
+
+
+def _record(order: int, solver: str) -> Record:
+    arguments = ([str(order)] if order != 2 else []) + ([f"solver={solver!r}"] if solver != SOLVERS[0] else [])
+    return Record(
+        name=f"MoserVeselov({', '.join(arguments)})",
+        summary="discrete Moser-Veselov" + (" with modified moments of inertia" if order > 2 else ", that is RATTLE"),
+        order=order,
+        symmetric=True,
+        poisson=True,
+        symplectic=order == 2,
+        preserves=frozenset(INVARIANTS),
+        references=(MOSER_VESELOV_1991, HAIRER_VILMART_2006, VILMART_2013, CELLEDONI_2008),
+        test_step=0.4 if order < 8 else 1.0,
+        limits="a step must turn the body by less than 90 degrees"
+        + ("; what it lacks to be symplectic is below round-off" if order >= 12 else ""),
+    )

@@ -1,0 +1,146 @@
+"""The exact flow with the frame of van Zon and Schofield, along m x e3.
+
+R. van Zon, J. Schofield 2007, in the form of Celledoni, Fasso, Safstrom, Zanna 2008, section 2.6, and of Celledoni,
+Zanna 2010, case (3); misprints corrected (docs/errata.md). With p a rotation of m onto e3, |m| = 1,
+
+    q(t) = q p(0)^-1 y p(t),  y = (cos psi/2, e3 sin psi/2)                                                         (12)
+    psi = t/I3 + I31/(I1 I3 lambda) [Pi(phi(t), n, k) - Pi(phi(0), n, k)],  n as in ``frb_quaternion``
+    p3^2 = (1 + m3)/4 - m2 (1 + m3)/(4 |m x e3|),  p0^2 = (1 + m3)/2 - p3^2,  sign(p0 p3) = sign(m1)
+    p1 = (p3 m1 + p0 m2)/(1 + m3),  p2 = (p3 m2 - p0 m1)/(1 + m3)                                                   (15)
+
+Pi is theirs by theta functions, here by Carlson's integrals, or (``hermite``) a two-point Hermite quadrature of the
+integrand 1/(1 - n sn^2 u), whose slope at the ends is known: of order 4.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from polhode.flows.flow import INVARIANTS, Flow, Record
+from polhode.flows.frb_quaternion import LOST, advance_with, angle_about_3, onto_axis_3
+from polhode.kernels.jit import entry, helper
+from polhode.kernels.published_motion import (
+    AROUND_3,
+    COUNT,
+    SEPARATRIX,
+    SIZE,
+    characteristic,
+    half_turns,
+    prepare,
+    third_kind_difference,
+    third_kind_separatrix,
+)
+from polhode.kernels.quat import product
+from polhode.kernels.repeat import REPEAT, repeat_steps
+from polhode.kernels.trig import floor, is_odd, sincos
+from polhode.references import CELLEDONI_2008, FRB_2010, VAN_ZON_SCHOFIELD_2007
+
+EXACT, HERMITE = 0.0, -1.0  # in place of a number of nodes
+
+
+@helper
+def value_and_slope(s, c, n, k2):
+    """Of g = 1/(1 - n sn^2) as a function of u."""
+    g = 1.0 / (1.0 - n * s * s)
+    return g, 2.0 * n * s * c * sqrt(1.0 - k2 * s * s) * g * g
+
+
+@helper
+def hermite_quadrature(motion, n):
+    """The cubic through values and slopes at both ends, integrated: du (g0 + g1)/2 + du^2 (g0' - g1')/12."""
+    du = motion.lam * motion.t
+    g0, slope0 = value_and_slope(motion.s0, motion.c0, n, motion.k2)
+    g1, slope1 = value_and_slope(motion.s1, motion.c1, n, motion.k2)
+    return du * (0.5 * (g0 + g1) + du / 12.0 * (slope0 - slope1))
+
+
+@helper
+def half_angle(motion, phi, m1, m2):
+    """p0 and p3 over sqrt((1 + m3)/2): cosine and sine of half the angle of (m2, m1), continued along the motion.
+
+    m1 keeps its sign in (i) and (iii); in (ii) it has that of cn, and four half turns of phi bring p back. The smaller
+    of the two is taken from their product: p3^2 cancels where m2 = |m x e3|.
+    """
+    side, sign = (-1.0 if motion.x1 < 0.0 else 1.0), 1.0
+    if motion.family == AROUND_3:
+        j, side = half_turns(phi)
+        sign = -1.0 if is_odd(floor(0.5 * j)) else 1.0
+    size = sqrt(m1 * m1 + m2 * m2)
+    cos_b, sin_b = m2 / size, abs(m1) / size
+    if cos_b >= 0.0:
+        p0 = sqrt(0.5 * (1.0 + cos_b))
+        p3 = 0.5 * sin_b / p0
+    else:
+        p3 = sqrt(0.5 * (1.0 - cos_b))
+        p0 = 0.5 * sin_b / p3
+    return sign * p0, sign * side * p3
+
+
+@helper
+def along_node(motion, phi, m1, m2, m3):
+    """p of case (3): the shortest rotation onto e3, and one about e3 that brings m x e3 to e1: (15)."""
+    y, s = half_angle(motion, phi, m1, m2)
+    p0, p1, p2 = onto_axis_3(m1, m2, m3)
+    return product(y, 0.0, 0.0, s, p0, p1, p2, 0.0)
+
+
+@helper
+def attitude(c, motion):
+    n = characteristic(c, motion)
+    if motion.family == SEPARATRIX:
+        integral = third_kind_separatrix(motion, n)
+    elif c[COUNT] == HERMITE:
+        integral = hermite_quadrature(motion, n)
+    else:
+        integral = third_kind_difference(motion, n)
+    s, y = sincos(0.5 * angle_about_3(c, motion, integral), 0.0)
+    o0, o1, o2, o3 = along_node(motion, motion.phi0, motion.x1, motion.x2, motion.x3)
+    p0, p1, p2, p3 = along_node(motion, motion.phi1, motion.y1, motion.y2, motion.y3)
+    p0, p1, p2, p3 = product(y, 0.0, 0.0, s, p0, p1, p2, p3)
+    return product(o0, -o1, -o2, -o3, p0, p1, p2, p3)  # (12)
+
+
+@helper
+def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
+    return advance_with(attitude, c, m1, m2, m3, q0, q1, q2, q3, h)
+
+
+@entry(REPEAT)
+def repeat(arguments):
+    return repeat_steps(prepare, advance, arguments)
+
+
+class VanZonSchofield(Flow):
+    """The exact flow in the frame along m x e3, for study: ``Exact`` is faster and keeps its digits everywhere.
+
+    ``hermite`` replaces the integral of the third kind by a quadrature of order 4 from the ends of the step.
+
+    >>> from polhode import State
+    >>> VanZonSchofield().step((1.0, 2.0, 3.0), State(m=(0.3, 0.2, 0.9)), 50.0).q.round(6)
+    array([-0.900588, -0.153051,  0.058371,  0.402629])
+    """
+
+    prepare = staticmethod(prepare)
+    advance = staticmethod(advance)
+    repeat = staticmethod(repeat)
+    size = SIZE
+
+    def __init__(self, hermite: bool = False) -> None:
+        self.exact_parameters = (HERMITE if hermite else EXACT,)
+        how = "by Hermite quadrature" if hermite else "by Carlson's integrals"
+        self.record = Record(
+            name=f"VanZonSchofield({'hermite=True' if hermite else ''})",
+            summary=f"as published, for study: the frame along m x e3, its angle {how}",
+            order=4 if hermite else None,
+            symmetric=True,
+            poisson=True,
+            symplectic=not hermite,
+            preserves=frozenset(INVARIANTS),
+            references=(VAN_ZON_SCHOFIELD_2007, CELLEDONI_2008, FRB_2010),
+            test_step=0.4,
+            limits=f"{LOST}, and where m comes close to e3 or -e3 (the axis of the largest moment), |q| = 1 among them",
+        )
+
+    @classmethod
+    def variants(cls) -> tuple[Flow, ...]:
+        return cls(), cls(hermite=True)

@@ -1,0 +1,57 @@
+"""The publications that flows, schemes, methods and problems refer to."""
+
+from __future__ import annotations
+
+CELLEDONI_2008 = (
+    "E. Celledoni, F. Fassò, N. Säfström, A. Zanna, The exact computation of the free rigid body motion and its use in "
+    "splitting methods, SIAM J. Sci. Comput. 30 (2008) 2084-2112"
+)
+FRB_2010 = (
+    "E. Celledoni, A. Zanna, Algorithm 903: FRB, Fortran routines for the exact computation of free rigid body "
+    "motions, ACM Trans. Math. Softw. 37 (2010) 23"
+)
+GUSTAFSSON_2010 = (
+    "E. Gustafsson, Accurate discretizations of torqued rigid body dynamics, Master's thesis, NTNU Trondheim (2010)"
+)
+VILMART_2013 = "G. Vilmart, Rigid body dynamics, in: Encyclopedia of Applied and Computational Mathematics (2015)"
+HAIRER_VILMART_2006 = (
+    "E. Hairer, G. Vilmart, Preprocessed discrete Moser-Veselov algorithm for the full dynamics of a rigid body, "
+    "J. Phys. A 39 (2006) 13225-13235"
+)
+MOSER_VESELOV_1991 = (
+    "J. Moser, A. P. Veselov, Discrete versions of some classical integrable systems and factorization of matrix "
+    "polynomials, Commun. Math. Phys. 139 (1991) 217-243"
+)
+MCLACHLAN_1993 = (
+    "R. I. McLachlan, Explicit Lie-Poisson integration and the Euler equations, Phys. Rev. Lett. 71 (1993) 3043-3046"
+)
+REICH_1994 = "S. Reich, Momentum conserving symplectic integrators, Physica D 76 (1994) 375-383"
+MILLER_2002 = (
+    "T. F. Miller, M. Eleftheriou, P. Pattnaik, A. Ndirango, D. Newns, G. J. Martyna, Symplectic quaternion scheme for "
+    "biophysical molecular dynamics, J. Chem. Phys. 116 (2002) 8649-8659"
+)
+VAN_ZON_SCHOFIELD_2007 = (
+    "R. van Zon, J. Schofield, Numerical implementation of the exact dynamics of free rigid bodies, "
+    "J. Comput. Phys. 225 (2007) 145-164"
+)
+KOSENKO_1998 = (
+    "I. I. Kosenko, Integration of the equations of a rotational motion of a rigid body in quaternion algebra: the "
+    "Euler case, J. Appl. Math. Mech. 62 (1998) 193-200"
+)
+BLANES_2000 = (
+    "S. Blanes, F. Casas, J. Ros, Improved high order integrators based on the Magnus expansion, "
+    "BIT Numer. Math. 40 (2000) 434-450"
+)
+YOSHIDA_1990 = "H. Yoshida, Construction of higher order symplectic integrators, Phys. Lett. A 150 (1990) 262-268"
+SUZUKI_1990 = (
+    "M. Suzuki, Fractal decomposition of exponential operators with applications to many-body theories and Monte Carlo "
+    "simulations, Phys. Lett. A 146 (1990) 319-323"
+)
+KAHAN_LI_1997 = (
+    "W. Kahan, R.-C. Li, Composition constants for raising the orders of unconventional schemes for ordinary "
+    "differential equations, Math. Comput. 66 (1997) 1089-1099"
+)
+SOFRONIOU_SPALETTA_2005 = (
+    "M. Sofroniou, G. Spaletta, Derivation of symmetric composition constants for symmetric integrators, "
+    "Optim. Methods Softw. 20 (2005) 597-613"
+)

@@ -1,0 +1,187 @@
+"""Studies of flows: how the error falls with the step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, isfinite, log, nan, sqrt
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from polhode.body import RigidBody, as_body
+from polhode.checks import FloatArray, as_floats
+from polhode.errors import InputError, MomentumError, ShapeError, StepError, TimeError
+from polhode.flows.flow import Flow
+from polhode.propagation import propagate
+from polhode.state import State
+
+LARGEST_ERROR = 1e-2  # of the first step of a study that chooses its own
+ROUND_OFF = 64 * 2.0**-53  # times the root of the number of steps: errors below tell nothing about the order
+LEAST_ROWS, MOST_ROWS = 3, 10
+MOST_STEPS = 2**20  # of a study that chooses its own
+MANY_STEPS = 1e9  # of any study: a minute or more
+TOO_FEW = 2  # an order takes at least so many steps
+
+
+@dataclass(frozen=True, eq=False)
+class OrderStudy:
+    """Errors of a flow at a time ``t`` for steps ``h`` (n), and the orders observed between neighbors (n - 1).
+
+    ``error_m`` is relative to |m|; ``error_q`` is that of the rotation, whatever the sign of q. An order is nan where
+    the error is at round-off. ``declared`` is the order that the flow's record names, None if it is exact.
+    """
+
+    flow: str
+    declared: int | None
+    t: float
+    h: FloatArray
+    error_m: FloatArray
+    error_q: FloatArray
+    order_m: FloatArray
+    order_q: FloatArray
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and lists, for files; an order that is not known is None."""
+        arrays = {name: getattr(self, name) for name in ("h", "error_m", "error_q", "order_m", "order_q")}
+        lists = {name: [x if isfinite(x) else None for x in v.tolist()] for name, v in arrays.items()}
+        return {"flow": self.flow, "declared": self.declared, "t": self.t, **lists}
+
+    def __str__(self) -> str:
+        declared = "exact" if self.declared is None else f"order {self.declared}"
+        lines = [
+            f"{self.flow}, {declared}; errors at t = {self.t:g}",
+            f"{'h':>12} {'m':>9} {'order':>6} {'q':>9} {'order':>6}",
+        ]
+        orders = [(nan, nan), *zip(self.order_m, self.order_q, strict=True)]
+        for h, m, q, (of_m, of_q) in zip(self.h, self.error_m, self.error_q, orders, strict=True):
+            lines.append(f"{h:12.6g} {m:9.1e} {_order(of_m)} {q:9.1e} {_order(of_q)}".rstrip())
+        return "\n".join(lines)
+
+
+def order_study(
+    flow: Flow,
+    body: RigidBody | npt.ArrayLike,
+    state: State,
+    t: float,
+    h: Sequence[float] | FloatArray | None = None,
+) -> OrderStudy:
+    """How the error of ``flow`` after a time ``t`` falls with its step, against the exact motion of one free body.
+
+    ``h`` are the steps to try, each rounded so that a whole number of them makes t. By default they are halved from
+    where the error is 1e-2, or the step is a radian, down to where round-off begins.
+
+    >>> from polhode import NoSquish
+    >>> print(order_study(NoSquish(), (1.0, 2.0, 3.0), State(m=(0.3, 0.2, 0.9)), t=8.0, h=(0.4, 0.2, 0.1)))
+    NoSquish(), order 2; errors at t = 8
+               h         m  order         q  order
+             0.4   7.7e-03          3.9e-03
+             0.2   1.9e-03   2.01   9.6e-04   2.01
+             0.1   4.8e-04   2.00   2.4e-04   2.00
+    """
+    body, time = _one_body(flow, body, state), _time(t)
+    exact = propagate(body, state.m, state.q, time)
+    rows = (
+        _default_rows(flow, body, state, time, exact)
+        if h is None
+        else [(n, *_errors(flow, body, state, time, n, exact)) for n in _numbers_of_steps(h, time)]
+    )
+    steps, error_m, error_q = (np.array(column, float) for column in zip(*rows, strict=True))
+    lengths = np.abs(time) / steps
+    return OrderStudy(
+        repr(flow),
+        flow.record.order,
+        time,
+        lengths,
+        error_m,
+        error_q,
+        _orders(steps, error_m),
+        _orders(steps, error_q),
+    )
+
+
+def _default_rows(
+    flow: Flow, body: RigidBody, state: State, t: float, exact: tuple[FloatArray, FloatArray]
+) -> list[tuple[int, float, float]]:
+    rows: list[tuple[int, float, float]] = []
+    n = max(1, ceil(abs(t) * float(np.linalg.norm(body.omega(state.m)))))
+    while len(rows) < MOST_ROWS and n <= MOST_STEPS:
+        try:
+            error_m, error_q = _errors(flow, body, state, t, n, exact)
+        except StepError:  # too long a step for an implicit flow
+            error_m = error_q = nan
+        size = max(error_m, error_q)
+        if size <= LARGEST_ERROR:
+            if size < ROUND_OFF * sqrt(n) and len(rows) >= LEAST_ROWS:
+                break
+            rows.append((n, error_m, error_q))
+        n *= 2
+    if len(rows) < TOO_FEW:
+        raise InputError(
+            f"{flow!r}: no two steps down to t/{MOST_STEPS} bring the error at t = {t:g} below {LARGEST_ERROR:g}; "
+            "give a shorter t, or the steps: h=(...)"
+        )
+    return rows
+
+
+def _errors(
+    flow: Flow, body: RigidBody, state: State, t: float, n: int, exact: tuple[FloatArray, FloatArray]
+) -> tuple[float, float]:
+    """Of m, relative, and of q, after n steps."""
+    end = flow.step(body, state, t / n, n)
+    m, q = exact
+    off_q = min(float(np.linalg.norm(end.q - sign * q)) for sign in (1, -1))
+    return float(np.linalg.norm(end.m - m) / np.linalg.norm(state.m)), off_q
+
+
+def _orders(steps: FloatArray, errors: FloatArray) -> FloatArray:
+    """Between neighbors, where both are above round-off."""
+    told = errors > ROUND_OFF * np.sqrt(steps)
+    pairs = [(i, i + 1) for i in range(len(steps) - 1)]
+    return np.array(
+        [log(errors[i] / errors[j]) / log(steps[j] / steps[i]) if told[i] and told[j] else nan for i, j in pairs]
+    )
+
+
+def _one_body(flow: Flow, body: RigidBody | npt.ArrayLike, state: State) -> RigidBody:
+    if not isinstance(flow, Flow):
+        raise InputError(f"flow is {flow!r}; needed: a flow, such as polhode.ThreeRotations()")
+    if not isinstance(state, State):
+        raise InputError(f"state is {state!r}; needed: a State, such as polhode.State(m=(0.3, 0.2, 0.9))")
+    body = as_body(body)
+    if body.batch or state.batch:
+        raise ShapeError(f"body {body.batch} and state {state.batch} are batches; a study takes one body and one state")
+    if not state.m.any():
+        raise MomentumError("state.m = (0, 0, 0): a body at rest shows no order; give it an angular momentum")
+    return body
+
+
+def _time(t: float) -> float:
+    array = as_floats(t, "t")
+    if array.shape or not np.isfinite(array) or array == 0:
+        raise TimeError(f"t = {t!r}; needed: one finite time other than 0")
+    return float(array)
+
+
+def _numbers_of_steps(h: Sequence[float] | FloatArray, t: float) -> list[int]:
+    lengths = as_floats(h, "h")
+    if lengths.ndim != 1 or len(lengths) < TOO_FEW:
+        raise ShapeError(f"h has shape {lengths.shape}; needed: {TOO_FEW} steps or more, such as h=(0.2, 0.1, 0.05)")
+    if not (np.isfinite(lengths).all() and (lengths > 0).all()):
+        raise TimeError(f"h = {lengths.tolist()}: steps must be positive and finite (their sign is that of t)")
+    if not abs(t) <= MANY_STEPS * lengths.min():
+        raise InputError(
+            f"h = {lengths.min():g} makes more than {MANY_STEPS:g} steps up to t = {t:g}; give longer ones"
+        )
+    numbers = [max(1, round(abs(t) / x)) for x in lengths.tolist()]
+    if len(set(numbers)) < len(numbers):
+        raise InputError(
+            f"h = {lengths.tolist()} make {numbers} steps up to t = {t:g}: needed are different numbers; "
+            "give shorter steps, or a longer t"
+        )
+    return numbers
+
+
+def _order(value: float) -> str:
+    return f"{value:6.2f}" if isfinite(value) else " " * 6
