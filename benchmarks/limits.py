@@ -18,6 +18,7 @@ from math import sqrt
 import numpy as np
 
 from polhode.kernels import batch, block, dense
+from polhode.kernels.block import at
 from polhode.kernels.jit import entry, helper
 from polhode.kernels.lanes import LANES
 
@@ -140,7 +141,10 @@ def table(title, rows, numbers, units):
 @entry(f"void({batch.INPUT}, {batch.INPUT}, {batch.INPUT}, {batch.TIMES}, f8[::1])", cache=False)
 def prepare(inertia, m, q, t, w):
     """A block in which every loop finds sensible numbers."""
-    batch.load(inertia, m, q, t, 0, LANES, w)
+    batch.load_some(inertia, 0, LANES, w, at.I)
+    batch.load_some(m, 0, LANES, w, at.m)
+    batch.load_some(q, 0, LANES, w, at.q)
+    batch.load_times(t, 0, LANES, w)
     batch.standardize(w)
     batch.choose_tiers(w)
     block.begin(w)

@@ -31,7 +31,8 @@ from polhode.kernels.batch import (
     TIERS,
     at,
     choose_tiers,
-    load,
+    load_some,
+    load_times,
     standardize,
 )
 from polhode.kernels.drive import INPUT, NONE, TIMES, propagate_rows
@@ -64,7 +65,10 @@ def join(*parts):
 def read_tiers(inertia, m, q, t, block, tiers):
     for first in range(0, len(tiers), LANES):
         count = min(LANES, len(tiers) - first)
-        load(inertia, m, q, t, first, count, block)
+        load_some(inertia, first, count, block, at.I)
+        load_some(m, first, count, block, at.m)
+        load_some(q, first, count, block, at.q)
+        load_times(t, first, count, block)
         standardize(block)
         choose_tiers(block)
         for l in range(count):

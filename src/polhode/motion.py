@@ -101,7 +101,7 @@ class FreeMotion:
 
         rows, times = self._series.copy(), np.ascontiguousarray(times)
         bodies = len(rows)
-        rows[:, USABLE] *= np.abs(times).max(initial=0.0) <= rows[:, TIME_LIMIT]
+        rows[:, USABLE] *= max(times.max(), -times.min()) <= rows[:, TIME_LIMIT]
         m, q = m_out.reshape(times.size, bodies, 3), q_out.reshape(times.size, bodies, 4)  # views
         others = rows[:, USABLE] == 0
         if others.any():

@@ -20,12 +20,15 @@ from polhode.kernels.lanes import (
     load_rows,
     new_block,
     pair,
+    pass_cache,
     put_pair,
     put_triple,
     quadruple_fields,
     store_rows,
+    store_rows_past_cache,
     triple,
     triple_fields,
+    wait_for_memory,
 )
 
 ALONE = TIERS  # for the scalar code, which serves what is rare, and tells what is wrong with bad input
@@ -43,17 +46,38 @@ def propagate_range(inertia, m, q, t, start, stop, m_out, q_out, alone):
     """
     block, bins = new_block(SIZE), (new_block(SIZE), new_block(SIZE), new_block(SIZE), new_block(SIZE))
     bin_rows, filled = np.empty((TIERS, LANES), np.int64), np.zeros(TIERS, np.int64)
-    bad, left = NONE, 0
+    bad, left, past_cache = NONE, 0, pass_cache(m_out) and pass_cache(q_out)
     for first in range(start, stop, LANES):
         count = min(LANES, stop - first)
-        load(inertia, m, q, t, first, count, block)
-        ask_for_next(inertia, m, q, t, first + LANES, m_out, q_out)
+        whole = count == LANES
+        if whole and inertia.shape[0] > 1:
+            load_rows(inertia, first, block, triple_fields(at.I))
+        else:
+            load_some(inertia, first, count, block, at.I)
+        if whole and m.shape[0] > 1:
+            load_rows(m, first, block, triple_fields(at.m))
+        else:
+            load_some(m, first, count, block, at.m)
+        if whole and q.shape[0] > 1:
+            load_rows(q, first, block, quadruple_fields(at.q))
+        else:
+            load_some(q, first, count, block, at.q)
+        load_times(t, first, count, block)
+        ask_for_next(inertia, m, q, t, first + LANES)
+        if not past_cache:
+            ask_for_space(m_out, q_out, first + LANES)
         standardize(block)
         if not are_lean(block):
             choose_tiers(block)
-        if count == LANES and are_alike(block):
+        if whole and are_alike(block):
             advance(int(block[at.tier]), block)
-            bad = min(bad, store(block, first, m_out, q_out))
+            if past_cache:
+                store_rows_past_cache(m_out, first, block, triple_fields(at.m))
+                store_rows_past_cache(q_out, first, block, quadruple_fields(at.q))
+            else:
+                store_rows(m_out, first, block, triple_fields(at.m))
+                store_rows(q_out, first, block, quadruple_fields(at.q))
+            bad = min(bad, first_bad(block, first))
             continue
         for l in range(count):
             k, i = int(block[at.tier + l]), first + l
@@ -72,47 +96,45 @@ def propagate_range(inertia, m, q, t, start, stop, m_out, q_out, alone):
         if filled[k] > 0:
             advance(k, bins[k])
             bad = min(bad, scatter(bins[k], bin_rows[k], filled[k], m_out, q_out))
+    wait_for_memory()
     return bad, left
 
 
 @helper
-def ask_for_next(inertia, m, q, t, first, m_out, q_out):
+def ask_for_next(inertia, m, q, t, first):
     """Let memory fetch the next block while this one is computed."""
     for line in range(0, 3 * LANES, 8):
         prefetch(inertia, 3 * first + line)
         prefetch(m, 3 * first + line)
-        prefetch(m_out, 3 * first + line)
     for line in range(0, 4 * LANES, 8):
         prefetch(q, 4 * first + line)
-        prefetch(q_out, 4 * first + line)
     for line in range(0, LANES, 8):
         prefetch(t, first + line)
 
 
 @helper
-def load(inertia, m, q, t, first, count, w):
-    """Rows first.. into lanes 0..count; an operand with one row serves all bodies. Other lanes keep what they had."""
-    if count == LANES and inertia.shape[0] > 1:
-        load_rows(inertia, first, w, triple_fields(at.I))
-    else:
-        load_some(inertia, first, count, w, at.I)
-    if count == LANES and m.shape[0] > 1:
-        load_rows(m, first, w, triple_fields(at.m))
-    else:
-        load_some(m, first, count, w, at.m)
-    if count == LANES and q.shape[0] > 1:
-        load_rows(q, first, w, quadruple_fields(at.q))
-    else:
-        load_some(q, first, count, w, at.q)
-    for l in range(count):
-        w[at.t + l] = float(t[first + l if t.shape[0] > 1 else 0])
+def ask_for_space(m_out, q_out, first):
+    """And where its results will go."""
+    for line in range(0, 3 * LANES, 8):
+        prefetch(m_out, 3 * first + line)
+    for line in range(0, 4 * LANES, 8):
+        prefetch(q_out, 4 * first + line)
 
 
 @helper
 def load_some(vectors, first, count, w, field):
+    """Rows first.. into lanes 0..count; one row serves all bodies. Other lanes keep what they had."""
+    stride = 1 if vectors.shape[0] > 1 else 0
     for k in range(vectors.shape[1]):
         for l in range(count):
-            w[field + k * LANES + l] = float(vectors[first + l if vectors.shape[0] > 1 else 0, k])
+            w[field + k * LANES + l] = float(vectors[(first + l) * stride, k])
+
+
+@helper
+def load_times(t, first, count, w):
+    stride = 1 if t.shape[0] > 1 else 0
+    for l in range(count):
+        w[at.t + l] = float(t[(first + l) * stride])
 
 
 @helper
@@ -220,10 +242,8 @@ def move(w, l, into, lane):
 
 
 @helper
-def store(w, first, m_out, q_out):
-    """All lanes into rows first..; the first row whose result is not finite, or NONE."""
-    store_rows(m_out, first, w, triple_fields(at.m))
-    store_rows(q_out, first, w, quadruple_fields(at.q))
+def first_bad(w, first):
+    """The first of the rows first.., which are all lanes, whose result is not finite, or NONE."""
     total = 0.0
     for l in range(LANES):
         total += w[at.tier + l]

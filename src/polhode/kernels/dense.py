@@ -30,7 +30,18 @@ from polhode.kernels.eft import two_prod, two_sum
 from polhode.kernels.elliptic import carlson_rf, complete_k
 from polhode.kernels.euler import MANY_TURNS, body_constants, invariants, separatrix_gap
 from polhode.kernels.jit import entry, helper
-from polhode.kernels.lanes import LANES, new_block, pair, put_pair, put_triple, store_rows, triple
+from polhode.kernels.lanes import (
+    LANES,
+    new_block,
+    pair,
+    pass_cache,
+    put_pair,
+    put_triple,
+    store_rows,
+    store_rows_past_cache,
+    triple,
+    wait_for_memory,
+)
 from polhode.kernels.quat import product
 from polhode.kernels.secular import FARTHEST, constants
 from polhode.kernels.trig import rint, sincos_near, sincos_small
@@ -294,7 +305,7 @@ def sample(motions, t, start, stop, m_out, q_out):
 
     Returns 0, as ``in_ranges`` wants a number.
     """
-    w = new_block(SIZE)
+    w, past_cache = new_block(SIZE), pass_cache(m_out) and pass_cache(q_out)
     for b in range(motions.shape[0]):
         motion, series = read(motions, b)
         if motion.usable == 0.0:
@@ -307,7 +318,15 @@ def sample(motions, t, start, stop, m_out, q_out):
                 w[at.time + l] = 0.0
             to_arcs(motion, series, w)
             to_states(motion, w)
-            store(motion, w, first, count, b, m_out, q_out)
+            if count < LANES or motions.shape[0] > 1:
+                store_some(motion, w, first, count, b, m_out, q_out)
+            elif past_cache:
+                store_rows_past_cache(m_out, first, w, fields_of_m(motion))
+                store_rows_past_cache(q_out, first, w, fields_of_q(motion))
+            else:
+                store_rows(m_out, first, w, fields_of_m(motion))
+                store_rows(q_out, first, w, fields_of_q(motion))
+    wait_for_memory()
     return 0
 
 
@@ -377,14 +396,9 @@ def to_states(motion, w):
 
 
 @helper
-def store(motion, w, first, count, b, m_out, q_out):
+def store_some(motion, w, first, count, b, m_out, q_out):
     """Lanes 0..count, in the user's axes, into rows first.. of body b."""
     a1, a2, a3 = int(motion.column1), int(motion.column2), int(motion.column3)
-    if count == LANES and m_out.shape[1] == 1:
-        one, two, three = position(a1, a2, 0), position(a1, a2, 1), position(a1, a2, 2)
-        store_rows(m_out, first, w, (at.m + one, at.m + two, at.m + three))
-        store_rows(q_out, first, w, (at.q, at.q + LANES + one, at.q + LANES + two, at.q + LANES + three))
-        return
     for l in range(count):
         i = first + l
         m_out[i, b, a1], m_out[i, b, a2], m_out[i, b, a3] = triple(w, at.m, l)
@@ -393,6 +407,18 @@ def store(motion, w, first, count, b, m_out, q_out):
 
 
 @helper
-def position(a1, a2, axis):
-    """Where the component of a user's axis begins among those of the sorted ones."""
-    return 0 if a1 == axis else (LANES if a2 == axis else 2 * LANES)
+def fields_of_m(motion):
+    """Where the components of m along the user's axes begin."""
+    return at.m + position(motion, 0.0), at.m + position(motion, 1.0), at.m + position(motion, 2.0)
+
+
+@helper
+def fields_of_q(motion):
+    vector = at.q + LANES
+    return at.q, vector + position(motion, 0.0), vector + position(motion, 1.0), vector + position(motion, 2.0)
+
+
+@helper
+def position(motion, axis):
+    """Where the component along a user's axis is among those along the sorted ones."""
+    return 0 if motion.column1 == axis else (LANES if motion.column2 == axis else 2 * LANES)

@@ -214,24 +214,54 @@ if JIT:
 
         return _void_of_rows(rows, i, w, columns, l), codegen
 
+    def _rows_out(past_cache):
+        @intrinsic
+        def rows_out(typingctx, rows, i, w, columns, l):
+            def codegen(context, builder, signature, args):
+                rows, i, w, columns, l = args
+                width = signature.args[3].count
+                fours = []
+                for column in cgutils.unpack_tuple(builder, columns, width):
+                    source = _vector_at(context, builder, signature.args[2], w, builder.add(column, l), 4)
+                    fours.append(builder.load(source, align=8))
+                halves = fours[:2], (fours[2], fours[-1])
+                halves = [builder.shuffle_vector(a, b, _constants(range(8))) for a, b in halves]
+                by_rows = [4 * k + r for r in range(4) for k in range(width)]
+                for n in range(0, 4 * width, 4):
+                    numbers = builder.shuffle_vector(*halves, _constants(by_rows[n : n + 4]))
+                    place = builder.add(i, ir.Constant(i.type, n))
+                    target = _vector_at(context, builder, signature.args[0], rows, place, 4)
+                    stored = builder.store(numbers, target, align=16 if past_cache else 8)
+                    if past_cache:
+                        stored.set_metadata("nontemporal", builder.module.add_metadata([ir.IntType(32)(1)]))
+                return context.get_dummy_value()
+
+            return _void_of_rows(rows, i, w, columns, l), codegen
+
+        return rows_out
+
+    four_rows_out = _rows_out(past_cache=False)  # the reverse of ``four_rows_in``, for three or four columns
+    four_rows_past_cache = _rows_out(past_cache=True)  # straight to memory, without reading what is there first
+
     @intrinsic
-    def four_rows_out(typingctx, rows, i, w, columns, l):
-        """The reverse of ``four_rows_in``, for three or four columns."""
+    def address(typingctx, array):
+        """Where an array begins."""
 
         def codegen(context, builder, signature, args):
-            rows, i, w, columns, l = args
-            width = signature.args[3].count
-            fours = []
-            for column in cgutils.unpack_tuple(builder, columns, width):
-                source = _vector_at(context, builder, signature.args[2], w, builder.add(column, l), 4)
-                fours.append(builder.load(source, align=8))
-            pairs = [builder.shuffle_vector(a, b, _constants(range(8))) for a, b in (fours[:2], (fours[2], fours[-1]))]
-            by_rows = [4 * k + r for r in range(4) for k in range(width)]
-            numbers = builder.shuffle_vector(*pairs, _constants(by_rows))
-            builder.store(numbers, _vector_at(context, builder, signature.args[0], rows, i, 4 * width), align=8)
+            data = context.make_array(signature.args[0])(context, builder, args[0]).data
+            return builder.ptrtoint(data, ir.IntType(64))
+
+        return types.int64(array), codegen
+
+    @intrinsic
+    def wait_for_memory(typingctx):
+        """All that was stored is there, also for other threads."""
+
+        def codegen(context, builder, signature, args):
+            builder.fence("seq_cst")
             return context.get_dummy_value()
 
-        return _void_of_rows(rows, i, w, columns, l), codegen
+        return types.void(), codegen
 
     @intrinsic
     def _bits_of(typingctx, x):

@@ -5,8 +5,9 @@ neighboring fields. Loops over lanes have no branches and no calls, and always r
 lane goes through the same instructions. Short loops are faster than long ones: the processor then works on several
 turns of a loop at a time.
 
-Pitfall: ``a[i] if choice else b[i]`` is compiled to a load from a chosen address, and the loop is not vectorized any
-more. Choose between computed numbers only.
+Two pitfalls. Functions that get arrays have no branches: Numba counts references to arrays, and can leave that out only
+where there is one way through; counting waits for all that is being stored. And ``a[i] if choice else b[i]`` becomes a
+load from a chosen address, and the loop is not vectorized any more: choose between computed numbers only.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ import numpy as np
 from polhode.kernels.jit import JIT, helper
 
 LANES = 64 if JIT else 1  # uncompiled, one at a time
+PAST_CACHE = 250_000  # numbers, two megabytes
 
 if JIT:
-    from polhode.kernels.jit import four_rows_in, four_rows_out
+    from polhode.kernels.jit import address, four_rows_in, four_rows_out, four_rows_past_cache, wait_for_memory
 
     @helper
     def new_block(size):
@@ -31,10 +33,21 @@ if JIT:
             four_rows_in(rows, len(fields) * (first + l), w, fields, l)
 
     @helper
+    def pass_cache(rows):
+        """Whether these rows are so many that they leave the cache before anyone reads them (and may be stored so)."""
+        return rows.size >= PAST_CACHE and address(rows) % 16 == 0
+
+    @helper
     def store_rows(rows, first, w, fields):
         """The reverse of ``load_rows``."""
         for l in range(0, LANES, 4):
             four_rows_out(rows, len(fields) * (first + l), w, fields, l)
+
+    @helper
+    def store_rows_past_cache(rows, first, w, fields):
+        """The same if ``pass_cache``; ``wait_for_memory`` after the last of them."""
+        for l in range(0, LANES, 4):
+            four_rows_past_cache(rows, len(fields) * (first + l), w, fields, l)
 
 else:
 
@@ -47,8 +60,16 @@ else:
         for k, field in enumerate(fields):
             w[field] = float(rows[first, k])
 
+    def pass_cache(rows):
+        return False
+
     def store_rows(rows, first, w, fields):
         rows[first] = [w[field] for field in fields]
+
+    store_rows_past_cache = store_rows
+
+    def wait_for_memory():
+        """Nothing: see the compiled one."""
 
 
 @helper
