@@ -222,15 +222,19 @@ def arc(motion, series, sz, cz):
     """(s, r, c, d, re, im): euler's Arc, and the turn of the periodic part of phi, of any length."""
     for_s, for_c, for_d, denominator, for_re, for_im = series
     y = 1.0 - 2.0 * (sz * sz)
-    cn, dn = cz * horner(for_c, y), horner(for_d, y)
+    y2 = y * y
+    y4 = y2 * y2
+    cn, dn = cz * polynomial(for_c, y, y2, y4), polynomial(for_d, y, y2, y4)
     c, d = (cn, dn) if motion.D > 0.0 else (dn, cn)
-    f = 1.0 - 2.0 * motion.axis3
-    return sz * horner(for_s, y), horner(denominator, y), c, d, cz * horner(for_re, y), f * (sz * horner(for_im, y))
+    s, r = sz * polynomial(for_s, y, y2, y4), polynomial(denominator, y, y2, y4)
+    re, im = cz * polynomial(for_re, y, y2, y4), sz * polynomial(for_im, y, y2, y4)
+    return s, r, c, d, re, (1.0 - 2.0 * motion.axis3) * im
 
 
 @helper
-def horner(p, y):
-    return p[0] + y * (p[1] + y * (p[2] + y * (p[3] + y * (p[4] + y * (p[5] + y * p[6])))))
+def polynomial(p, y, y2, y4):
+    """By Estrin's rule: as many products as by Horner's, but half of them wait for none."""
+    return (p[0] + y * p[1]) + y2 * (p[2] + y * p[3]) + y4 * ((p[4] + y * p[5]) + y2 * p[6])
 
 
 @helper

@@ -41,9 +41,11 @@ def sincos_near(x, low):
     turns = rint(x * TWO_OVER_PI)
     r = ((x - turns * HALF_PI[0]) - turns * HALF_PI[1]) - (turns * HALF_PI[2] - low)
     s, c = sincos_small(r)
-    odd, upper = is_odd(turns), is_odd(floor(0.5 * turns))  # the quarter of the circle, in two bits
-    s, c = (c, s) if odd else (s, c)
-    return (-s if upper else s), (-c if upper != odd else c)
+    half = floor(0.5 * turns)
+    sign = 1.0 - 2.0 * (half - 2.0 * floor(0.5 * half))
+    b = (turns - 2.0 * half) * sign  # sine of the quarter turns: 0, 1, 0, -1
+    a = sign - b  # and their cosine. Not by branches: at random angles the processor would take half of them wrongly
+    return s * a + c * b, c * a - s * b
 
 
 @helper
@@ -60,7 +62,7 @@ def sincos_small(r):
 @helper
 def is_odd(n):
     """Whether the whole number n, a float, is odd."""
-    return 0.5 * n != floor(0.5 * n)
+    return floor(0.5 * n) < 0.5 * n
 
 
 @helper
