@@ -7,8 +7,8 @@ BIN := $(VENV)/bin
 # Coverage doubles the time of tests that compute truth in high precision, so it watches only where it is needed:
 # the user layer compiled, the kernels as plain Python (where compiled and uncompiled must agree anyway).
 TESTS = $(wildcard tests/test_*.py)
-USER_TESTS = $(patsubst %,tests/test_%.py,bad_input body cli examples geometry import motion plot rotation state)
-KERNEL_TESTS = $(patsubst %,tests/test_%.py,golden batch chain dense eft elliptic jacobian trig series principal motion long_times modes)
+USER_TESTS = $(patsubst %,tests/test_%.py,bad_input body cli composition examples flow geometry import motion plot rotation state study)
+KERNEL_TESTS = $(patsubst %,tests/test_%.py,golden batch chain declared dense eft elliptic flow frb gauss jacobian landen long_times magnus midpoint modes moser_veselov motion principal series three_rotations trig)
 
 .PHONY: help run test lint format bench series clean
 
@@ -16,7 +16,7 @@ help:
 	@echo "make run     install into .venv and run the main example (table and picture in out/)"
 	@echo "make test    install the test extra into .venv and run all tests, compiled and uncompiled"
 	@echo "make lint    ruff, mypy and import-linter"
-	@echo "make bench   speed ratios against the published algorithm and SciPy, start-up times, drift over a million steps"
+	@echo "make bench   speed ratios against the published algorithm and SciPy, costs of all flows, start-up times, drift"
 
 # One stamp per set of extras: made again when pyproject.toml changes, as after a git pull.
 $(VENV)/installed-%: pyproject.toml
@@ -56,6 +56,8 @@ bench: $(VENV)/installed-test
 	$(BIN)/python benchmarks/step.py
 	$(BIN)/python benchmarks/batch.py
 	$(BIN)/python benchmarks/dense.py
+	$(BIN)/python benchmarks/flows.py
+	$(BIN)/python benchmarks/lost_digits.py
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/drift.py
 
