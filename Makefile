@@ -10,6 +10,9 @@ TESTS = $(wildcard tests/test_*.py)
 USER_TESTS = $(patsubst %,tests/test_%.py,bad_input body cli composition examples flow geometry import motion plot rotation state study)
 KERNEL_TESTS = $(patsubst %,tests/test_%.py,golden batch chain declared dense eft elliptic flow frb gauss jacobian landen long_times magnus midpoint modes moser_veselov motion principal series three_rotations trig)
 
+# All cores; a file stays in one process, which then loads or compiles its kernels once.
+PARALLEL = -n auto --dist loadfile
+
 .PHONY: help run test lint format bench series clean
 
 help:
@@ -32,12 +35,14 @@ run: $(VENV)/installed-all
 
 test: $(VENV)/installed-test
 	$(BIN)/coverage erase
+	@echo "== tests, compiled: reference solutions"
+	$(BIN)/python -m pytest tests/test_golden.py
 	@echo "== tests, compiled: kernels"
-	$(BIN)/python -m pytest $(filter-out $(USER_TESTS),$(TESTS))
+	$(BIN)/python -m pytest $(PARALLEL) $(filter-out $(USER_TESTS) tests/test_golden.py,$(TESTS))
 	@echo "== tests, compiled: user layer, and the examples in its docstrings"
-	$(BIN)/python -m pytest --cov --cov-report= --doctest-modules $(USER_TESTS) src
+	$(BIN)/python -m pytest $(PARALLEL) --cov --cov-report= --doctest-modules $(USER_TESTS) src
 	@echo "== tests, uncompiled: kernels as plain Python"
-	POLHODE_JIT=0 $(BIN)/python -m pytest -n auto -m "not dense" --cov --cov-append --cov-report= $(KERNEL_TESTS)
+	POLHODE_JIT=0 $(BIN)/python -m pytest $(PARALLEL) -m "not dense" --cov --cov-append --cov-report= $(KERNEL_TESTS)
 	@echo "== lines covered"
 	$(BIN)/coverage report --fail-under=95
 
