@@ -70,6 +70,8 @@ def propagate(
     >>> J.dm_dI.shape, bool(error.m < 1e-13)
     ((3, 3), True)
     """
+    if not isinstance(inertia, RigidBody):
+        inertia = as_floats(inertia, "inertia", 3)
     if _many_tensors(inertia) and not (jacobian or return_error):
         try:
             return _in_pieces(inertia, m, q, t, omega, out)
@@ -102,16 +104,16 @@ def propagate(
     return m_out, (as_rotation(q_out) if is_rotation(q) else q_out), *more
 
 
-def _many_tensors(inertia: Any) -> bool:
-    shape = np.shape(inertia) if not isinstance(inertia, RigidBody) else ()
+def _many_tensors(inertia: RigidBody | FloatArray) -> bool:
+    shape = () if isinstance(inertia, RigidBody) else inertia.shape
     return len(shape) > 2 and shape[-2:] == (3, 3) and prod(shape[:-2]) > PIECE
 
 
-def _in_pieces(inertia: Any, m: Any, q: Any, t: Any, omega: Any, out: Any) -> Any:
+def _in_pieces(tensors: Any, m: Any, q: Any, t: Any, omega: Any, out: Any) -> Any:
     """Many tensors, a part of them at a time: principal axes take more memory than the result."""
     given = {"m": m, "omega": omega}
     vectors = {name: as_floats(x, name, 3) for name, x in given.items() if x is not None}
-    tensors, q_in, t_in = as_floats(inertia, "inertia", 3), quaternion_components(q), as_floats(t, "t")
+    q_in, t_in = quaternion_components(q), as_floats(t, "t")
     shapes = {name: x.shape[:-1] for name, x in vectors.items()}
     batch = common_batch(inertia=tensors.shape[:-2], **shapes, q=q_in.shape[:-1], t=t_in.shape)
     m_out, q_out = outputs(out, batch, (tensors, *vectors.values(), q_in, t_in))
@@ -129,10 +131,10 @@ def _in_pieces(inertia: Any, m: Any, q: Any, t: Any, omega: Any, out: Any) -> An
     return m_out, (as_rotation(q_out) if is_rotation(q) else q_out)
 
 
-def _principal(inertia: RigidBody | npt.ArrayLike) -> tuple[FloatArray, FloatArray | None]:
+def _principal(inertia: RigidBody | FloatArray) -> tuple[FloatArray, FloatArray | None]:
     if isinstance(inertia, RigidBody):
         return flow_moments(inertia), None if inertia.is_principal else inertia.axes
-    return principal(as_floats(inertia, "inertia", 3))
+    return principal(inertia)
 
 
 def _momentum(

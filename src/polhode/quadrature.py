@@ -15,7 +15,7 @@ def gauss_legendre(count: int) -> tuple[tuple[Fraction, ...], tuple[Fraction, ..
 
     >>> nodes, weights = gauss_legendre(2)
     >>> [float(x) for x in nodes], [float(w) for w in weights]
-    ([0.21132486540518713, 0.7886751345948129], [0.5, 0.5])
+    ([0.2113248654051871, 0.7886751345948129], [0.5, 0.5])
     """
     nodes, weights = [], []
     for k in range(count, 0, -1):

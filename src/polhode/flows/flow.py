@@ -95,8 +95,8 @@ class Flow:
         The new State; its quaternion is not normalized after the fact.
 
         >>> from polhode import Exact, State
-        >>> Exact().step((1.0, 2.0, 2.0), State(m=(0.0, 0.0, 4.0)), np.pi / 8, steps=4).q.round(15)
-        array([0., 0., 0., 1.])
+        >>> Exact().step((1.0, 2.0, 2.0), State(m=(0.0, 0.0, 4.0)), np.pi / 16, steps=4).q.round(6)
+        array([0.707107, 0.      , 0.      , 0.707107])
         """
         body = as_body(body)
         times = as_floats(h, "h")
