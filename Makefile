@@ -7,8 +7,8 @@ BIN := $(VENV)/bin
 # Coverage doubles the time of tests that compute truth in high precision, so it watches only where it is needed:
 # the user layer compiled, the kernels as plain Python (where compiled and uncompiled must agree anyway).
 TESTS = $(wildcard tests/test_*.py)
-USER_TESTS = $(patsubst %,tests/test_%.py,bad_input body cli composition examples flow geometry import motion plot rotation state study)
-KERNEL_TESTS = $(patsubst %,tests/test_%.py,golden batch chain declared dense eft elliptic flow frb gauss jacobian landen long_times magnus midpoint modes moser_veselov motion principal series three_rotations trig)
+USER_TESTS = $(patsubst %,tests/test_%.py,bad_input body cli composition examples flow force forces geometry import integrate methods motion plot problems rotation schemes state study)
+KERNEL_TESTS = $(patsubst %,tests/test_%.py,golden batch chain declared dense eft elliptic flow force forces frb gauss integrate jacobian landen long_times magnus midpoint modes moser_veselov motion principal problems series three_rotations trig)
 
 # All cores; a file stays in one process, which then loads or compiles its kernels once.
 PARALLEL = -n auto --dist loadfile

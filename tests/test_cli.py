@@ -196,3 +196,12 @@ def test_other_import_errors_are_not_mistaken_for_a_missing_click(monkeypatch):
     monkeypatch.setitem(sys.modules, "polhode.cli", None)
     with pytest.raises(ImportError, match=r"polhode\.cli"):
         main()
+
+
+@pytest.mark.parametrize("name", ["heavy_top", "vessel"])
+def test_run_a_torqued_problem(name, tmp_path):
+    result = run("run", name, "--out", str(tmp_path))
+    assert result.exit_code == 0, result.output
+    expected = ph.integrate(ph.problems.get(name), method="V2" if name == "vessel" else "RKN6_14a")
+    assert f"{expected.m[-1, 0]:.12g}" in result.output
+    assert "held to" in result.output

@@ -18,15 +18,24 @@ from polhode.flows import FLOWS
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from polhode import errors, geometry, problems, rotation
+    from polhode import errors, forces, geometry, problems, rotation, schemes
     from polhode.body import RigidBody
+    from polhode.citing import cite
+    from polhode.comparison import WorkPrecision, work_precision
     from polhode.derivatives import ErrorBound, Jacobian
     from polhode.errors import InputError, PolhodeError
+    from polhode.force import Potential, Torque
     from polhode.geometry import Andoyer, andoyer, from_andoyer
+    from polhode.integration import integrate
+    from polhode.methods.rattle import Rattle
+    from polhode.methods.splitting import Splitting
     from polhode.motion import FreeMotion, free_motion
+    from polhode.problem import Problem
     from polhode.propagation import propagate
+    from polhode.scheme import Scheme
     from polhode.state import State
     from polhode.study import OrderStudy, order_study
+    from polhode.trajectory import Trajectory
 
 _HOME = {
     "Andoyer": "geometry",
@@ -36,16 +45,27 @@ _HOME = {
     "Jacobian": "derivatives",
     "OrderStudy": "study",
     "PolhodeError": "errors",
+    "Potential": "force",
+    "Problem": "problem",
+    "Rattle": "methods.rattle",
     "RigidBody": "body",
+    "Scheme": "scheme",
+    "Splitting": "methods.splitting",
     "State": "state",
+    "Torque": "force",
+    "Trajectory": "trajectory",
+    "WorkPrecision": "comparison",
     "andoyer": "geometry",
+    "cite": "citing",
     "free_motion": "motion",
     "from_andoyer": "geometry",
+    "integrate": "integration",
     "order_study": "study",
     "propagate": "propagation",
+    "work_precision": "comparison",
 }
 _HOME |= {name: f"flows.{module}" for name, module in FLOWS.items()}
-_MODULES = ("errors", "flows", "geometry", "problems", "rotation")
+_MODULES = ("errors", "flows", "forces", "geometry", "problems", "rotation", "schemes")
 
 __all__ = [
     "Andoyer",
@@ -55,18 +75,31 @@ __all__ = [
     "Jacobian",
     "OrderStudy",
     "PolhodeError",
+    "Potential",
+    "Problem",
+    "Rattle",
     "RigidBody",
+    "Scheme",
+    "Splitting",
     "State",
+    "Torque",
+    "Trajectory",
+    "WorkPrecision",
     "andoyer",
+    "cite",
     "errors",
     "flows",
+    "forces",
     "free_motion",
     "from_andoyer",
     "geometry",
+    "integrate",
     "order_study",
     "problems",
     "propagate",
     "rotation",
+    "schemes",
+    "work_precision",
 ]
 __all__ += FLOWS
 __all__.sort()

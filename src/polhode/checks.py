@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,18 @@ def rows_of(array: FloatArray, batch: tuple[int, ...], components: int) -> Float
     if prod(array.shape[:-1]) == 1:
         return array.reshape(1, components)
     return np.ascontiguousarray(np.broadcast_to(array, (*batch, components)).reshape(-1, components))
+
+
+def whole_number(value: Any, name: str, least: int = 0) -> int:
+    """``value`` as an int, ``least`` or more."""
+    try:
+        count = index(value)
+    except TypeError:
+        raise InputError(f"{name} is {value!r}; needed: a whole number, {least} or more") from None
+    if count < least:
+        hint = " (for a motion backward make h negative)" if name == "steps" else ""
+        raise InputError(f"{name} is {count}; needed: {least} or more{hint}")
+    return count
 
 
 def first_bad(good: npt.NDArray[np.bool_]) -> tuple[int, ...]:

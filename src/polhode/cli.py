@@ -99,7 +99,7 @@ def _columns(rows: list[tuple[str, ...]]) -> None:
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("out"), show_default=True,
               help="Folder for the results; it is made if need be.")  # fmt: skip
 def run(name: str, out: Path) -> None:
-    """Run the built-in problem NAME: a table of what was computed, and a picture.
+    """Run the built-in problem NAME: a table of what was computed and, of a free body, a picture.
 
     \b
     Example:
@@ -110,6 +110,9 @@ def run(name: str, out: Path) -> None:
         from polhode.plot import plot_free_motion
 
         problem = problems.get(name)
+        if problem.force is not None:
+            _torqued_table(problem)
+            return
         out.mkdir(parents=True, exist_ok=True)
         _table(problem)
         path = out / f"{name}.png"
@@ -117,6 +120,26 @@ def run(name: str, out: Path) -> None:
         figure = plot_free_motion(problem.free_motion(), 0.0, problem.duration, title=problem.summary, time_unit=unit)
         figure.savefig(path, dpi=150)
     click.echo(f"\npicture: {path}")
+
+
+def _torqued_table(problem: Problem) -> None:
+    """What an integration with the problem's own step found."""
+    from polhode.integration import integrate
+
+    damped = problem.force is not None and np.any(problem.force.damping)
+    method, start = "V2" if damped else "RKN6_14a", problem.t_span[0]
+    integrate(problem, (start, start + (problem.h or 1.0)), method=method)  # loads compiled code before time is taken
+    run = integrate(problem, method=method, progress=True)
+    click.secho(f"{problem.name}: {problem.summary}", bold=True)
+    rows = [
+        ("method", f"{run.method!r}, h = {run.h:g}"),
+        ("computed", f"{run.stats.steps} steps, {run.stats.torques} torques in {1e3 * run.stats.seconds:.3g} ms"),
+        ("m at the end", ", ".join(f"{x:.12g}" for x in run.m[-1])),
+        ("q at the end", ", ".join(f"{x:.12g}" for x in run.q[-1])),
+        *((f"{name} held to", f"{error:.1e}") for name, error in run.invariants().items()),
+    ]
+    for label, value in rows:
+        click.echo(f"  {label:22} {value}")
 
 
 def _table(problem: Problem) -> None:

@@ -45,6 +45,18 @@ class StepError(PolhodeError, ArithmeticError):
         self.state, self.done, self.working_step = state, done, working_step
 
 
+class RunError(PolhodeError, RuntimeError):
+    """An integration that could not go on. ``trajectory`` holds everything up to there."""
+
+    def __init__(self, message: str, trajectory: Any) -> None:
+        super().__init__(message)
+        self.trajectory = trajectory
+
+
+class RunWarning(RuntimeWarning):
+    """Some bodies of a batch could not go on; the others reached the end."""
+
+
 class UnknownNameError(InputError):
     """A problem, method or other name that polhode does not have."""
 

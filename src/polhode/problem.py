@@ -1,35 +1,79 @@
-"""A problem: a body, where it starts, how long it is followed, and where it comes from."""
+"""A problem: a body, where it starts, what acts on it, how long it is followed, and where it comes from."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from polhode.body import RigidBody
+import numpy as np
+import numpy.typing as npt
+
+from polhode.body import RigidBody, as_body
+from polhode.checks import IDENTITY, as_floats
+from polhode.errors import InputError, MomentumError, TimeError
 from polhode.motion import FreeMotion, free_motion
 from polhode.state import State
 
+if TYPE_CHECKING:
+    from polhode.force import Force
 
-@dataclass(frozen=True)
+
 class Problem:
-    """A rigid body with its state at ``t_span[0]``, to be followed to ``t_span[1]``.
+    """A rigid body with its state at ``t_span[0]``, to be followed to ``t_span[1]`` under a force (None: it is free).
 
-    ``units`` label plots and tables and never enter the arithmetic.
+    Instead of a State, ``omega`` (..., 3) and ``q`` (..., 4) may be given. ``units`` label plots and tables and never
+    enter the arithmetic; ``h`` is a step that suits the problem.
+
+    >>> Problem((1.0, 1.65, 1.97), State(m=(0.3, 0.2, 0.9)), t_span=(0, 20)).duration
+    20.0
     """
 
-    name: str
-    summary: str
-    body: RigidBody
-    state: State
-    t_span: tuple[float, float]
-    units: Mapping[str, str] = field(default_factory=dict)
-    references: tuple[str, ...] = ()
+    def __init__(
+        self,
+        body: RigidBody | npt.ArrayLike,
+        state: State | None = None,
+        force: Force | None = None,
+        t_span: tuple[float, float] = (0.0, 1.0),
+        *,
+        omega: npt.ArrayLike | None = None,
+        q: Any = IDENTITY,
+        name: str = "",
+        summary: str = "",
+        units: Mapping[str, str] | None = None,
+        references: tuple[str, ...] = (),
+        h: float | None = None,
+    ) -> None:
+        self.body = as_body(body)
+        if (state is None) == (omega is None):
+            came = "neither" if state is None else "both"
+            raise MomentumError(f"{came} came: give either state=State(...), or omega=..., the angular velocity")
+        self.state = state if state is not None else State.from_omega(self.body, omega, q)  # type: ignore[arg-type]
+        self.body.check_momentum(self.state.m, "state.m")
+        self.force = force
+        self.t_span = checked_span(t_span)
+        self.name, self.summary, self.h = name, summary, h
+        self.units, self.references = dict(units or {}), references
 
     @property
     def duration(self) -> float:
-        """Length of the time span."""
+        """Length of the time span, negative if it goes backward."""
         return self.t_span[1] - self.t_span[0]
 
     def free_motion(self) -> FreeMotion:
-        """The exact motion, with t counted from ``t_span[0]``."""
+        """The exact motion, with t counted from ``t_span[0]``, of a problem without a force."""
+        if self.force is not None:
+            raise InputError(f"{self.name or 'this problem'} has a force: only a free body has a closed form")
         return free_motion(self.body, self.state)
+
+    def __repr__(self) -> str:
+        label = f"{self.name}: " if self.name else ""
+        acting = "free" if self.force is None else repr(self.force)
+        return f"Problem({label}{self.body!r}, {acting}, t from {self.t_span[0]:g} to {self.t_span[1]:g})"
+
+
+def checked_span(t_span: Any) -> tuple[float, float]:
+    """Two different finite times."""
+    array = as_floats(t_span, "t_span")
+    if array.shape != (2,) or not np.isfinite(array).all() or array[0] == array[1]:
+        raise TimeError(f"t_span = {t_span!r}: needed are two different finite times, such as (0, 10)")
+    return float(array[0]), float(array[1])

@@ -55,3 +55,42 @@ SOFRONIOU_SPALETTA_2005 = (
     "M. Sofroniou, G. Spaletta, Derivation of symmetric composition constants for symmetric integrators, "
     "Optim. Methods Softw. 20 (2005) 597-613"
 )
+STRANG_1968 = (
+    "G. Strang, On the construction and comparison of difference schemes, SIAM J. Numer. Anal. 5 (1968) 506-517"
+)
+BLANES_MOAN_2002 = (
+    "S. Blanes, P. C. Moan, Practical symplectic partitioned Runge-Kutta and Runge-Kutta-Nyström methods, "
+    "J. Comput. Appl. Math. 142 (2002) 313-330"
+)
+BLANES_CASAS_ESCORIHUELA_2022 = (
+    "S. Blanes, F. Casas, A. Escorihuela-Tomàs, Runge-Kutta-Nyström symplectic splitting methods of order 8, "
+    "Appl. Numer. Math. 182 (2022) 14-27"
+)
+MCLACHLAN_1995 = "R. I. McLachlan, Composition methods in the presence of small parameters, BIT 35 (1995) 258-268"
+LASKAR_ROBUTEL_2001 = (
+    "J. Laskar, P. Robutel, High order symplectic integrators for perturbed Hamiltonian systems, "
+    "Celest. Mech. Dyn. Astron. 80 (2001) 39-62"
+)
+BLANES_2013 = (
+    "S. Blanes, F. Casas, A. Farrés, J. Laskar, J. Makazaga, A. Murua, New families of symplectic splitting methods "
+    "for numerical integration in dynamical astronomy, Appl. Numer. Math. 68 (2013) 58-72"
+)
+CHIN_1997 = (
+    "S. A. Chin, Symplectic integrators from composite operator factorizations, Phys. Lett. A 226 (1997) 344-348"
+)
+OMELYAN_2002 = (
+    "I. P. Omelyan, I. M. Mryglod, R. Folk, Optimized Forest-Ruth- and Suzuki-like algorithms for integration of "
+    "motion in many-body systems, Comput. Phys. Commun. 146 (2002) 188-202"
+)
+OMELYAN_2002_GRADIENT = (
+    "I. P. Omelyan, I. M. Mryglod, R. Folk, Construction of high-order force-gradient algorithms for integration of "
+    "motion in classical and quantum systems, Phys. Rev. E 66 (2002) 026701"
+)
+VAN_ZON_SCHOFIELD_2007_SYMPLECTIC = (
+    "R. van Zon, J. Schofield, Symplectic algorithms for simulations of rigid body systems using the exact solution of "
+    "free motion, Phys. Rev. E 75 (2007) 056701"
+)
+BETSCH_SIEBERT_2009 = (
+    "P. Betsch, R. Siebert, Rigid body dynamics in terms of quaternions: Hamiltonian formulation and conserving "
+    "numerical integration, Int. J. Numer. Meth. Engng. 79 (2009) 444-473"
+)

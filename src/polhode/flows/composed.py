@@ -29,7 +29,8 @@ class Composed(Flow):
                 f"{flow!r} is {'' if inner.symmetric else 'not '}symmetric, of order {inner.order or 'infinity'}"
             )
         self.flow, self.composition = flow, composition
-        self.prepare, self.advance, self.repeat, self.size = flow.prepare, flow.advance, flow.repeat, flow.size
+        self.prepare, self.advance, self.size = flow.prepare, flow.advance, flow.size
+        self.repeat, self.split = flow.repeat, flow.split
         self.exact_parameters = flow.exact_parameters
         self.fractions = tuple(a * b for a in composition.fractions for b in flow.fractions)
         self.record = replace(

@@ -6,6 +6,7 @@ from polhode.flows.flow import INVARIANTS, Flow, Record
 from polhode.kernels.euler import Body, body_constants, step
 from polhode.kernels.jit import entry, helper
 from polhode.kernels.repeat import REPEAT, repeat_steps
+from polhode.kernels.splitting import SPLIT, split_steps
 from polhode.references import CELLEDONI_2008, FRB_2010
 
 CONSTANTS = len(Body._fields)
@@ -41,6 +42,11 @@ def repeat(arguments):
     return repeat_steps(prepare, advance, arguments)
 
 
+@entry(SPLIT)
+def split(torque, arguments):
+    split_steps(prepare, advance, torque, arguments)
+
+
 class Exact(Flow):
     """The exact motion, for any inertia and any h, to the last digits.
 
@@ -52,6 +58,7 @@ class Exact(Flow):
     prepare = staticmethod(prepare)
     advance = staticmethod(advance)
     repeat = staticmethod(repeat)
+    split = staticmethod(split)
     size = CONSTANTS
     record = Record(
         name="Exact()",

@@ -6,15 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
-from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from polhode.body import RigidBody, as_body, flow_moments, from_principal, to_principal
-from polhode.checks import FloatArray, as_floats, check_finite, check_spread, common_batch, place, rows_of, show
-from polhode.errors import InputError, StepError, TimeError
+from polhode.checks import (
+    FloatArray,
+    as_floats,
+    check_finite,
+    check_spread,
+    common_batch,
+    place,
+    rows_of,
+    show,
+    whole_number,
+)
+from polhode.errors import StepError, TimeError
 from polhode.state import State
 from polhode.threads import in_ranges
 
@@ -58,6 +67,7 @@ class Flow:
     prepare: Any
     advance: Any
     repeat: Any
+    split: Any
     size: int  # of the constants c
     record: Record
     exact_parameters: Sequence[float | Fraction] = ()  # what ``prepare`` is told, in full precision
@@ -101,7 +111,7 @@ class Flow:
         body = as_body(body)
         times = as_floats(h, "h")
         check_finite(times, "h", TimeError)
-        count = whole_number(steps)
+        count = whole_number(steps, "steps")
         batch = common_batch(body=body.batch, state=state.batch, h=times.shape)
         body.check_momentum(state.m, "state.m")
         axes = None if body.is_principal else body.axes
@@ -185,16 +195,6 @@ class Flow:
 
     def __hash__(self) -> int:
         return hash((type(self), repr(self)))
-
-
-def whole_number(steps: Any) -> int:
-    try:
-        count = index(steps)
-    except TypeError:
-        raise InputError(f"steps is {steps!r}; needed: a whole number, 0 or more") from None
-    if count < 0:
-        raise InputError(f"steps is {count}; needed: 0 or more (for a motion backward make h negative)")
-    return count
 
 
 def _copies(array: FloatArray, batch: tuple[int, ...], components: int) -> FloatArray:

@@ -18,6 +18,7 @@ from polhode.flows.frb_quaternion import LOST, Published, advance_with
 from polhode.kernels.jit import entry, helper
 from polhode.kernels.published_motion import AROUND_1, SEPARATRIX, prepare, third_kind_integral
 from polhode.kernels.repeat import REPEAT, repeat_steps
+from polhode.kernels.splitting import SPLIT, split_steps
 from polhode.kernels.trig import sincos
 from polhode.references import CELLEDONI_2008, FRB_2010
 
@@ -91,6 +92,11 @@ def repeat(arguments):
     return repeat_steps(prepare, advance, arguments)
 
 
+@entry(SPLIT)
+def split(torque, arguments):
+    split_steps(prepare, advance, torque, arguments)
+
+
 class FrbMatrix(Published):
     """The published exact flow in matrices, for study: ``Exact`` is faster and keeps its digits everywhere.
 
@@ -104,6 +110,7 @@ class FrbMatrix(Published):
 
     advance = staticmethod(advance)
     repeat = staticmethod(repeat)
+    split = staticmethod(split)
     frame = "the frame along m'"
     limits = f"{LOST}; after a step of more than half a turn the sign of q is not known"
     references = (CELLEDONI_2008, FRB_2010)

@@ -33,6 +33,7 @@ from polhode.kernels.published_motion import (
 )
 from polhode.kernels.quat import product
 from polhode.kernels.repeat import REPEAT, repeat_steps
+from polhode.kernels.splitting import SPLIT, split_steps
 from polhode.kernels.trig import floor, is_odd, sincos
 from polhode.quadrature import gauss_legendre
 from polhode.references import CELLEDONI_2008, FRB_2010, KOSENKO_1998
@@ -141,6 +142,11 @@ def repeat(arguments):
     return repeat_steps(prepare, advance, arguments)
 
 
+@entry(SPLIT)
+def split(torque, arguments):
+    split_steps(prepare, advance, torque, arguments)
+
+
 class Published(Flow):
     """What FrbQuaternion and FrbMatrix share: the exact integral of the third kind, or 1 to 10 nodes."""
 
@@ -187,6 +193,7 @@ class FrbQuaternion(Published):
 
     advance = staticmethod(advance)
     repeat = staticmethod(repeat)
+    split = staticmethod(split)
     frame = "the shortest rotation of m onto e3"
     limits = f"{LOST}, and where m comes close to -e3 (the axis of the largest moment), |q| = 1 among them"
     references = (CELLEDONI_2008, FRB_2010, KOSENKO_1998)

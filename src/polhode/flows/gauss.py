@@ -29,6 +29,7 @@ from polhode.kernels.jit import entry, helper
 from polhode.kernels.momentum import momentum_after
 from polhode.kernels.quat import product
 from polhode.kernels.repeat import REPEAT, repeat_steps
+from polhode.kernels.splitting import SPLIT, split_steps
 from polhode.kernels.trig import sincos
 from polhode.quadrature import gauss_legendre
 from polhode.references import CELLEDONI_2008, GUSTAFSSON_2010
@@ -147,6 +148,11 @@ def repeat(arguments):
     return repeat_steps(prepare, advance, arguments)
 
 
+@entry(SPLIT)
+def split(torque, arguments):
+    split_steps(prepare, advance, torque, arguments)
+
+
 class Gauss(Flow):
     """m exactly, the attitude by Gauss quadrature of one angle with 1 to 10 ``nodes``: order 2 ``nodes``.
 
@@ -162,6 +168,7 @@ class Gauss(Flow):
     prepare = staticmethod(prepare)
     advance = staticmethod(advance)
     repeat = staticmethod(repeat)
+    split = staticmethod(split)
 
     def __init__(
         self, nodes: int = 4, c0: float | None = None, c3: float | None = None, *, axis: int | None = None

@@ -14,15 +14,16 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.body import RigidBody, as_body, flow_moments
-from polhode.checks import FloatArray, as_floats, check_finite, check_spread
+from polhode.checks import FloatArray, as_floats, check_finite, check_spread, whole_number
 from polhode.errors import InputError, ShapeError, TimeError
 from polhode.flows.exact import CONSTANTS, read_body, write_body
-from polhode.flows.flow import ENERGY, NORM, Flow, Record, whole_number
+from polhode.flows.flow import ENERGY, NORM, Flow, Record
 from polhode.kernels.drive import from_order, standard_form, to_order, to_standard_time
 from polhode.kernels.jit import entry, helper
 from polhode.kernels.momentum import momentum_after
 from polhode.kernels.quat import product
 from polhode.kernels.repeat import NO_SOLUTION, REPEAT, new_constants, repeat_steps
+from polhode.kernels.splitting import SPLIT, split_steps
 from polhode.kernels.trig import sincos
 from polhode.quadrature import gauss_legendre
 from polhode.references import BLANES_2000, CELLEDONI_2008, GUSTAFSSON_2010
@@ -144,6 +145,11 @@ def repeat(arguments):
     return repeat_steps(prepare, advance, arguments)
 
 
+@entry(SPLIT)
+def split(torque, arguments):
+    split_steps(prepare, advance, torque, arguments)
+
+
 @helper
 def turned_row(row, f, g, v):
     """A row of Q exp(hat(v)) by the formula of Rodrigues: row^T hat(v) = (row x v)^T."""
@@ -192,6 +198,7 @@ class Magnus(Flow):
     prepare = staticmethod(prepare)
     advance = staticmethod(advance)
     repeat = staticmethod(repeat)
+    split = staticmethod(split)
 
     def __init__(self, order: int = 4) -> None:
         if order not in ORDERS:
@@ -242,7 +249,7 @@ class Magnus(Flow):
         body.check_momentum(momentum)
         from_matrix(attitude)  # refuses what is not a rotation
         check_finite(time, "h", TimeError)
-        moments, count = flow_moments(body), whole_number(steps)
+        moments, count = flow_moments(body), whole_number(steps, "steps")
         check_spread(moments)
         new_m, new_Q = body.axes.T @ momentum, attitude @ body.axes
         parameters = np.array([float(x) for x in self.exact_parameters])

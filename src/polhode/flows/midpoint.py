@@ -19,6 +19,7 @@ from polhode.flows.flow import INVARIANTS, Flow, Record
 from polhode.kernels.cayley import FAILED, MARGIN, continued, cross, solve3, turn
 from polhode.kernels.jit import entry, helper
 from polhode.kernels.repeat import REPEAT, repeat_steps
+from polhode.kernels.splitting import SPLIT, split_steps
 from polhode.references import VILMART_2013
 from polhode.state import State
 
@@ -80,6 +81,11 @@ def repeat(arguments):
     return repeat_steps(prepare, advance, arguments)
 
 
+@entry(SPLIT)
+def split(torque, arguments):
+    split_steps(prepare, advance, torque, arguments)
+
+
 class Midpoint(Flow):
     """The implicit midpoint rule: it keeps what is quadratic, and is neither a Poisson map nor symplectic.
 
@@ -91,6 +97,7 @@ class Midpoint(Flow):
     prepare = staticmethod(prepare)
     advance = staticmethod(advance)
     repeat = staticmethod(repeat)
+    split = staticmethod(split)
     size = 3
     record = Record(
         name="Midpoint()",

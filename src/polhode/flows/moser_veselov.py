@@ -31,6 +31,7 @@ from polhode.flows.modified_inertia import HIGHEST_ORDER, coefficients
 from polhode.kernels.cayley import FAILED, MARGIN, continued, cross, solve3, turn
 from polhode.kernels.jit import entry, helper
 from polhode.kernels.repeat import NO_SOLUTION, REPEAT, repeat_steps
+from polhode.kernels.splitting import SPLIT, split_steps
 from polhode.references import CELLEDONI_2008, HAIRER_VILMART_2006, MOSER_VESELOV_1991, VILMART_2013
 from polhode.state import State
 
@@ -193,6 +194,11 @@ def repeat(arguments):
     return repeat_steps(prepare, advance, arguments)
 
 
+@entry(SPLIT)
+def split(torque, arguments):
+    split_steps(prepare, advance, torque, arguments)
+
+
 class MoserVeselov(Flow):
     """The discrete Moser-Veselov algorithm; ``order`` 4 to 20 by modified moments of inertia ("preprocessed").
 
@@ -208,6 +214,7 @@ class MoserVeselov(Flow):
     prepare = staticmethod(prepare)
     advance = staticmethod(advance)
     repeat = staticmethod(repeat)
+    split = staticmethod(split)
 
     def __init__(self, order: int = 2, solver: str = "newton") -> None:
         if order not in range(2, HIGHEST_ORDER + 1, 2):

@@ -18,6 +18,7 @@ from polhode.flows.three_rotations import turn_about
 from polhode.kernels.jit import entry, helper
 from polhode.kernels.quat import product
 from polhode.kernels.repeat import REPEAT, repeat_steps
+from polhode.kernels.splitting import SPLIT, split_steps
 from polhode.kernels.trig import sincos
 from polhode.references import VILMART_2013
 
@@ -64,6 +65,11 @@ def repeat(arguments):
     return repeat_steps(prepare, advance, arguments)
 
 
+@entry(SPLIT)
+def split(torque, arguments):
+    split_steps(prepare, advance, torque, arguments)
+
+
 class SymmetricRotation(Flow):
     """A symmetric body and one rotation, of order 2; exact for symmetric bodies, whichever moments are equal.
 
@@ -75,6 +81,7 @@ class SymmetricRotation(Flow):
     prepare = staticmethod(prepare)
     advance = staticmethod(advance)
     repeat = staticmethod(repeat)
+    split = staticmethod(split)
     size = 5
     record = Record(
         name="SymmetricRotation()",

@@ -14,6 +14,7 @@ from polhode.flows.flow import MOMENTUM_SPACE, NORM, Flow, Record
 from polhode.kernels.drive import to_order
 from polhode.kernels.jit import entry, helper
 from polhode.kernels.repeat import REPEAT, repeat_steps
+from polhode.kernels.splitting import SPLIT, split_steps
 from polhode.kernels.trig import sincos
 from polhode.references import CELLEDONI_2008, MCLACHLAN_1993, MILLER_2002, REICH_1994, VILMART_2013
 
@@ -73,6 +74,11 @@ def repeat(arguments):
     return repeat_steps(prepare, advance, arguments)
 
 
+@entry(SPLIT)
+def split(torque, arguments):
+    split_steps(prepare, advance, torque, arguments)
+
+
 class ThreeRotations(Flow):
     """Rotations about the body axes, R_a(h/2) R_b(h/2) R_c(h) R_b(h/2) R_a(h/2), by default of order 2.
 
@@ -88,6 +94,7 @@ class ThreeRotations(Flow):
     prepare = staticmethod(prepare)
     advance = staticmethod(advance)
     repeat = staticmethod(repeat)
+    split = staticmethod(split)
     size = 6
 
     def __init__(self, order: int = 2, axes: tuple[int, int, int] | None = None) -> None:

@@ -32,6 +32,7 @@ from polhode.kernels.published_motion import (
 )
 from polhode.kernels.quat import product
 from polhode.kernels.repeat import REPEAT, repeat_steps
+from polhode.kernels.splitting import SPLIT, split_steps
 from polhode.kernels.trig import floor, is_odd, sincos
 from polhode.references import CELLEDONI_2008, FRB_2010, VAN_ZON_SCHOFIELD_2007
 
@@ -110,6 +111,11 @@ def repeat(arguments):
     return repeat_steps(prepare, advance, arguments)
 
 
+@entry(SPLIT)
+def split(torque, arguments):
+    split_steps(prepare, advance, torque, arguments)
+
+
 class VanZonSchofield(Flow):
     """The exact flow in the frame along m x e3, for study: ``Exact`` is faster and keeps its digits everywhere.
 
@@ -123,6 +129,7 @@ class VanZonSchofield(Flow):
     prepare = staticmethod(prepare)
     advance = staticmethod(advance)
     repeat = staticmethod(repeat)
+    split = staticmethod(split)
     size = SIZE
 
     def __init__(self, hermite: bool = False) -> None:

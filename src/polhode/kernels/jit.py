@@ -22,13 +22,14 @@ import re
 import shutil
 import sys
 import threading
+import warnings
 from contextlib import contextmanager
 from pathlib import Path
 
 JIT = os.environ.get("POLHODE_JIT", "1") != "0"
 
 PACKAGE = Path(__file__).resolve().parents[1]
-COMPILED_FOLDERS = ("kernels", "flows")  # every folder that holds code Numba compiles
+COMPILED_FOLDERS = ("kernels", "flows", "forces")  # every folder that holds code Numba compiles
 KEPT_STAMPS = 8  # caches of older sources that are kept for other checkouts and versions
 
 
@@ -146,9 +147,14 @@ if JIT:
 
         def __call__(self, *args):
             if self._compiled is None:
-                with COMPILING:
-                    self._compiled = self._compiled or self._compile()
+                self.function()
             return self._compiled(*args)
+
+        def function(self):
+            """The compiled function itself, to be handed to compiled code."""
+            with COMPILING:
+                self._compiled = self._compiled or self._compile()
+            return self._compiled
 
         def _compile(self):
             folder = cache_folder() if self._cache else None
@@ -290,6 +296,23 @@ if JIT:
         bits = min(max(bits, 0x0010000000000000), 0x7FD0000000000000)
         return _from_bits(bits), _from_bits(0x7FE0000000000000 - bits)
 
+    AS_IN_PYTHON = {"error_model": "python", "boundscheck": True, "fastmath": {"contract"}}
+
+    def compile_user(func, signature=None):
+        """A function of the user, compiled in memory for one signature, or for whatever compiled code calls it with.
+
+        As in Python, division by zero and an index that does not exist raise. What Numba cannot compile raises too.
+        """
+        if isinstance(func, Entry):
+            return func.function()
+        if isinstance(func, numba.core.dispatcher.Dispatcher):
+            return func
+        if signature is None:
+            return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **AS_IN_PYTHON)(func)
+        with COMPILING, scipy_left_alone(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", numba.core.errors.NumbaWarning)
+            return numba.njit(signature, **AS_IN_PYTHON)(func)
+
 else:
 
     def helper(func):
@@ -313,3 +336,7 @@ else:
         return math.ldexp(1.0, k), math.ldexp(1.0, -k)
 
     binade = power_of_two
+
+    def compile_user(func, signature=None):
+        """``func`` as it is; one that the user has compiled, as it was."""
+        return getattr(func, "py_func", func)

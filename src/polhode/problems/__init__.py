@@ -8,12 +8,40 @@ from collections.abc import Callable
 from polhode.errors import UnknownNameError
 from polhode.problem import Problem
 from polhode.problems.dzhanibekov import dzhanibekov
+from polhode.problems.free_body import free_body
+from polhode.problems.gyro_top import gyro_top
+from polhode.problems.heavy_top import heavy_top
+from polhode.problems.perturbed import perturbed
+from polhode.problems.satellite import satellite
+from polhode.problems.satellite_orbit import satellite_orbit
+from polhode.problems.vessel import vessel
+from polhode.problems.vilmart_top import vilmart_top
 
 REGISTRY: dict[str, Callable[[], Problem]] = {
     "dzhanibekov": dzhanibekov,
+    "free_body": free_body,
+    "gyro_top": gyro_top,
+    "heavy_top": heavy_top,
+    "perturbed": perturbed,
+    "satellite": satellite,
+    "satellite_orbit": satellite_orbit,
+    "vessel": vessel,
+    "vilmart_top": vilmart_top,
 }
 
-__all__ = ["REGISTRY", "dzhanibekov", "get"]
+__all__ = [
+    "REGISTRY",
+    "dzhanibekov",
+    "free_body",
+    "get",
+    "gyro_top",
+    "heavy_top",
+    "perturbed",
+    "satellite",
+    "satellite_orbit",
+    "vessel",
+    "vilmart_top",
+]
 
 
 def get(name: str) -> Problem:

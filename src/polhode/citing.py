@@ -1,0 +1,37 @@
+"""What to cite for what was used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polhode.errors import InputError
+
+
+def cite(*things: Any) -> tuple[str, ...]:
+    """The publications behind flows, schemes, methods, problems and trajectories, each once, in the order given.
+
+    >>> from polhode import MoserVeselov
+    >>> cite(MoserVeselov(6))[0].split(",")[0]
+    'J. Moser'
+    """
+    found: dict[str, None] = {}
+    for thing in things:
+        for reference in _references(thing):
+            found.setdefault(reference)
+    return tuple(found)
+
+
+def _references(thing: Any) -> tuple[str, ...]:
+    """Of one thing: its own, those of its record, and those of its parts."""
+    if isinstance(thing, str):
+        from polhode import schemes
+
+        thing = schemes.get(thing)
+    record = getattr(thing, "record", None)
+    if record is not None:
+        return tuple(record.references)
+    parts = [getattr(thing, name) for name in ("problem", "method", "flow", "scheme") if hasattr(thing, name)]
+    own = getattr(thing, "references", None)
+    if own is None and not parts:
+        raise InputError(f"{thing!r} came; needed: a flow, a scheme or its name, a method, a problem or a trajectory")
+    return (*(own or ()), *(reference for part in parts for reference in _references(part)))

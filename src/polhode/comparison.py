@@ -1,0 +1,111 @@
+"""Work and precision: what an accuracy costs with each of several methods, on one problem."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from polhode.checks import as_floats
+from polhode.errors import InputError, RunError, ShapeError
+from polhode.integration import integrate
+from polhode.methods.splitting import Splitting, as_method
+from polhode.problem import Problem
+from polhode.state import State
+
+FINER = 4  # the reference takes steps shorter by this factor than the shortest compared
+
+
+class Run(NamedTuple):
+    """One method with one step: errors at the end, of m relative to |m| and of q, its work, and seconds."""
+
+    method: str
+    h: float
+    error_m: float
+    error_q: float
+    torques: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class WorkPrecision:
+    """What ``work_precision`` found, run by run; a run that failed has errors nan."""
+
+    problem: str
+    runs: tuple[Run, ...]
+
+    def of(self, method: Any) -> tuple[Run, ...]:
+        """The runs of one method."""
+        name = repr(as_method(method))
+        return tuple(run for run in self.runs if run.method == name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and lists, for files."""
+        return {"problem": self.problem, "runs": [run._asdict() for run in self.runs]}
+
+    def __str__(self) -> str:
+        width = max(len(run.method) for run in self.runs)
+        lines = [self.problem, f"{'method':{width}} {'h':>10} {'error m':>9} {'error q':>9} {'torques':>9} {'ms':>9}"]
+        lines += [
+            f"{r.method:{width}} {r.h:10.4g} {r.error_m:9.1e} {r.error_q:9.1e} {r.torques:9d} {1e3 * r.seconds:9.3g}"
+            for r in self.runs
+        ]
+        return "\n".join(lines)
+
+
+def work_precision(
+    problem: Problem,
+    methods: Sequence[Any],
+    h: npt.ArrayLike,
+    *,
+    reference: State | None = None,
+) -> WorkPrecision:
+    """Errors at the end of the time span of one body, and their cost, for every method and every step ``h`` (k,).
+
+    ``reference`` is the true state at the end; without it, it is computed by a scheme of order 8 or 10 with steps four
+    times shorter than the shortest.
+
+    >>> from polhode import forces
+    >>> top = Problem((1.0, 1.5, 2.0), State(m=(0.3, 0.2, 0.9)), forces.gravity(0.1, (0, 0, 1)), (0, 10))
+    >>> found = work_precision(top, ["V2", "RKN6_14a"], h=(0.5, 0.25))
+    >>> [f"{run.error_q:.0e}" for run in found.of("V2")]
+    ['6e-04', '1e-04']
+    """
+    if problem.body.batch or problem.state.batch:
+        raise ShapeError("work_precision takes one body and one state, not a batch")
+    lengths = as_floats(h, "h")
+    if lengths.ndim != 1 or len(lengths) == 0:
+        raise ShapeError(f"h has shape {lengths.shape}; needed: steps (k,), such as h=(0.1, 0.05)")
+    chosen = [as_method(method) for method in methods]
+    truth = _reference(problem, float(lengths.min())) if reference is None else reference
+    runs = [_run(problem, method, float(length), truth) for method in chosen for length in lengths]
+    return WorkPrecision(repr(problem), tuple(runs))
+
+
+def _reference(problem: Problem, shortest: float) -> State:
+    force = problem.force
+    if force is not None and force.velocity_dependent:
+        raise InputError(
+            f"{force!r} depends on the angular velocity, so no scheme here has a high order for it; give the true "
+            "state at the end: reference=State(...)"
+        )
+    scheme = "SS10_35" if force is not None and np.any(force.damping) else "RKN8_19"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # steps are short here: negative kicks do no harm
+        return integrate(problem, h=shortest / FINER, method=scheme, save_every=2**40).state()
+
+
+def _run(problem: Problem, method: Splitting, h: float, truth: State) -> Run:
+    try:
+        run = integrate(problem, h=h, method=method, save_every=2**40)
+    except RunError as failed:
+        stats = failed.trajectory.stats
+        return Run(repr(method), h, np.nan, np.nan, stats.torques, stats.seconds)
+    end: State = run.state()
+    error_m = float(np.linalg.norm(end.m - truth.m)) / (float(np.linalg.norm(truth.m)) or 1.0)
+    error_q = min(float(np.linalg.norm(end.q - sign * truth.q)) for sign in (1, -1))
+    return Run(repr(method), run.h, error_m, error_q, run.stats.torques, run.stats.seconds)

@@ -1,0 +1,394 @@
+"""Force: what turns a body. Potential and Torque: the user's own physics, plain Python functions. And sums of them."""
+
+from __future__ import annotations
+
+import dis
+import inspect
+from collections.abc import Callable
+from math import prod
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from polhode.checks import FloatArray, as_floats, check_finite, common_batch, rows_of, show
+from polhode.errors import InputError, ShapeError
+from polhode.forces import functions
+from polhode.forces.functions import (
+    ENERGY_FORM,
+    GRADIENT_FORM,
+    TORQUE_FORM,
+    Form,
+    Function,
+    OfArrays,
+    ReadyMade,
+    described,
+    plain,
+)
+from polhode.forces.trigonometric import (
+    DEGREES,
+    Case,
+    check_axis,
+    check_gradient,
+    degree_of,
+    largest_energy,
+    riesz_nodes,
+    trial_cases,
+)
+from polhode.rotation import as_quaternion
+
+NO_DAMPING = np.zeros(3)
+TRIAL_VELOCITY = (0.3, -0.2, 0.5)
+ALWAYS_ZERO = ReadyMade(TORQUE_FORM, functions.zero_torque)
+MISTAKES = (AttributeError, IndexError, KeyError, NameError, TypeError)  # in a program; others may be meant
+
+
+class Force:
+    """A torque that may come from an energy, with parameters, and diagonal damping m' = ... - D w.
+
+    Made by ``Potential``, ``Torque``, the functions of ``polhode.forces``, and by adding those.
+
+    Attributes
+    ----------
+    params : float64 (k,) or (..., k), a batch of parameters; what functions get as ``p``
+    damping : float64 (3,) or (..., 3), D in body axes; not part of the torque functions
+    velocity_dependent : whether the torque (without damping) depends on w
+    axis : a direction in space along which neither torque nor damping change the angular momentum, or None
+    """
+
+    def __init__(
+        self,
+        torque: Function,
+        energy: Function | None = None,
+        gradient: Function | None = None,
+        *,
+        params: npt.ArrayLike = (),
+        damping: npt.ArrayLike = NO_DAMPING,
+        velocity_dependent: bool = False,
+        axis: npt.ArrayLike | None = None,
+        name: str,
+    ) -> None:
+        self._torque, self._energy, self._gradient = torque, energy, gradient
+        self.params, self.damping = as_params(params), _frozen(as_floats(damping, "damping", 3))
+        self.velocity_dependent, self.name = velocity_dependent, name
+        self.axis = None if axis is None else direction(axis, "axis")
+        self.batch  # noqa: B018  refuses what does not broadcast
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """Shape of the batch of parameters and damping; () for one."""
+        return common_batch(params=self.params.shape[:-1], damping=self.damping.shape[:-1])
+
+    @property
+    def has_energy(self) -> bool:
+        """Whether there is a potential energy."""
+        return self._energy is not None
+
+    @property
+    def has_gradient(self) -> bool:
+        """Whether dV/dQ is given."""
+        return self._gradient is not None
+
+    def torque_function(self) -> Any:
+        """torque(t, Q, w, p) -> 3-tuple in body axes, compiled on first use."""
+        return self._torque.compiled()
+
+    def energy_function(self) -> Any:
+        """energy(t, Q, p) -> float, compiled on first use."""
+        return self._needed(self._energy, "energy").compiled()
+
+    def gradient_function(self) -> Any:
+        """gradient(t, Q, p) -> dV/dQ as three rows, compiled on first use."""
+        self._needed(self._energy, "gradient")
+        if self._gradient is None:
+            part = next(part.name for part in self._parts() if not part.has_gradient)
+            raise InputError(f"{part} was made without a gradient; type Potential(energy, gradient=...)")
+        return self._gradient.compiled()
+
+    def python_torque(self, t: float, Q: Any, w: Any, p: Any) -> Any:
+        """The torque as plain Python, for debugging and tracebacks."""
+        functions.raise_ctrl_c()
+        return self._torque.plain(t, Q, w, writable(p))
+
+    def _needed(self, function: Function | None, what: str) -> Function:
+        if function is None:
+            part = next(part.name for part in self._parts() if not part.has_energy)
+            raise AttributeError(f"{part} has no {what}: only forces made of an energy have one (polhode.Potential)")
+        return function
+
+    def _parts(self) -> tuple[Force, ...]:
+        return (self,)
+
+    def potential(self, t: npt.ArrayLike, q: Any) -> FloatArray:
+        """The energy at times (...) and attitudes (..., 4), which broadcast with the parameters.
+
+        >>> from polhode import forces
+        >>> float(forces.gravity(2.0, offset=(0, 0, 3)).potential(0.0, (1, 0, 0, 0)))
+        6.0
+        """
+        energy = self._needed(self._energy, "energy")
+        batch, (times, attitudes, params) = self._rows(t, q)
+        out = np.full(prod(batch), np.nan)
+        arguments = times[:, 0], attitudes, params, out
+        self._evaluate(functions.energies, energy, arguments)
+        return out.reshape(batch)
+
+    def torque(self, t: npt.ArrayLike, q: Any, w: npt.ArrayLike | None = None) -> FloatArray:
+        """The torque (..., 3) in body axes at times (...), attitudes (..., 4) and angular velocities w (..., 3).
+
+        Without ``w`` the body is at rest; with it, damping is included.
+
+        >>> from polhode import forces
+        >>> forces.gravity(2.0, offset=(0, 3, 0)).torque(0.0, (1, 0, 0, 0))
+        array([-6.,  0.,  0.])
+        """
+        velocity = np.zeros(3) if w is None else as_floats(w, "w", 3)
+        batch, (times, attitudes, params, velocities) = self._rows(t, q, velocity)
+        out = np.full((prod(batch), 3), np.nan)
+        arguments = times[:, 0], attitudes, velocities, params, out
+        self._evaluate(functions.torques, self._torque, arguments)
+        return out.reshape(*batch, 3) - self.damping * velocity
+
+    def _rows(self, t: npt.ArrayLike, q: Any, w: FloatArray | None = None) -> tuple[tuple[int, ...], list[FloatArray]]:
+        times, attitudes = as_floats(t, "t")[..., None], as_quaternion(q)
+        arrays = {"t": times, "q": attitudes, "params": self.params} | ({} if w is None else {"w": w})
+        shapes = {name: array.shape[:-1] for name, array in arrays.items()}
+        batch = common_batch(**shapes, damping=() if w is None else self.damping.shape[:-1])
+        rows = [rows_of(array, batch, array.shape[-1]) for array in arrays.values()]
+        return batch, [writable(array) for array in rows]
+
+    def _evaluate(self, loop: Any, function: Function, arguments: tuple[FloatArray, ...]) -> None:
+        try:
+            loop(function.compiled(), arguments)
+        except Exception:
+            functions.replay(function, arguments)
+            raise
+
+    def __add__(self, other: Any) -> Force:
+        if isinstance(other, Force):
+            return Sum(self, other)
+        return self if isinstance(other, int) and other == 0 else NotImplemented  # sum() begins with 0
+
+    __radd__ = __add__
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Potential(Force):
+    """The torque of a potential energy: f = -rot(Q^T dV/dQ), that is, f_j = -dV/dtheta for turns about body axis j.
+
+    Parameters
+    ----------
+    energy : energy(t, Q, p) -> a number; Q[i][j] is the attitude matrix, body to space, p the array of parameters
+    gradient : gradient(t, Q, p) -> dV/dQ as three rows of three; it is held against ``energy`` once. Without it the
+        torque comes from values of the energy, to rounding, if that is a polynomial in Q (of degree up to 16)
+    params : numbers (k,), or (..., k) for a batch of bodies
+    arrays : give Q as an array (3, 3), and take arrays back: more comfortable, several times slower
+    axis : a direction in space about which the body can be turned without change of energy
+
+    >>> top = Potential(lambda t, Q, p: p[0] * Q[2][2], params=[9.81])
+    >>> top.torque(0.0, (0.8, 0.6, 0.0, 0.0))
+    array([9.4176, 0.    , 0.    ])
+    """
+
+    def __init__(
+        self,
+        energy: Callable[..., Any],
+        gradient: Callable[..., Any] | None = None,
+        params: npt.ArrayLike = (),
+        *,
+        arrays: bool = False,
+        axis: npt.ArrayLike | None = None,
+        name: str | None = None,
+    ) -> None:
+        cases = trial_cases(as_params(params))
+        of_energy = from_user(energy, ENERGY_FORM, cases[0], arrays)
+        largest = largest_energy(of_energy.plain, energy, cases)
+        if gradient is None:
+            of_gradient, torque = None, _derived_torque(of_energy, energy, cases, largest)
+        else:
+            of_gradient = from_user(gradient, GRADIENT_FORM, cases[0], arrays)
+            check_gradient(of_energy.plain, of_gradient.plain, gradient, cases, largest)
+            torque = Function(TORQUE_FORM, functions.torque_of_gradient, (of_gradient,))
+        name = name or f"Potential({getattr(energy, '__name__', repr(energy))})"
+        super().__init__(torque, of_energy, of_gradient, params=params, axis=axis, name=name)
+        if self.axis is not None:
+            check_axis(of_energy.plain, self.axis, cases, largest)
+
+
+def _derived_torque(of_energy: Function, energy: Any, cases: list[Case], largest: float) -> Function:
+    degree = degree_of(of_energy.plain, largest, cases)
+    if degree is None:
+        raise InputError(
+            f"energy {described(energy)} is no polynomial in Q of degree {DEGREES[-1]} or less, so its torque cannot "
+            "be found to rounding from its values; type Potential(energy, gradient=...) with gradient(t, Q, p) = dV/dQ "
+            "in three rows of three numbers"
+        )
+    return Function(TORQUE_FORM, functions.torque_of_energy, (of_energy,), (riesz_nodes(degree),))
+
+
+class Torque(Force):
+    """Any torque: control, drag, motors.
+
+    Parameters
+    ----------
+    torque : torque(t, Q, w, p) -> three numbers; Q[i][j] is the attitude matrix, body to space, w[i] the angular
+        velocity in body axes, p the array of parameters
+    params : numbers (k,), or (..., k) for a batch of bodies
+    frame : "body" or "space", the axes of the three numbers
+    arrays : give Q as an array (3, 3) and w as one (3,), and take an array back: more comfortable, several times slower
+    velocity : whether the torque depends on w; by default, whether the function mentions its third argument
+
+    >>> brake = Torque(lambda t, Q, w, p: (0.0, 0.0, -p[0] * w[2] ** 3), params=[0.5])
+    >>> brake.torque(0.0, (1, 0, 0, 0), w=(1, 1, 2))
+    array([ 0.,  0., -4.])
+    """
+
+    def __init__(
+        self,
+        torque: Callable[..., Any],
+        params: npt.ArrayLike = (),
+        frame: Literal["body", "space"] = "body",
+        *,
+        arrays: bool = False,
+        velocity: bool | None = None,
+        name: str | None = None,
+    ) -> None:
+        case = trial_cases(as_params(params))[0]
+        template = functions.torque_in_space if in_space(frame) else functions.numbers_of_torque
+        function = from_user(torque, TORQUE_FORM, case, arrays, template)
+        uses_w = mentions(torque, 2) if velocity is None else bool(velocity)
+        name = name or f"Torque({getattr(torque, '__name__', repr(torque))})"
+        super().__init__(function, params=params, velocity_dependent=uses_w, name=name)
+
+
+class Sum(Force):
+    """Forces that act together. Each sees its own parameters; damping adds up."""
+
+    def __init__(self, first: Force, second: Force) -> None:
+        self._both = first, second
+        k = first.params.shape[-1]
+        batch = common_batch(**{first.name: first.params.shape[:-1], f"{second.name} ": second.params.shape[:-1]})
+        params = [np.broadcast_to(force.params, (*batch, force.params.shape[-1])) for force in self._both]
+        acting = [force._torque for force in self._both if force._torque is not ALWAYS_ZERO]
+        super().__init__(
+            _sum(TORQUE_FORM, functions.sum_of_torques, acting, k) or ALWAYS_ZERO,
+            _sum(ENERGY_FORM, functions.sum_of_energies, [force._energy for force in self._both], k),
+            _sum(GRADIENT_FORM, functions.sum_of_gradients, [force._gradient for force in self._both], k),
+            params=np.concatenate(params, axis=-1),
+            damping=first.damping + second.damping,
+            velocity_dependent=first.velocity_dependent or second.velocity_dependent,
+            axis=first.axis if _same(first.axis, second.axis) else None,
+            name=f"{first.name} + {second.name}",
+        )
+
+    def _parts(self) -> tuple[Force, ...]:
+        return self._both[0]._parts() + self._both[1]._parts()
+
+
+def _sum(form: Form, template: Any, parts: list[Any], k: int) -> Function | None:
+    """One function of all parts; what acts alone (next to pure damping, which has no parameters) stays as it is."""
+    if not parts or None in parts:
+        return None
+    return parts[0] if len(parts) == 1 else Function(form, template, parts, (k,))
+
+
+def _same(a: FloatArray | None, b: FloatArray | None) -> bool:
+    return a is not None and b is not None and bool(np.abs(np.cross(a, b)).max() <= 1e-15)
+
+
+def from_user(func: Any, form: Form, case: Case, arrays: bool, template: Any = None) -> Function:
+    """The user's function in fixed form, once it has been tried."""
+    call = f"{form.name}({', '.join(form.arguments)})"
+    if not callable(func):
+        raise InputError(f"{form.name} is {func!r}; needed: a function {call} that returns {form.returns}")
+    try:
+        inspect.signature(plain(func)).bind(*form.arguments)
+    except TypeError as problem:
+        raise InputError(
+            f"{form.name} {described(func)} cannot be called as {call}: {problem}; type def {call}: ..."
+        ) from None
+    except ValueError:  # written in C: it has no signature to look at
+        pass
+    part = OfArrays(form, func) if arrays else func
+    _try(part, func, form, case, arrays)
+    return Function(form, template or form.numbers, (part,), user=func)
+
+
+def _try(part: Any, func: Any, form: Form, case: Case, arrays: bool) -> None:
+    velocity = (TRIAL_VELOCITY,) if "w" in form.arguments else ()
+    place = f"{form.name} {described(func)} at {case}"
+    try:
+        value = plain(part)(case.t, case.Q, *velocity, case.p)
+    except MISTAKES as problem:
+        hint = "Q is an array" if arrays else "Q is three rows, a tuple of tuples; type arrays=True for NumPy arrays"
+        if isinstance(problem, IndexError):
+            hint = f"params has {case.p.size} numbers; type params=(...) with as many as it uses"
+        raise InputError(f"{place} raised {problem!r} ({hint})") from problem
+    except Exception:  # may be meant, for such t, Q or w: whoever runs it will hear of it
+        return
+    try:
+        shape, kind = np.shape(value), np.asarray(value).dtype.kind
+    except ValueError:
+        shape, kind = (), "O"
+    if shape != form.shape or kind not in "fiu":
+        raise ShapeError(f"{place} returned {value!r}; needed: {form.returns}")
+
+
+def in_space(frame: Any) -> bool:
+    if frame not in ("body", "space"):
+        raise InputError(f"frame is {frame!r}; needed: 'body' or 'space', the axes the torque is given in")
+    return bool(frame == "space")
+
+
+def mentions(func: Any, position: int) -> bool:
+    """Whether the code of ``func`` mentions the argument at ``position``; True where that cannot be seen."""
+    code = getattr(plain(func), "__code__", None)
+    if code is None or inspect.ismethod(func) or position >= code.co_argcount:
+        return True
+    name = code.co_varnames[position]
+    found = (i.argval for i in dis.get_instructions(code) if i.opcode in (*dis.haslocal, *dis.hasfree))
+    return any(name == value or (isinstance(value, tuple) and name in value) for value in found)
+
+
+def as_params(params: npt.ArrayLike) -> FloatArray:
+    """(..., k), frozen; a single number is one parameter."""
+    array = np.atleast_1d(as_floats(params, "params"))
+    if np.isnan(array).any():
+        raise InputError(f"params = {show(array.ravel()[:8])}: needed are numbers, not NaN")
+    return _frozen(array)
+
+
+def direction(vector: npt.ArrayLike, name: str) -> FloatArray:
+    """Unit vectors (..., 3)."""
+    array = as_floats(vector, name, 3)
+    check_finite(array, name, InputError)
+    length = np.linalg.norm(array, axis=-1, keepdims=True)
+    if not (length > 0).all():
+        raise InputError(f"{name} = {show(array)} has no direction; type for instance {name}=(0, 0, 1)")
+    return _frozen(array / length)
+
+
+def numbers(value: npt.ArrayLike, name: str, components: int | None = None) -> FloatArray:
+    """Finite numbers (...), or (..., components)."""
+    array = as_floats(value, name, components)
+    check_finite(array if components else array[..., None], name, InputError)
+    return array
+
+
+def joined(**arrays: FloatArray) -> FloatArray:
+    """Arrays (..., n) side by side, their batches broadcast: the parameters of a ready-made force."""
+    batch = common_batch(**{name: array.shape[:-1] for name, array in arrays.items()})
+    return np.concatenate([np.broadcast_to(a, (*batch, a.shape[-1])) for a in arrays.values()], axis=-1)
+
+
+def writable(array: npt.ArrayLike) -> FloatArray:
+    """The same array, or a copy of a frozen one: the compiled type of parameters is that of arrays one can write to."""
+    return np.require(array, np.float64, ["C", "W"])
+
+
+def _frozen(array: FloatArray) -> FloatArray:
+    array = np.array(array, order="C")
+    array.flags.writeable = False
+    return array

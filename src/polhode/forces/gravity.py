@@ -1,0 +1,54 @@
+"""Uniform gravity on a body that is held at a point: V = (Q a).g, f = (Q^T g) x a, dV/dQ = g a^T."""
+
+from __future__ import annotations
+
+import numpy.typing as npt
+
+from polhode.forces.base import Force, direction, joined, numbers
+from polhode.forces.functions import ENERGY, ENERGY_FORM, GRADIENT, GRADIENT_FORM, TORQUE_FORM, ReadyMade
+from polhode.forces.vectors import dot, in_body
+from polhode.kernels.jit import entry
+from polhode.kernels.splitting import TORQUE, cross
+
+
+@entry(TORQUE)
+def torque(t, Q, w, p):
+    return cross(in_body(Q, (p[0], p[1], p[2])), (p[3], p[4], p[5]))
+
+
+@entry(ENERGY)
+def energy(t, Q, p):
+    return dot(in_body(Q, (p[0], p[1], p[2])), (p[3], p[4], p[5]))
+
+
+@entry(GRADIENT)
+def gradient(t, Q, p):
+    return (
+        (p[0] * p[3], p[0] * p[4], p[0] * p[5]),
+        (p[1] * p[3], p[1] * p[4], p[1] * p[5]),
+        (p[2] * p[3], p[2] * p[4], p[2] * p[5]),
+    )
+
+
+def gravity(weight: npt.ArrayLike, offset: npt.ArrayLike, up: npt.ArrayLike = (0, 0, 1)) -> Force:
+    """Uniform gravity: V = weight (Q offset).up, for instance of a heavy top.
+
+    Parameters
+    ----------
+    weight : mass times acceleration (...)
+    offset : from the point that is held to the center of mass, in body axes (..., 3)
+    up : the direction against gravity, in space (..., 3); its length does not matter
+
+    >>> gravity(2.0, offset=(0, 0, 0.5)).torque(0.0, (0.8, 0.6, 0.0, 0.0))
+    array([0.96, 0.  , 0.  ])
+    """
+    above = direction(up, "up")
+    g = numbers(weight, "weight")[..., None] * above
+    return Force(
+        ReadyMade(TORQUE_FORM, torque),
+        ReadyMade(ENERGY_FORM, energy),
+        ReadyMade(GRADIENT_FORM, gradient),
+        params=joined(weight=g, offset=numbers(offset, "offset", 3)),
+        axis=above if above.ndim == 1 else None,
+        name="gravity",
+    )

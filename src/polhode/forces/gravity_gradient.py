@@ -1,0 +1,90 @@
+"""The gravity gradient of a distant mass: V = (k/2) u.I u, f = k u x I u, u = Q^T s(t), dV/dQ = s (k I u)^T.
+
+s is the direction to the mass; on a circular orbit it turns about the orbit's normal n at the orbital rate:
+s(t) = cos(Wt) s + sin(Wt) n x s + (1 - cos(Wt)) (n.s) n.
+"""
+
+from __future__ import annotations
+
+from math import cos, sin
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from polhode.body import as_body
+from polhode.forces.base import Force, direction, joined, numbers
+from polhode.forces.functions import ENERGY, ENERGY_FORM, GRADIENT, GRADIENT_FORM, TORQUE_FORM, ReadyMade
+from polhode.forces.vectors import dot, in_body
+from polhode.kernels.jit import entry, helper
+from polhode.kernels.splitting import TORQUE, cross
+
+
+@helper
+def nadir_at(t, p):
+    """s(t)"""
+    s, n = (p[6], p[7], p[8]), (p[9], p[10], p[11])
+    c, b, a = cos(p[12] * t), sin(p[12] * t), dot(s, n)
+    x, y, z = cross(n, s)
+    a *= 1.0 - c
+    return c * s[0] + b * x + a * n[0], c * s[1] + b * y + a * n[1], c * s[2] + b * z + a * n[2]
+
+
+@helper
+def slope(u, p):
+    """dV/du = k I u"""
+    return dot((p[0], p[3], p[4]), u), dot((p[3], p[1], p[5]), u), dot((p[4], p[5], p[2]), u)
+
+
+@entry(TORQUE)
+def torque(t, Q, w, p):
+    u = in_body(Q, nadir_at(t, p))
+    return cross(u, slope(u, p))
+
+
+@entry(ENERGY)
+def energy(t, Q, p):
+    u = in_body(Q, nadir_at(t, p))
+    return 0.5 * dot(u, slope(u, p))
+
+
+@entry(GRADIENT)
+def gradient(t, Q, p):
+    s = nadir_at(t, p)
+    a, b, c = slope(in_body(Q, s), p)
+    return (s[0] * a, s[0] * b, s[0] * c), (s[1] * a, s[1] * b, s[1] * c), (s[2] * a, s[2] * b, s[2] * c)
+
+
+def gravity_gradient(
+    body: Any,
+    strength: npt.ArrayLike,
+    nadir: npt.ArrayLike = (0, 0, 1),
+    orbit_rate: npt.ArrayLike = 0.0,
+    orbit_normal: npt.ArrayLike = (0, 1, 0),
+) -> Force:
+    """The torque of a distant mass on a body that is not a sphere: V = (strength/2) u.I u, u = Q^T nadir.
+
+    Parameters
+    ----------
+    body : a RigidBody, principal moments (..., 3) or tensors (..., 3, 3)
+    strength : 3 mu/r^3 (...), in units of 1/time^2
+    nadir : the direction to the mass at t = 0, in space (..., 3); its length does not matter
+    orbit_rate : angular velocity (...) at which nadir turns about ``orbit_normal``; then energy is not conserved
+
+    >>> gravity_gradient((1.0, 2.0, 3.0), strength=0.5).torque(0.0, (0.8, 0.6, 0.0, 0.0))
+    array([0.1344, 0.    , 0.    ])
+    """
+    tensor = as_body(body).tensor
+    inertia = tensor[..., (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)]
+    k, rate = numbers(strength, "strength")[..., None], numbers(orbit_rate, "orbit_rate")[..., None]
+    below = direction(nadir, "nadir")
+    return Force(
+        ReadyMade(TORQUE_FORM, torque),
+        ReadyMade(ENERGY_FORM, energy),
+        ReadyMade(GRADIENT_FORM, gradient),
+        params=joined(
+            body=k * inertia, nadir=below, orbit_normal=direction(orbit_normal, "orbit_normal"), orbit_rate=rate
+        ),
+        axis=below if below.ndim == 1 and not np.any(rate) else None,
+        name="gravity_gradient",
+    )

@@ -1,0 +1,53 @@
+"""What rights a vessel: V = W (GM_L u1^2 + GM_T u2^2)/2, f = u x (W GM_L u1, W GM_T u2, 0), u = Q^T e3."""
+
+from __future__ import annotations
+
+import numpy.typing as npt
+
+from polhode.forces.base import Force, joined, numbers
+from polhode.forces.functions import ENERGY, ENERGY_FORM, GRADIENT, GRADIENT_FORM, TORQUE_FORM, ReadyMade
+from polhode.kernels.jit import entry
+from polhode.kernels.splitting import TORQUE
+
+
+@entry(TORQUE)
+def torque(t, Q, w, p):
+    u1, u2, u3 = Q[2]
+    a, b = p[0] * u1, p[1] * u2
+    return -u3 * b, u3 * a, u1 * b - u2 * a
+
+
+@entry(ENERGY)
+def energy(t, Q, p):
+    u1, u2 = Q[2][0], Q[2][1]
+    return 0.5 * (p[0] * u1 * u1 + p[1] * u2 * u2)
+
+
+@entry(GRADIENT)
+def gradient(t, Q, p):
+    return (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (p[0] * Q[2][0], p[1] * Q[2][1], 0.0)
+
+
+def restoring(weight: npt.ArrayLike, longitudinal: npt.ArrayLike, transverse: npt.ArrayLike) -> Force:
+    """The righting torque of a floating vessel, for small inclinations: bow along body axis 1, mast along 3, e3 up.
+
+    Parameters
+    ----------
+    weight : mass times acceleration (...)
+    longitudinal, transverse : metacentric heights (...), against pitch and against roll; negative ones capsize
+
+    >>> restoring(10.0, longitudinal=3.0, transverse=1.0).torque(0.0, (0.8, 0.6, 0.0, 0.0))
+    array([-2.688,  0.   ,  0.   ])
+    """
+    W = numbers(weight, "weight")[..., None]
+    return Force(
+        ReadyMade(TORQUE_FORM, torque),
+        ReadyMade(ENERGY_FORM, energy),
+        ReadyMade(GRADIENT_FORM, gradient),
+        params=joined(
+            longitudinal=W * numbers(longitudinal, "longitudinal")[..., None],
+            transverse=W * numbers(transverse, "transverse")[..., None],
+        ),
+        axis=(0, 0, 1),
+        name="restoring",
+    )

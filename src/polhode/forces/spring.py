@@ -1,0 +1,71 @@
+"""A spring that pulls towards an attitude A: V = k (3 - tr(A^T Q))/2, f = (k/2) rot(Q^T A), dV/dQ = -(k/2) A."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+
+from polhode.checks import IDENTITY
+from polhode.forces.base import Force, joined, numbers
+from polhode.forces.functions import (
+    ENERGY,
+    ENERGY_FORM,
+    GRADIENT,
+    GRADIENT_FORM,
+    TORQUE_FORM,
+    ReadyMade,
+)
+from polhode.forces.vectors import dot
+from polhode.kernels.jit import entry, helper
+from polhode.kernels.splitting import TORQUE
+from polhode.rotation import as_quaternion, matrix
+
+
+@helper
+def product_entry(Q, p, i, j):
+    """(Q^T A)_ij"""
+    return Q[0][i] * p[1 + j] + Q[1][i] * p[4 + j] + Q[2][i] * p[7 + j]
+
+
+@entry(TORQUE)
+def torque(t, Q, w, p):
+    k = 0.5 * p[0]
+    return (
+        k * (product_entry(Q, p, 2, 1) - product_entry(Q, p, 1, 2)),
+        k * (product_entry(Q, p, 0, 2) - product_entry(Q, p, 2, 0)),
+        k * (product_entry(Q, p, 1, 0) - product_entry(Q, p, 0, 1)),
+    )
+
+
+@entry(ENERGY)
+def energy(t, Q, p):
+    trace = dot(Q[0], (p[1], p[2], p[3])) + dot(Q[1], (p[4], p[5], p[6])) + dot(Q[2], (p[7], p[8], p[9]))
+    return 0.5 * p[0] * (3.0 - trace)
+
+
+@entry(GRADIENT)
+def gradient(t, Q, p):
+    k = -0.5 * p[0]
+    return (k * p[1], k * p[2], k * p[3]), (k * p[4], k * p[5], k * p[6]), (k * p[7], k * p[8], k * p[9])
+
+
+def spring(stiffness: npt.ArrayLike, attitude: Any = IDENTITY) -> Force:
+    """A spring that pulls the body towards an attitude: V = stiffness (1 - cos angle), the angle being that in between.
+
+    Parameters
+    ----------
+    stiffness : torque per radian (...), for small angles; the torque is stiffness sin(angle)
+    attitude : where it is at rest, a unit quaternion (..., 4) or a SciPy Rotation
+
+    >>> spring(2.0).torque(0.0, (0.8, 0.6, 0.0, 0.0))
+    array([-1.92,  0.  ,  0.  ])
+    """
+    A = matrix(as_quaternion(attitude, "attitude"))
+    return Force(
+        ReadyMade(TORQUE_FORM, torque),
+        ReadyMade(ENERGY_FORM, energy),
+        ReadyMade(GRADIENT_FORM, gradient),
+        params=joined(stiffness=numbers(stiffness, "stiffness")[..., None], attitude=A.reshape(*A.shape[:-2], 9)),
+        name="spring",
+    )

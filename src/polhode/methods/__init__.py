@@ -1,0 +1,3 @@
+"""Methods for torqued bodies, one file each."""
+
+from __future__ import annotations

@@ -1,0 +1,92 @@
+"""Splitting: a free flow for the drifts and a scheme that says how they alternate with kicks by the torque."""
+
+from __future__ import annotations
+
+import warnings
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polhode.checks import FloatArray
+from polhode.errors import InputError
+from polhode.scheme import Scheme
+from polhode.schemes import get
+
+if TYPE_CHECKING:
+    from polhode.flows.flow import Flow
+    from polhode.force import Force
+
+LETTERS = {"A": 0.0, "B": 1.0, "C": 2.0}  # DRIFT, KICK, GRADIENT of ``kernels.splitting``
+ANY_TORQUE = "S4_6, S6_10 or a composition such as Suzuki4"
+
+
+class Splitting:
+    """Drifts by ``flow`` (exact, unless told otherwise) and kicks by the torque, in the order of ``scheme``.
+
+    >>> Splitting(scheme="S6_10").order
+    6
+    >>> from polhode import ThreeRotations
+    >>> Splitting(ThreeRotations(), "S6_10").order
+    2
+    """
+
+    def __init__(self, flow: Flow | None = None, scheme: Scheme | str = "RKN6_14a") -> None:
+        from polhode.flows.exact import Exact
+        from polhode.flows.flow import Flow
+
+        self.flow = Exact() if flow is None else flow
+        self.scheme = get(scheme) if isinstance(scheme, str) else scheme
+        if not isinstance(self.flow, Flow) or not isinstance(self.scheme, Scheme):
+            raise InputError(
+                f"Splitting({flow!r}, {scheme!r}): needed are a flow and a scheme, such as Splitting(Exact(), 'S6_10')"
+            )
+        if self.scheme.generalized_order and self.flow.record.order is not None:
+            raise InputError(
+                f"{self.scheme.name} is for weak torques and demands an exact drift, which {self.flow!r} is not; "
+                f"type Splitting(Exact(), {self.scheme.name!r}), or choose {ANY_TORQUE}"
+            )
+
+    @property
+    def order(self) -> int:
+        """That of the scheme, or of the flow if it is lower."""
+        of_flow = self.flow.record.order
+        return self.scheme.order if of_flow is None else min(of_flow, self.scheme.order)
+
+    def check(self, force: Force) -> None:
+        """Refuse a force that the scheme is not made for; warn where it is not at its best."""
+        damped = bool(np.any(force.damping))
+        if self.scheme.rkn_only and (damped or force.velocity_dependent):
+            what = "damping" if damped else "a torque that depends on the angular velocity"
+            raise InputError(
+                f"{self.scheme.name} is made for torques that depend on the attitude alone, and {force!r} has {what}; "
+                f"choose {ANY_TORQUE}"
+            )
+        if damped and self.scheme.has_negative_kicks:
+            warnings.warn(
+                f"{self.scheme.name} has kicks of negative length, in which damping lets the momentum grow; if steps "
+                "are so long that damping is strong in one, choose V2",
+                stacklevel=4,
+            )
+
+    def stages(self) -> FloatArray:
+        """(stages, 3) for the kernel: kind, coefficient, and the part of the step that is then over."""
+        rows, part = [], Fraction(0)
+        for letter, coefficient in self.scheme.stages:
+            part += coefficient if letter == "A" else 0
+            rows.append((LETTERS[letter], float(coefficient), float(part)))
+        return np.array(rows)
+
+    def __repr__(self) -> str:
+        return f"Splitting({self.flow!r}, {self.scheme.name!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Splitting) and (self.flow, self.scheme) == (other.flow, other.scheme)
+
+    def __hash__(self) -> int:
+        return hash((self.flow, self.scheme.name))
+
+
+def as_method(method: Any) -> Splitting:
+    """A Splitting, made of a scheme or the name of one with exact drifts."""
+    return method if isinstance(method, Splitting) else Splitting(None, method)

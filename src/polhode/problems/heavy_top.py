@@ -1,0 +1,53 @@
+"""A heavy top with a weak weight: a free body, perturbed by eps. Celledoni et al. 2008, section 3.3.1.
+
+    H = T + eps V,   V = u_3,   u = Q^T e_3,   f = eps (u_2, -u_1, 0)                                     (3.7)
+
+I_1 = 1, the first two components of m are given (there they are random, as I is), and the third makes T = 1; Q is the
+identity. With exact free motion between kicks, energy errors are smaller than eps for all but the very longest steps.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from polhode.checks import as_floats
+from polhode.errors import MomentumError
+from polhode.forces import gravity
+from polhode.problem import Problem
+from polhode.references import CELLEDONI_2008
+from polhode.state import State
+
+KINETIC = 1.0
+
+
+def heavy_top(
+    eps: float = 1e-3,
+    moments: npt.ArrayLike = (1.0, 1.5, 2.25),
+    m12: npt.ArrayLike = (0.5, 0.75),
+    t_end: float = 20.0,
+) -> Problem:
+    """A top whose weight times lever is ``eps``, with kinetic energy 1. No units.
+
+    ``moments`` (..., 3) and ``m12`` (..., 2), the first components of the momentum, may be batches.
+
+    >>> from polhode.integration import integrate
+    >>> top = heavy_top(1e-6, t_end=5.0)
+    >>> bool(abs(integrate(top, method="ABA1064").energy_error()).max() < 1e-14)
+    True
+    """
+    I, start = as_floats(moments, "moments", 3), as_floats(m12, "m12", 2)
+    left = 2.0 * KINETIC - np.sum(start**2 / I[..., :2], axis=-1)  # 2 T of the third axis
+    if not (left >= 0.0).all():
+        raise MomentumError("m12 alone has a kinetic energy of more than 1; needed is m1^2/I1 + m2^2/I2 <= 2")
+    start = np.broadcast_to(start, (*left.shape, 2))
+    return Problem(
+        name="heavy_top",
+        summary="Heavy top whose weight is a small perturbation of its free motion",
+        body=I,
+        state=State(np.concatenate([start, np.sqrt(I[..., 2] * left)[..., None]], axis=-1)),
+        force=gravity(eps, offset=(0.0, 0.0, 1.0)),
+        t_span=(0.0, t_end),
+        h=0.5,
+        references=(CELLEDONI_2008,),
+    )

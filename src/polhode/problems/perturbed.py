@@ -1,0 +1,39 @@
+"""A perturbed free body over a very long time: ``driver_example1`` of the Fortran routines FRB.
+
+Celledoni and Zanna 2010, section 4.3: f = (u_2, -u_1, 0), u = Q^T u_0 with |u_0| = 1e-3, on [0, 5e4] with h = 0.5 and a
+splitting of order 6. The trajectory stays on a torus close to the unperturbed one. With I_3 > I_1 + I_2 no real body
+has these moments; as numbers they are fine.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from polhode.forces import gravity
+from polhode.problem import Problem
+from polhode.references import FRB_2010
+from polhode.state import State
+
+MOMENTS = (1.0, 1.0126869887825154, 3.3062374224730378)
+M0 = (-3.4790957088547336e-01, -1.9822914599675923e-01, -9.1633189192763642e-01)
+U0 = (9.5586303547238536e-05, 4.8777318247201465e-04, -8.6772148817192390e-04)
+
+
+def perturbed(t_end: float = 5e4) -> Problem:
+    """A free body with a weak constant weight that is aslant to the space axes. No units.
+
+    >>> from polhode.integration import integrate
+    >>> traj = integrate(perturbed(t_end=100.0), method="ABA1064")
+    >>> bool(abs(traj.energy_error()).max() < 1e-12)
+    True
+    """
+    return Problem(
+        name="perturbed",
+        summary="Perturbed free body over a very long time, driver_example1 of FRB",
+        body=MOMENTS,
+        state=State(M0),
+        force=gravity(np.linalg.norm(U0), offset=(0.0, 0.0, 1.0), up=U0),
+        t_span=(0.0, t_end),
+        h=0.5,
+        references=(FRB_2010,),
+    )

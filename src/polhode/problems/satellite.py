@@ -1,0 +1,45 @@
+"""A tumbling satellite in the Earth's gravity gradient, whose direction is fixed. Celledoni et al. 2008, section 3.3.2.
+
+    V = 3 mu/(2 r^3) u.I u,   f = 3 mu/r^3 u x I u,   u = Q^T e_3                                     (3.8), (3.9)
+
+The numbers are those of the paper: it takes r = 1.5e5 and mu = 3.986e14 as they stand (in meters that is inside the
+Earth), and with them the printed H_0 = 1.21595664e7. The moments are exactly those of a flat plate, I_1 + I_2 = I_3.
+For a satellite in a real orbit see ``satellite_orbit``.
+"""
+
+from __future__ import annotations
+
+from polhode.forces import gravity_gradient
+from polhode.problem import Problem
+from polhode.references import CELLEDONI_2008
+
+MOMENTS = (1.7e4, 3.7e4, 5.4e4)
+OMEGA = (15.0, -15.0, 15.0)
+MU = 3.986e14
+RADIUS = 1.5e5
+
+
+def satellite(t_end: float = 400.0) -> Problem:
+    """A satellite that tumbles at 26 rad per unit of time, the numbers of the paper.
+
+    >>> from polhode.integration import integrate
+    >>> traj = integrate(satellite(t_end=4.0))
+    >>> float(traj.energy[0])
+    12159566.4
+    >>> bool(abs(traj.energy_error()).max() < 1e-6)
+    True
+    """
+    return Problem(
+        name="satellite",
+        summary="Tumbling satellite in a gravity gradient of fixed direction",
+        body=MOMENTS,
+        omega=OMEGA,
+        force=gravity_gradient(MOMENTS, strength=3.0 * MU / RADIUS**3),
+        t_span=(0.0, t_end),
+        h=0.1,
+        references=(
+            CELLEDONI_2008,
+            "J. Wm. Mitchell, A simplified variation of parameters solution for the motion of an arbitrarily torqued "
+            "mass asymmetric rigid body, Ph.D. thesis, University of Cincinnati (2000)",
+        ),
+    )

@@ -1,0 +1,36 @@
+"""Ready-made splitting schemes, one file for each family. A new one is a table in one of them.
+
+>>> from polhode import schemes
+>>> schemes.get("RKN6_14a")
+<Scheme RKN6_14a: order 6, drift first, 14 torques per step, torques of the configuration only>
+"""
+
+from __future__ import annotations
+
+import difflib
+
+from polhode.errors import UnknownNameError
+from polhode.scheme import Scheme
+from polhode.schemes import compositions, force_gradient, near_integrable, nystrom, papers
+
+SCHEMES: dict[str, Scheme] = {
+    scheme.name: scheme
+    for family in (papers, nystrom, near_integrable, force_gradient, compositions)
+    for scheme in family.SCHEMES
+}
+
+__all__ = ["SCHEMES", "get"]
+
+
+def get(name: str) -> Scheme:
+    """The scheme of that name.
+
+    >>> get("ABA864").torques_per_step
+    7
+    """
+    if name not in SCHEMES:
+        known = {known.lower(): known for known in SCHEMES}
+        near = difflib.get_close_matches(name.lower(), known, n=1)
+        hint = f"did you mean {known[near[0]]!r}?" if near else f"known are: {', '.join(SCHEMES)}"
+        raise UnknownNameError(f"no scheme is called {name!r}; {hint}")
+    return SCHEMES[name]

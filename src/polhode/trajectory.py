@@ -1,0 +1,140 @@
+"""What an integration returns: states at the times that were asked for, and what follows from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from polhode.body import RigidBody
+from polhode.checks import FloatArray
+from polhode.problem import Problem
+from polhode.rotation import as_rotation, matrix, rotate
+from polhode.state import State
+
+
+def _largest(errors: FloatArray) -> float:
+    return float(np.nanmax(np.abs(errors)))
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What a run cost: steps and torque evaluations of all bodies together, and seconds."""
+
+    steps: int
+    torques: int
+    seconds: float
+
+
+class Trajectory:
+    """States at times ``t`` (k,): ``m`` (k,) + batch + (3,) in body axes, ``q`` (k,) + batch + (4,), scalar first.
+
+    Of a run that ended early the later rows are NaN; then ``success`` is False, ``status`` (batch) tells which bodies
+    stopped (0: none did), and ``message`` why.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        t: FloatArray,
+        m: FloatArray,
+        q: FloatArray,
+        *,
+        method: Any,
+        h: float,
+        stats: Stats,
+        status: Any = 0,
+        message: str = "",
+    ) -> None:
+        self.problem, self.t, self.m, self.q = problem, t, m, q
+        self.method, self.h, self.stats = method, h, stats
+        self.status, self.message = status, message
+
+    @property
+    def success(self) -> bool:
+        """Whether all bodies reached the end."""
+        return not np.any(self.status)
+
+    @property
+    def body(self) -> RigidBody:
+        """The body, or bodies."""
+        return self.problem.body
+
+    @property
+    def omega(self) -> FloatArray:
+        """Angular velocity in body axes, (k,) + batch + (3,)."""
+        return self.body.omega(np.nan_to_num(self.m)) + 0.0 * self.m
+
+    @property
+    def rotation(self) -> Any:
+        """Attitudes as a SciPy Rotation, of one body."""
+        return as_rotation(self.q)
+
+    @property
+    def matrix(self) -> FloatArray:
+        """Attitude matrices, body to space, (k,) + batch + (3, 3)."""
+        return matrix(self.q)
+
+    @property
+    def m_space(self) -> FloatArray:
+        """Angular momentum in space axes, (k,) + batch + (3,)."""
+        return rotate(self.q, self.m)
+
+    @property
+    def kinetic(self) -> FloatArray:
+        """Kinetic energy, (k,) + batch."""
+        return 0.5 * np.sum(self.m * self.omega, axis=-1)
+
+    @property
+    def potential(self) -> FloatArray:
+        """Potential energy, (k,) + batch; AttributeError, naming the force, if it has none."""
+        force = self.problem.force
+        if force is None:
+            return np.zeros(self.m.shape[:-1])
+        times = self.t.reshape(-1, *(1,) * (self.m.ndim - 2))
+        return force.potential(times, self.q)
+
+    @property
+    def energy(self) -> FloatArray:
+        """Kinetic and potential energy together, (k,) + batch."""
+        return self.kinetic + self.potential
+
+    def energy_error(self) -> FloatArray:
+        """Energy relative to that at the start, less 1, (k,) + batch."""
+        energy = self.energy
+        return energy / energy[0] - 1.0
+
+    def invariants(self) -> dict[str, float]:
+        """What should stay, and the largest amount by which it did not: relative, but for |q|.
+
+        Energy where the force has one and takes none away; of a free body |m| and the momentum in space; with a force
+        that knows a symmetry axis, the momentum along it.
+        """
+        force, size = self.problem.force, np.linalg.norm(self.m[0], axis=-1)
+        found = {"|q|": _largest(np.linalg.norm(self.q, axis=-1) - 1.0)}
+        if force is None or (force.has_energy and not np.any(force.damping)):
+            found["energy"] = _largest(self.energy_error())
+        if force is None:
+            found["|m|"] = _largest(np.linalg.norm(self.m, axis=-1) / size - 1.0)
+            found["Q m"] = _largest(np.linalg.norm(self.m_space - self.m_space[0], axis=-1) / size)
+        elif force.axis is not None:
+            along = self.m_space @ force.axis
+            found["m along axis"] = _largest((along - along[0]) / size)
+        return found
+
+    def state(self, index: int = -1) -> State:
+        """The state at one of the times: the last, unless told otherwise."""
+        return self.problem.state.replaced(self.m[index], self.q[index])
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def __repr__(self) -> str:
+        batch = "x".join(map(str, self.m.shape[1:-1]))
+        head = f"Trajectory of {self.problem.name or 'a body'}" + (f" ({batch} bodies)" if batch else "")
+        ended = "reached the end" if self.success else f"ended early: {self.message}"
+        return (
+            f"{head}: {len(self.t)} states, t = {self.t[0]:g} to {self.t[-1]:g}, {self.method!r}, h = {self.h:g}; "
+            f"{self.stats.steps} steps, {self.stats.torques} torques, {self.stats.seconds:.3g} s; {ended}"
+        )

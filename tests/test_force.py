@@ -1,0 +1,396 @@
+"""Potential, Torque and sums: derived torques against 40 digits, bad input, what cannot be compiled."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from math import exp, sin
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+from conftest import EPS, random_attitude
+from polhode import forces, rotation
+from polhode.errors import InputError, ShapeError
+from polhode.force import Force, Potential, SlowTorqueWarning, Torque
+from polhode.forces.trigonometric import riesz_nodes
+from polhode.kernels.jit import JIT
+from test_forces import attitude, slopes
+
+ROWS = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+W = (0.5, -1.0, 2.0)
+REST, UP = (0.1, 0.7, -0.5, 0.5), (1, 2, 3)
+
+
+@pytest.fixture(autouse=True)
+def many_digits():
+    with mp.workdps(40):
+        yield
+
+
+def linear(t, Q, p):
+    return p[0] * Q[2][2] + p[1] * Q[0][1]
+
+
+def quadratic(t, Q, p):
+    return p[0] * Q[2][0] * Q[1][1] + p[1] * Q[2][2] ** 2 + t * Q[0][0]
+
+
+def cubic(t, Q, p):
+    return p[0] * Q[2][0] * Q[1][1] * Q[0][2] + p[1] * Q[2][2] ** 3
+
+
+def quartic(t, Q, p):
+    return p[0] * Q[2][0] ** 2 * Q[1][1] ** 2 + p[1] * Q[2][2] ** 4 - Q[0][0]
+
+
+def linear_gradient(t, Q, p):
+    return (0, p[1], 0), (0, 0, 0), (0, 0, p[0])
+
+
+def wind(t, Q, w, p):
+    return p[0] * Q[0][0] - w[0], p[1] * sin(t), w[1] * w[2]
+
+
+def rows_of(q):
+    return tuple(map(tuple, rotation.matrix(q).tolist()))
+
+
+def in_many_digits(energy, t, p, Q):
+    """The energy of this test, which is arithmetic only, in high precision."""
+    return energy(mpf(t), Q.tolist(), [mpf(x) for x in p])
+
+
+@pytest.mark.parametrize(("degree", "energy"), [(1, linear), (2, quadratic), (3, cubic), (4, quartic)])
+def test_torques_of_energies_alone_are_exact_to_rounding(degree, energy, rng):
+    p = (1.7, -0.6)
+    force = Potential(energy, params=p)
+    assert force._torque._settings == (riesz_nodes(degree),)
+    for t, q in zip((0.0, 2.0, -1.0), random_attitude(rng, 3), strict=True):
+        wanted = slopes(partial(in_many_digits, energy, t, p), attitude(q))
+        np.testing.assert_allclose(force.torque(t, q), wanted, rtol=0, atol=40 * degree * EPS)
+    assert force.has_energy
+    assert not force.has_gradient
+    with pytest.raises(
+        InputError, match=rf"Potential\({energy.__name__}\) was made without .* type Potential\(energy, grad"
+    ):
+        force.gradient_function()
+
+
+def test_torques_of_gradients_are_those_of_the_energy(rng):
+    force = Potential(linear, linear_gradient, (1.7, -0.6))
+    q = random_attitude(rng)
+    wanted = slopes(partial(in_many_digits, linear, 0.0, (1.7, -0.6)), attitude(q))
+    np.testing.assert_allclose(force.torque(0.0, q), wanted, rtol=0, atol=20 * EPS)
+    assert force.gradient_function()(0.0, rows_of(q), np.array([1.7, -0.6])) == ((0, -0.6, 0), (0, 0, 0), (0, 0, 1.7))
+    assert not force.velocity_dependent
+
+
+def test_smooth_energies_beyond_polynomials_want_a_gradient():
+    def steep(t, Q, p):
+        return exp(40 * Q[2][2])
+
+    def kinked(t, Q, p):
+        return abs(Q[2][2])
+
+    def steep_gradient(t, Q, p):
+        return (0, 0, 0), (0, 0, 0), (0, 0, 40 * exp(40 * Q[2][2]))
+
+    for energy in (steep, kinked):
+        with pytest.raises(InputError, match=rf"{energy.__name__} .*no polynomial .*type Potential\(energy, gradient="):
+            Potential(energy)
+    Potential(steep, steep_gradient)
+
+
+@pytest.mark.parametrize(
+    ("gradient", "words"),
+    [
+        (lambda t, Q, p: ((0, -p[1], 0), (0, 0, 0), (0, 0, -p[0])), "opposite sign"),
+        (lambda t, Q, p: ((0, 0, 0), (p[1], 0, 0), (0, 0, p[0])), "transpose"),
+        (
+            lambda t, Q, p: ((0, 1.1 * p[1], 0), (0, 0, 0), (0, 0, p[0])),
+            r"dV/dQ\[0\]\[1\]: gradient returns -0.66, .*give -0.6",
+        ),
+        (lambda t, Q, p: ((0, p[1], 0), (0, 0, 0), (0, 0, p[0] * (1 + 1e-7))), "does not fit energy"),
+        (lambda t, Q, p: ((0, p[1], 0), (0, 0, 0), (0, 0, np.nan)), r"dV/dQ\[2\]\[2\]: gradient returns nan"),
+    ],
+)
+def test_a_gradient_that_does_not_fit_is_refused(gradient, words):
+    with pytest.raises(InputError, match=words):
+        Potential(linear, gradient, (1.7, -0.6))
+
+
+def test_an_axis_is_held_against_the_energy():
+    def height(t, Q, p):
+        return Q[2][0] + Q[2][1]
+
+    np.testing.assert_array_equal(Potential(height, axis=(0, 0, 2)).axis, (0, 0, 1))
+    with pytest.raises(InputError, match="no axis of symmetry"):
+        Potential(height, axis=(0, 1, 0))
+
+
+def test_torques_in_space_axes_are_turned_into_the_body(rng):
+    q = random_attitude(rng, 4)
+    body, space = Torque(wind, (2.0, 3.0)), Torque(wind, (2.0, 3.0), frame="space")
+    np.testing.assert_allclose(
+        rotation.rotate(q, space.torque(0.4, q, W)), body.torque(0.4, q, W), rtol=0, atol=20 * EPS
+    )
+    expected = [wind(0.4, rows_of(x), W, (2.0, 3.0)) for x in q]
+    np.testing.assert_allclose(body.torque(0.4, q, W), expected, rtol=0, atol=20 * EPS)
+
+
+def test_whether_w_matters_is_read_from_the_function():
+    assert Torque(wind, (1, 2)).velocity_dependent
+    assert not Torque(lambda t, Q, w, p: (0, t, 1)).velocity_dependent
+    assert Torque(lambda t, Q, w, p: tuple(x for x in (w[0], 0.0, 0.0))).velocity_dependent
+    assert Torque(lambda t, Q, w, p: tuple(w[i] for i in range(3))).velocity_dependent
+    assert Torque(lambda *args: (0, 0, 0)).velocity_dependent
+    assert Torque(lambda t, Q, w, p: (0, 0, 0), velocity=True).velocity_dependent
+    assert not Torque(wind, (1, 2), velocity=False).velocity_dependent
+
+
+def test_sums_give_each_part_its_own_parameters(rng):
+    q = random_attitude(rng, 3)
+    parts = Potential(linear, linear_gradient, (1.7, -0.6)), Torque(wind, (2.0, 3.0)), forces.damping((1, 2, 3))
+    total = sum(parts)
+    assert isinstance(total, Force)
+    wanted = sum(part.torque(0.4, q, W) for part in parts)
+    np.testing.assert_allclose(total.torque(0.4, q, W), wanted, rtol=0, atol=10 * EPS)
+    assert total.name == "Potential(linear) + Torque(wind) + damping"
+    np.testing.assert_array_equal((total + forces.damping(1.0)).damping, (2, 3, 4))
+    assert total.velocity_dependent
+    with pytest.raises(AttributeError, match=r"Torque\(wind\) has no energy"):
+        total.potential(0.0, q)
+    with pytest.raises(AttributeError, match=r"damping has no gradient"):
+        (parts[0] + parts[2]).gradient_function()
+    with pytest.raises(TypeError):
+        total + 1.0
+
+
+def test_sums_of_potentials_have_energy_and_gradient(rng):
+    q = random_attitude(rng)
+    a, b, c = (
+        Potential(linear, linear_gradient, (1.7, -0.6)),
+        forces.spring(2.0, REST),
+        forces.gravity(1.0, (3, 1, 2), UP),
+    )
+    total = a + (b + c)
+    assert total.potential(0.0, q) == pytest.approx(sum(x.potential(0.0, q) for x in (a, b, c)), abs=10 * EPS)
+    found = np.array(total.gradient_function()(0.0, rows_of(q), np.array(total.params)))
+    wanted = sum(np.array(x.gradient_function()(0.0, rows_of(q), np.array(x.params))) for x in (a, b, c))
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=4 * EPS)
+    with pytest.raises(InputError, match=r"Potential\(linear\) was made without a gradient"):
+        (c + Potential(linear, params=(1, 2))).gradient_function()
+
+
+def test_sums_keep_an_axis_that_all_parts_share():
+    a, b = forces.gravity(1.0, (0, 1, 2)), forces.restoring(1.0, 2.0, 3.0)
+    np.testing.assert_array_equal((a + b).axis, (0, 0, 1))
+    assert (a + forces.gravity(1.0, (0, 1, 2), up=(1, 0, 0))).axis is None
+    assert (a + forces.damping(1.0)).axis is None
+
+
+def test_sums_broadcast_batches(rng):
+    q = random_attitude(rng, 2)
+    a, b = forces.gravity([1.0, 2.0], (0, 1, 2)), Torque(wind, [(1.0, 2.0), (3.0, 4.0)])
+    total = a + b + forces.spring(1.0)
+    assert total.batch == (2,)
+    wanted = a.torque(0.1, q, W) + b.torque(0.1, q, W) + forces.spring(1.0).torque(0.1, q)
+    np.testing.assert_allclose(total.torque(0.1, q, W), wanted, rtol=0, atol=10 * EPS)
+    with pytest.raises(ShapeError, match=r"gravity \(2,\)"):
+        a + forces.spring([1.0, 2.0, 3.0])
+
+
+KNOWN = {"gain": 2.0}
+
+
+def not_for_numba(t, Q, w, p):
+    return tuple(KNOWN.get(key, 0.0) * p[0] * w[1] for key in ("gain", "loss", "gain"))
+
+
+def test_what_cannot_be_compiled_is_called_back_with_one_warning(rng):
+    force = Torque(not_for_numba, [3.0])
+    if JIT:
+        with pytest.warns(SlowTorqueWarning, match=r"not_for_numba \(.*test_force.py:\d+\).*Python callback") as caught:
+            force.torque_function()
+        assert len(caught) == 1
+        assert caught[0].filename == __file__
+        assert caught[0].lineno == not_for_numba.__code__.co_firstlineno + 1
+    np.testing.assert_array_equal(force.torque(0.0, random_attitude(rng), W), (-6.0, 0.0, -6.0))  # no second one
+    np.testing.assert_array_equal((force + forces.constant((1, 1, 1))).torque(0.0, (1, 0, 0, 0), W), (-5.0, 1.0, -5.0))
+
+
+def quiet(make):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SlowTorqueWarning)
+        force = make()
+        force.torque_function()
+        if force.has_energy:
+            force.energy_function()
+        if force.has_gradient:
+            force.gradient_function()
+        return force
+
+
+def test_potentials_are_called_back_too(rng):
+    def energy(t, Q, p):
+        return KNOWN["gain"] * linear(t, Q, p)
+
+    def gradient(t, Q, p):
+        return [[KNOWN["gain"] * x for x in row] for row in linear_gradient(t, Q, p)]
+
+    q, twice = random_attitude(rng, 3), Potential(linear, params=(3.4, -1.2))
+    for force in (
+        quiet(lambda: Potential(energy, params=(1.7, -0.6))),
+        quiet(lambda: Potential(energy, gradient, (1.7, -0.6))),
+    ):
+        np.testing.assert_allclose(force.potential(0.0, q), twice.potential(0.0, q), rtol=0, atol=10 * EPS)
+        np.testing.assert_allclose(force.torque(0.0, q), twice.torque(0.0, q), rtol=0, atol=20 * EPS)
+    assert force.gradient_function()(0.0, ROWS, np.array([1.0, 2.0])) == ((0, 4, 0), (0, 0, 0), (0, 0, 2))
+
+
+class Motor:
+    def __call__(self, t, Q, w, p):
+        if t > 1:
+            raise ValueError("the motor stops at t = 1")
+        return t, 0, 0
+
+
+def raising(t, Q, w, p):
+    if t > 1:
+        raise ValueError("the motor stops at t = 1")
+    return t, 0, 0
+
+
+@pytest.mark.parametrize("function", [raising, Motor(), partial(raising), Motor().__call__])
+def test_what_raises_inside_raises_outside(function):
+    force = quiet(lambda: Torque(function))
+    compiled = force.torque_function()
+    assert compiled(0.5, ROWS, W, np.empty(0)) == (0.5, 0.0, 0.0)
+    with pytest.raises((ValueError, RuntimeError)):
+        compiled(2.0, ROWS, W, np.empty(0))
+    with pytest.raises(ValueError, match="the motor stops"):  # with the user's own line in the traceback
+        force.torque([0.5, 2.0], (1, 0, 0, 0))
+    with pytest.raises(ValueError, match="the motor stops"):
+        force.python_torque(2.0, ROWS, W, np.empty(0))
+
+
+def test_ctrl_c_inside_a_callback_stops_the_run_and_nothing_later():
+    pressed = []
+
+    def slow(t, Q, w, p):
+        if t > 1 and not pressed:
+            pressed.append(KNOWN)
+            raise KeyboardInterrupt
+        return t, 0, 0
+
+    force = quiet(lambda: Torque(slow))
+    with pytest.raises(KeyboardInterrupt):
+        force.torque(2.0, (1, 0, 0, 0))
+    np.testing.assert_array_equal(force.torque(2.0, (1, 0, 0, 0)), (2, 0, 0))
+
+
+def test_compiled_functions_refuse_what_python_refuses():
+    out_of_range = Torque(lambda t, Q, w, p: (p[int(t)], 0, 0), params=[1.0])
+    with pytest.raises(IndexError):
+        out_of_range.torque(7.0, (1, 0, 0, 0))
+    divided = Torque(lambda t, Q, w, p: (1 / (t - 1), 0, 0))
+    with pytest.raises(ZeroDivisionError):
+        divided.torque(1.0, (1, 0, 0, 0))
+
+
+def test_arrays_go_in_and_out_on_request(rng):
+    q = random_attitude(rng, 3)
+
+    def control(t, Q, w, p):
+        return -p[0] * w + p[1] * Q[2]
+
+    def energy(t, Q, p):
+        return np.sum(Q[2] * p[:3])
+
+    def gradient(t, Q, p):
+        g = np.zeros((3, 3))
+        g[2] = p[:3]
+        return g
+
+    torque = Torque(control, (0.5, 2.0), arrays=True)
+    wanted = -0.5 * np.array(W) + 2.0 * rotation.matrix(q)[:, 2]
+    np.testing.assert_allclose(torque.torque(0.0, q, W), wanted, rtol=0, atol=10 * EPS)
+    force = Potential(energy, gradient, (1.0, 2.0, 3.0), arrays=True, axis=(0, 0, 1))
+    wanted = np.cross(rotation.matrix(q)[:, 2], (1.0, 2.0, 3.0))
+    np.testing.assert_allclose(force.torque(0.0, q), wanted, rtol=0, atol=20 * EPS)
+    np.testing.assert_allclose(
+        force.potential(0.0, q), rotation.matrix(q)[:, 2] @ (1.0, 2.0, 3.0), rtol=0, atol=10 * EPS
+    )
+
+
+def test_functions_that_are_compiled_already_are_taken():
+    if not JIT:
+        pytest.skip("Numba is not used")
+    from numba import njit
+
+    force = Torque(njit(wind), (2.0, 3.0))
+    assert force.velocity_dependent
+    np.testing.assert_allclose(force.torque(0.4, (1, 0, 0, 0), W), wind(0.4, ROWS, W, (2.0, 3.0)), rtol=2 * EPS)
+
+
+def test_times_attitudes_and_parameters_broadcast(rng):
+    q, t = random_attitude(rng, 5, 1), np.linspace(0, 1, 5)[:, None]
+    force = Potential(quadratic, params=rng.normal(size=(2, 2)))
+    found, torque = force.potential(t, q), force.torque(t, q)
+    assert found.shape == (5, 2)
+    assert torque.shape == (5, 2, 3)
+    for i in range(5):
+        for j in range(2):
+            wanted = quadratic(t[i, 0], rows_of(q[i, 0]), force.params[j])
+            assert found[i, j] == pytest.approx(wanted, abs=20 * EPS)
+            Q = attitude(q[i, 0])
+            slope = slopes(partial(in_many_digits, quadratic, float(t[i, 0]), force.params[j].tolist()), Q)
+            np.testing.assert_allclose(torque[i, j], slope, rtol=0, atol=100 * EPS)
+
+
+def two_arguments(t, Q):
+    return 0.0
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "words"),
+    [
+        (lambda: Torque(3.0), InputError, r"torque is 3.0; needed: a function torque\(t, Q, w, p\)"),
+        (
+            lambda: Potential("V"),
+            InputError,
+            r"energy is 'V'; needed: a function energy\(t, Q, p\) that returns one number",
+        ),
+        (lambda: Potential(linear, 1, (1, 2)), InputError, r"gradient is 1; needed: a function gradient\(t, Q, p\)"),
+        (
+            lambda: Potential(two_arguments),
+            InputError,
+            r"two_arguments .*cannot be called as energy\(t, Q, p\): too many",
+        ),
+        (lambda: Torque(linear), InputError, r"type def torque\(t, Q, w, p\)"),
+        (lambda: Torque(wind), InputError, "IndexError.*params has 0 numbers"),
+        (lambda: Torque(lambda t, Q, w, p: Q @ w), InputError, "type arrays=True"),
+        (lambda: Torque(lambda t, Q, w, p: (1, 2)), ShapeError, "returned .1, 2.; needed: three numbers"),
+        (lambda: Torque(lambda t, Q, w, p: None), ShapeError, "returned None; needed: three numbers"),
+        (lambda: Torque(lambda t, Q, w, p: ((1, 2), 3, 4)), ShapeError, "needed: three numbers"),
+        (lambda: Torque(lambda t, Q, w, p: "abc"), ShapeError, "needed: three numbers"),
+        (lambda: Potential(lambda t, Q, p: Q[2]), ShapeError, "needed: one number"),
+        (lambda: Potential(lambda t, Q, p: np.inf), InputError, "is inf at .*needed: a finite number"),
+        (lambda: Potential(lambda t, Q, p: 1 / t), InputError, "raised ZeroDivisionError.* at t = 0"),
+        (lambda: Potential(linear, lambda t, Q, p: (0, 0, 1), (1, 2)), ShapeError, "three rows of three"),
+        (lambda: Torque(wind, ("a", "b")), InputError, "params must be numbers"),
+        (lambda: Torque(wind, (1.0, np.nan)), InputError, "not NaN"),
+        (lambda: Torque(wind, (1.0, 2.0), "Body"), InputError, "frame is 'Body'; needed: 'body' or 'space'"),
+    ],
+)
+def test_bad_input_is_explained(make, error, words):
+    with pytest.raises(error, match=words):
+        make()
+
+
+def test_a_single_number_is_one_parameter():
+    assert Torque(lambda t, Q, w, p: (p[0], 0, 0), 2.0).params.tolist() == [2.0]
+    with pytest.raises(ValueError, match="read-only"):
+        Torque(wind, (1.0, 2.0)).params[0] = 3.0

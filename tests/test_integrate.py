@@ -1,0 +1,325 @@
+"""``integrate`` and what it returns: times, batches, axes, interruptions, failures. Accuracy: test_torqued_golden."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+import polhode as ph
+from conftest import EPS, random_attitude
+from polhode import errors, forces
+from polhode.force import Torque
+from polhode.integration import integrate
+from polhode.methods.splitting import Splitting
+from polhode.problem import Problem
+from polhode.rotation import conjugate, from_matrix, matrix
+
+MOMENTS, M0 = (1.0, 1.65, 1.97), (0.3, 0.2, 0.9)
+MODULE = sys.modules[integrate.__module__]
+
+
+def top(moments=MOMENTS, m=M0, q=(1, 0, 0, 0), offset=(0.1, 0.2, 0.5), t_span=(0.0, 5.0)):
+    return Problem(moments, ph.State(m, q), forces.gravity(1.0, offset), t_span)
+
+
+def same(a, b):
+    return np.array_equal(a.m, b.m) and np.array_equal(a.q, b.q)
+
+
+def test_a_free_body_moves_exactly():
+    run = integrate(Problem(MOMENTS, ph.State(M0), t_span=(1.0, 21.0)), h=0.5)
+    m, q = ph.propagate(MOMENTS, M0, t=run.t - 1.0)
+    np.testing.assert_allclose(run.m, m, rtol=0, atol=200 * EPS)
+    np.testing.assert_allclose(run.q, q, rtol=0, atol=200 * EPS)
+
+
+def test_times():
+    run = integrate(top(t_span=(1.0, 2.0)), h=0.3)
+    assert run.h == 0.25  # shortened to a whole number of steps
+    np.testing.assert_allclose(run.t, [1.0, 1.25, 1.5, 1.75, 2.0], rtol=0, atol=EPS)
+    assert integrate(top(t_span=(0.0, 1.0)), h=0.1).h == 0.1
+    np.testing.assert_allclose(integrate(top(), h=0.1, save_every=20).t, [0, 2, 4, 5])
+    assert integrate(top(), t_span=(0, 1), h=0.1).t[-1] == 1.0
+    assert len(integrate(top(), h=10.0)) == 2
+
+
+def test_what_is_saved_does_not_depend_on_what_else_is():
+    """But for rounding: stages are merged where nobody looks."""
+    often, rarely = integrate(top(), h=0.05), integrate(top(), h=0.05, save_every=50)
+    np.testing.assert_allclose(rarely.m, often.m[::50], rtol=0, atol=100 * EPS)
+
+
+def test_times_between_steps():
+    """A step of the remaining length from the step before: as accurate as the method."""
+    times = [0.0, 0.013, 0.1, 1.2345, 4.999, 5.0]
+    run = integrate(top(), h=0.05, t_eval=times)
+    fine = [integrate(top(), t_span=(0, t), h=0.01).state() if t else top().state for t in times]
+    np.testing.assert_array_equal(run.t, times)
+    for k, state in enumerate(fine):
+        np.testing.assert_allclose(run.m[k], state.m, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(run.q[k], state.q, rtol=0, atol=1e-10)
+
+
+def test_backward():
+    there = integrate(top(), h=0.1).state()
+    back = integrate(top(m=there.m, q=there.q, t_span=(5.0, 0.0)), h=0.1)
+    assert back.t[1] < back.t[0]
+    np.testing.assert_allclose(back.m[-1], M0, rtol=0, atol=1000 * EPS)
+
+
+def test_pieces_change_no_bit(monkeypatch):
+    whole = integrate(top(), h=0.01, save_every=250)
+    monkeypatch.setattr(MODULE, "FIRST_PIECE", 7)
+    monkeypatch.setattr(MODULE, "PIECE_SECONDS", 1e-9)
+    assert same(integrate(top(), h=0.01, save_every=250), whole)
+
+
+@pytest.mark.parametrize("method", ["RKN6_14a", "RKN4_6b", "Chin4A", Splitting(ph.ThreeRotations(), "V2")], ids=repr)
+def test_axes(method):
+    """A tensor, in the user's axes, moves as its principal moments do; so do moments in any order."""
+    plain = integrate(top(), h=0.1, method=method)
+    A = matrix(random_attitude(np.random.default_rng(3)))
+    start = {"m": A @ np.array(M0), "q": conjugate(from_matrix(A)), "offset": A @ np.array((0.1, 0.2, 0.5))}
+    turned = integrate(top(A @ np.diag(MOMENTS) @ A.T, **start), h=0.1, method=method)
+    np.testing.assert_allclose(turned.m @ A, plain.m, rtol=0, atol=1000 * EPS)
+    np.testing.assert_allclose(turned.m_space, plain.m_space, rtol=0, atol=1000 * EPS)
+    if "ThreeRotations" in repr(method):
+        return
+    for order in ([1, 2, 0], [1, 0, 2], [2, 1, 0]):
+        P = np.linalg.det(np.eye(3)[order]) * np.eye(3)[order]
+        start = {"m": P @ np.array(M0), "q": from_matrix(P.T), "offset": P @ np.array((0.1, 0.2, 0.5))}
+        sorted_ = integrate(top(np.array(MOMENTS)[order], **start), h=0.1, method=method)
+        np.testing.assert_allclose(sorted_.m @ P, plain.m, rtol=0, atol=1000 * EPS)
+
+
+def test_scale_changes_no_bit():
+    """m -> 2^a m, I -> 2^b I, t -> 2^(b-a) t, torque -> 2^(2a-b) torque."""
+    plain = integrate(top(), h=0.1)
+    for a, b in ((3, -5), (100, 100), (-150, 200)):
+        start = ph.State(np.ldexp(M0, a))
+        force = forces.gravity(2.0 ** (2 * a - b), (0.1, 0.2, 0.5))
+        run = integrate(
+            Problem(np.ldexp(MOMENTS, b), start, force, (0.0, np.ldexp(5.0, b - a))), h=np.ldexp(0.1, b - a)
+        )
+        assert np.array_equal(np.ldexp(run.m, -a), plain.m)
+        assert np.array_equal(run.q, plain.q)
+
+
+def test_from_rest():
+    run = integrate(top(m=(0, 0, 0)), h=0.02)
+    assert np.linalg.norm(run.m[-1]) > 0.1
+    assert abs(run.energy - run.energy[0]).max() < 1e-11
+
+
+def test_a_batch_is_a_loop(monkeypatch):
+    rng = np.random.default_rng(4)
+    moments, m = rng.uniform(1, 2, (6, 1, 3)), rng.normal(size=(4, 3))
+    offsets = rng.normal(size=(4, 3))
+    batch = Problem(ph.RigidBody.from_moments(moments), ph.State(m), forces.gravity(1.0, offsets), (0.0, 2.0))
+    monkeypatch.setenv("POLHODE_NUM_THREADS", "3")
+    monkeypatch.setattr(sys.modules["polhode.threads"], "PARALLEL_FROM", 2)
+    run = integrate(batch, h=0.05)
+    assert run.m.shape == (41, 6, 4, 3)
+    assert run.energy.shape == (41, 6, 4)
+    for i, j in ((0, 0), (5, 3), (2, 1)):
+        one = integrate(top(moments[i, 0], m[j], offset=offsets[j], t_span=(0.0, 2.0)), h=0.05)
+        assert np.array_equal(run.m[:, i, j], one.m)
+        assert np.array_equal(run.q[:, i, j], one.q)
+
+
+# Damping, and torques that depend on the velocity
+
+
+def test_damping_alone_is_exact():
+    """A sphere slows down exponentially, whatever the step and the scheme."""
+    D, t = 0.3, 4.0
+    sphere = Problem((2.0, 2.0, 2.0), ph.State(M0), forces.damping(D), (0.0, t))
+    for h in (4.0, 0.5):
+        m = integrate(sphere, h=h, method="V2").m[-1]
+        np.testing.assert_allclose(m, np.exp(-D * t / 2.0) * np.array(M0), rtol=0, atol=20 * EPS)
+
+
+def drag(t, Q, w, p):
+    return -p[0] * w[0] * abs(w[0]), -p[0] * w[1] * abs(w[1]), -p[0] * w[2] * abs(w[2])
+
+
+def test_torques_of_the_velocity_have_order_two():
+    """A steady spin under quadratic drag: m' = -p (m/I)^2 has the solution m0/(1 + p m0 t/I^2)."""
+    I, m0, p, t = 2.0, 1.5, 0.4, 3.0
+    spin = Problem((1.0, 1.5, I), ph.State((0, 0, m0)), Torque(drag, (p,)), (0.0, t))
+    exact = m0 / (1 + p * m0 * t / I**2)
+    errors_ = [abs(integrate(spin, h=h, method="S4_6").m[-1, 2] - exact) for h in (0.5, 0.25, 0.125)]
+    np.testing.assert_allclose(np.log2(np.divide(errors_[:-1], errors_[1:])), 2, atol=0.1)
+
+
+@pytest.mark.parametrize("force", [forces.damping(0.1), Torque(drag, (0.1,))], ids=repr)
+@pytest.mark.parametrize("name", ["RKN6_14a", "RKN8_19", "Chin4A", "OMF6"])
+def test_schemes_for_the_attitude_alone_refuse_velocities(force, name):
+    with pytest.raises(errors.InputError, match=rf"{name}.*S4_6, S6_10 or a composition"):
+        integrate(Problem(MOMENTS, ph.State(M0), force), h=0.1, method=name)
+
+
+def test_negative_kicks_with_damping_warn():
+    with pytest.warns(UserWarning, match=r"S6_10 has kicks of negative length"):
+        integrate(Problem(MOMENTS, ph.State(M0), forces.damping(0.1)), h=0.1, method="S6_10")
+
+
+def test_schemes_for_weak_torques_demand_an_exact_drift():
+    with pytest.raises(errors.InputError, match=r"ABA1064.*Splitting\(Exact\(\), 'ABA1064'\)"):
+        Splitting(ph.Midpoint(), "ABA1064")
+
+
+# What goes wrong
+
+
+def late(t, Q, w, p):
+    if t > p[0]:
+        raise ValueError("too late")
+    return 0.0, 0.0, 0.1
+
+
+def not_a_number(t, Q, w, p):
+    return np.sqrt(p[0] - t), 0.0, 0.1
+
+
+def test_a_torque_that_raises():
+    body = Problem(MOMENTS, ph.State(M0), Torque(late, (3.0,), velocity=False), (0.0, 5.0))
+    with pytest.raises(errors.RunError, match=r"step 7 of 10, at t = 3\.0.*ValueError: too late") as caught:
+        integrate(body, h=0.5)
+    assert isinstance(caught.value.__cause__, ValueError)
+    assert "late" in caught.traceback[-1].name or caught.value.__cause__.__traceback__ is not None
+    run = caught.value.trajectory
+    assert not run.success
+    assert np.isfinite(run.m[:7]).all()
+    assert np.isnan(run.m[7:]).all()
+    fine = integrate(Problem(MOMENTS, ph.State(M0), Torque(late, (9.0,), velocity=False), (0.0, 5.0)), h=0.5)
+    np.testing.assert_array_equal(run.m[:7], fine.m[:7])
+
+
+def test_one_bad_body_of_a_batch():
+    force = Torque(late, [[9.0], [3.0], [9.0]], velocity=False)
+    batch = Problem(MOMENTS, ph.State([M0] * 3), force, (0.0, 5.0))
+    with pytest.warns(errors.RunWarning, match=r"1 of 3 bodies stopped early; body\[1\].*too late"):
+        run = integrate(batch, h=0.5)
+    assert list(run.status > 0) == [False, True, False]
+    assert np.isfinite(run.m[:, [0, 2]]).all()
+    assert np.isfinite(run.m[:7, 1]).all()
+    assert np.isnan(run.m[7:, 1]).all()
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_a_torque_that_is_not_a_number():
+    with pytest.raises(errors.RunError, match=r"not three finite numbers|ValueError"):
+        integrate(Problem(MOMENTS, ph.State(M0), Torque(not_a_number, (2.0,), velocity=False), (0.0, 5.0)), h=0.5)
+
+
+def test_a_step_without_solution():
+    method = Splitting(ph.MoserVeselov(), "V2")
+    with pytest.raises(errors.RunError, match=r"has no solution; a shorter h"):
+        integrate(top(m=(3.0, 2.0, 9.0)), h=2.5, method=method)
+
+
+def test_interruption_keeps_what_was_computed(monkeypatch):
+    monkeypatch.setattr(MODULE, "FIRST_PIECE", 100)
+    monkeypatch.setattr(MODULE, "PIECE_SECONDS", 1e-9)
+    shown = []
+
+    def show(self, done):
+        shown.append(done)
+        if len(shown) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(MODULE.Progress, "show", show)
+    run = integrate(top(), h=0.01)
+    assert run.message == "interrupted"
+    assert not run.success
+    reached = int(np.isfinite(run.m[:, 0]).sum())
+    assert 0 < reached < len(run)
+    monkeypatch.undo()
+    assert np.array_equal(run.m[:reached], integrate(top(), h=0.01).m[:reached])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ({}, "h is missing"),
+        ({"h": 0.0}, "positive finite"),
+        ({"h": -0.1}, "direction is that of t_span"),
+        ({"h": np.nan}, "positive finite"),
+        ({"h": 0.1, "t_span": (1.0, 1.0)}, "two different finite times"),
+        ({"h": 0.1, "method": "RKN6_14b"}, "RKN6_14a"),
+        ({"h": 0.1, "method": 7}, "a flow and a scheme"),
+        ({"h": 0.1, "save_every": 0}, "1 or more"),
+        ({"h": 0.1, "t_eval": [6.0]}, "between 0 and 5"),
+        ({"h": 0.1, "t_eval": [2.0, 1.0]}, "direction of t_span"),
+    ],
+)
+def test_bad_arguments(arguments, match):
+    with pytest.raises(errors.InputError, match=match):
+        integrate(top(), **arguments)
+
+
+def test_progress(capsys, monkeypatch):
+    monkeypatch.setattr(sys.modules["polhode.progress"], "PATIENCE", 0.0)
+    integrate(top(), h=0.01, progress=True)
+    shown = capsys.readouterr().err
+    assert "steps/s" in shown
+    assert "t = 5" in shown
+    integrate(top(), h=0.01)
+    assert not capsys.readouterr().err
+
+
+def test_trajectory():
+    run = integrate(top(), h=0.1)
+    assert run.success
+    assert run.status == 0
+    np.testing.assert_allclose(run.omega * MOMENTS, run.m)
+    np.testing.assert_allclose(run.kinetic, 0.5 * (run.m**2 / MOMENTS).sum(axis=-1))
+    np.testing.assert_allclose(run.potential, (run.matrix @ (0.1, 0.2, 0.5))[:, 2])
+    np.testing.assert_allclose(run.m_space, np.einsum("tij,tj->ti", run.matrix, run.m), atol=1e-14)
+    assert run.energy_error()[0] == 0
+    assert abs(run.energy_error()).max() < 1e-7
+    assert run.rotation.as_matrix().shape == (51, 3, 3)
+    for part in ("51 states", "RKN6_14a", "h = 0.1", "50 steps", "torques", "reached the end"):
+        assert part in repr(run)
+
+
+def test_invariants():
+    found = integrate(top(), h=0.5).invariants()
+    assert set(found) >= {"|q|", "energy"}
+    assert found["|q|"] < 1e-14
+    assert 1e-12 < found["energy"] < 1e-3
+    free = integrate(Problem(MOMENTS, ph.State(M0)), h=0.1).invariants()
+    assert set(free) == {"|q|", "energy", "|m|", "Q m"}
+    assert max(free.values()) < 1e-14
+    damped = integrate(Problem(MOMENTS, ph.State(M0), forces.damping(0.5)), h=0.1, method="V2").invariants()
+    assert "energy" not in damped
+    pulled = integrate(Problem(MOMENTS, ph.State(M0), forces.gravity(1.0, (0.1, 0.2, 0.5))), h=0.01).invariants()
+    assert pulled["m along axis"] < 1e-14
+
+
+def test_energy_of_a_torque_is_not_known():
+    run = integrate(Problem(MOMENTS, ph.State(M0), Torque(late, (9.0,), velocity=False)), h=0.1)
+    with pytest.raises(AttributeError, match="late"):
+        run.energy  # noqa: B018
+
+
+def test_problem_arguments():
+    with pytest.raises(errors.MomentumError, match="neither came"):
+        Problem(MOMENTS)
+    with pytest.raises(errors.MomentumError, match="both came"):
+        Problem(MOMENTS, ph.State(M0), omega=(1, 0, 0))
+    np.testing.assert_array_equal(Problem(MOMENTS, omega=(1, 1, 1)).state.m, MOMENTS)
+    with pytest.raises(errors.TimeError, match="t_span"):
+        Problem(MOMENTS, ph.State(M0), t_span=(0, np.inf))
+    with pytest.raises(errors.InputError, match="has a force"):
+        top().free_motion()
+
+
+def test_no_warnings_on_the_way():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        integrate(top(), h=0.1)
