@@ -63,6 +63,7 @@ bench: $(VENV)/installed-test
 	$(BIN)/python benchmarks/dense.py
 	$(BIN)/python benchmarks/flows.py
 	$(BIN)/python benchmarks/lost_digits.py
+	$(BIN)/python benchmarks/torqued.py
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/drift.py
 

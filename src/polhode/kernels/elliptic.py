@@ -19,7 +19,7 @@ ROUNDER = 1.5 * 2.0**52  # adding and subtracting it rounds to the nearest integ
 
 AGM_STEPS = 16  # kc = 5e-324, the smallest positive double, needs 13
 SERIES_GAP = 0.3  # one step later the series of the mean needs three terms
-CEL_GAP = 2e-3  # one step later the integral of the third kind is right to about gap^5
+CEL_GAP = 5e-4  # one step later the integral of the third kind is right to about 100 gap^5
 AGM_GAP = 1e-8  # the mean of a and b is then the limit to (gap/4)^2
 DUPLICATIONS = 600  # p/x = 1e308 in R_J needs 516; R_F needs at most 14
 CARLSON_SPREAD = 0.008  # series of degree 7: remainder below spread^8 = 0.15 eps
