@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from polhode.kernels.cayley import cross as six_cross
 from polhode.kernels.jit import helper
 
 
 @helper
 def dot(a, b):
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@helper
+def cross(a, b):
+    return six_cross(a[0], a[1], a[2], b[0], b[1], b[2])
 
 
 @helper

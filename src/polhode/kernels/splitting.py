@@ -19,6 +19,7 @@ from __future__ import annotations
 from math import expm1, inf, isfinite
 from typing import NamedTuple
 
+from polhode.kernels.cayley import cross
 from polhode.kernels.drive import INPUT, TIMES, Scale, axis_order, from_order, to_order, to_standard_time
 from polhode.kernels.jit import helper, power_of_two
 from polhode.kernels.quat import product
@@ -52,11 +53,6 @@ class Frame(NamedTuple):
     a31: float
     a32: float
     a33: float
-
-
-@helper
-def cross(a, b):
-    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
 
 
 @helper
@@ -149,11 +145,6 @@ def damped(m, f, z, time):
 
 
 @helper
-def turned_by(q0, q1, q2, q3, s, c, u1, u2, u3):
-    return product(q0, q1, q2, q3, c, s * u1, s * u2, s * u3)
-
-
-@helper
 def gradient_torque(torque, params, body, t, f1, f2, f3, m1, m2, m3, q0, q1, q2, q3):
     """(g1, g2, g3, status) of (1), the derivative of f along w by a difference quotient of order 4."""
     w1, w2, w3 = body.rate * body.w1 * f1, body.rate * body.w2 * f2, body.rate * body.w3 * f3
@@ -164,11 +155,11 @@ def gradient_torque(torque, params, body, t, f1, f2, f3, m1, m2, m3, q0, q1, q2,
         for k in range(4):
             step, weight = (-2.0, -1.0, 1.0, 2.0)[k], (1.0, -8.0, 8.0, -1.0)[k]
             s, c = sincos(0.5 * step * DIFFERENCE, 0.0)
-            p0, p1, p2, p3 = turned_by(q0, q1, q2, q3, s, c, u1, u2, u3)
+            p0, p1, p2, p3 = product(q0, q1, q2, q3, c, s * u1, s * u2, s * u3)
             e1, e2, e3, found = torque_at(torque, params, body, t, m1, m2, m3, p0, p1, p2, p3)
             weight *= size / (12.0 * DIFFERENCE)
             d1, d2, d3, status = d1 + weight * e1, d2 + weight * e2, d3 + weight * e3, max(status, found)
-    x1, x2, x3 = cross((w1, w2, w3), (f1, f2, f3))
+    x1, x2, x3 = cross(w1, w2, w3, f1, f2, f3)
     return -2.0 * (d1 + x1), -2.0 * (d2 + x2), -2.0 * (d3 + x3), status
 
 
