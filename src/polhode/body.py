@@ -173,6 +173,21 @@ class RigidBody:
         return self._axes
 
     @property
+    def middle_axis(self) -> FloatArray:
+        """The principal axis (..., 3) of the middle moment, in body axes; an error if two moments are equal.
+
+        >>> RigidBody((3.0, 2.0, 1.0)).middle_axis
+        array([0., 1., 0.])
+        """
+        order = np.sort(self._moments, axis=-1)
+        equal = (order[..., 0] == order[..., 1]) | (order[..., 1] == order[..., 2])
+        if equal.any():
+            moments = self._moments[equal][0] if self.batch else self._moments
+            raise InertiaError(f"two of the moments {moments.tolist()} are equal: there is no middle axis to flip over")
+        column = np.argsort(self._moments, axis=-1)[..., 1]
+        return np.take_along_axis(self.axes, column[..., None, None], axis=-1)[..., 0]
+
+    @property
     def is_principal(self) -> bool:
         """Whether the body axes are the principal axes."""
         return self._axes is None

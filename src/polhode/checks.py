@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from math import prod
 from operator import index
 from typing import Any
@@ -9,7 +11,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.errors import AttitudeError, InertiaError, InputError, MomentumError, ShapeError, TimeError
+from polhode.errors import (
+    AttitudeError,
+    InertiaError,
+    InputError,
+    MomentumError,
+    ShapeError,
+    TimeError,
+    UnknownNameError,
+)
 from polhode.kernels.limits import LARGEST_RATIO, NORM_TOLERANCE
 
 FloatArray = npt.NDArray[np.float64]
@@ -113,3 +123,11 @@ def common_batch(**shapes: tuple[int, ...]) -> tuple[int, ...]:
             f"batch shapes do not broadcast: {listed} (leading axes, without the components); "
             "give every argument the same leading axes, or 1 where it is shared"
         ) from None
+
+
+def unknown_name(kind: str, name: Any, known: Iterable[str]) -> UnknownNameError:
+    """An error to raise: no ``kind`` has that name, and which known name is nearest."""
+    by_lower = {entry.lower(): entry for entry in known}
+    near = difflib.get_close_matches(str(name).lower(), by_lower, n=1)
+    hint = f"did you mean {by_lower[near[0]]!r}?" if near else f"known are: {', '.join(by_lower.values())}"
+    return UnknownNameError(f"no {kind} is called {name!r}; {hint}")

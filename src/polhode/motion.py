@@ -14,7 +14,7 @@ from polhode import geometry
 from polhode.body import RigidBody, as_body, flow_moments
 from polhode.checks import IDENTITY, FloatArray, as_floats, check_finite, check_spread, common_batch
 from polhode.derivatives import Jacobian
-from polhode.errors import InertiaError, InputError, MomentumError, TimeError
+from polhode.errors import InputError, MomentumError, TimeError
 from polhode.propagation import outputs, propagate
 from polhode.rotation import as_rotation, conjugate, from_matrix, multiply
 from polhode.state import State
@@ -283,9 +283,7 @@ class FreeMotion:
             )
         ends = as_floats([t0, t1], "(t0, t1)")
         check_finite(ends, "(t0, t1)", TimeError)
-        moments = flow_moments(self.body)
-        if len(np.unique(moments)) < 3:
-            raise InertiaError(f"two of the moments {moments.tolist()} are equal: there is no middle axis to flip over")
+        self.body.middle_axis  # noqa: B018  raises if there is none
         _, period, _, first = self._orbit
         if period == 0:
             return np.empty(0)

@@ -18,20 +18,32 @@ def _largest(errors: FloatArray) -> float:
     return float(np.nanmax(np.abs(errors)))
 
 
+REACHED_END, ENDED_BY_EVENT, FAILED, INTERRUPTED = 0, 1, -1, -2  # statuses, as in SciPy
+
+
 @dataclass(frozen=True)
 class Stats:
-    """What a run cost: steps and torque evaluations of all bodies together, and seconds."""
+    """What a run cost: of all bodies together, and seconds.
+
+    ``steps``, ``torques`` (evaluations), ``iterations`` (of methods that solve equations) and ``rejected`` (steps, of
+    methods that choose them).
+    """
 
     steps: int
     torques: int
     seconds: float
+    iterations: int = 0
+    rejected: int = 0
 
 
 class Trajectory:
     """States at times ``t`` (k,): ``m`` (k,) + batch + (3,) in body axes, ``q`` (k,) + batch + (4,), scalar first.
 
-    Of a run that ended early the later rows are NaN; then ``success`` is False, ``status`` (batch) tells which bodies
-    stopped (0: none did), and ``message`` why.
+    ``status`` (batch) tells how each body ended: 0 at the end of the time span, 1 by an event, -1 because it could not
+    go on (``message`` says why), -2 because the run was interrupted; its later rows are NaN. ``sol(t)`` gives states
+    (m, q) at any times. ``t_events`` is a list with an array of times for each event, of a batch one for each body;
+    ``m_events`` and ``q_events`` have the states there. ``error_estimate`` is (error of m/|m|, error of q) at the end,
+    if it was asked for.
     """
 
     def __init__(
@@ -46,15 +58,29 @@ class Trajectory:
         stats: Stats,
         status: Any = 0,
         message: str = "",
+        sol: Any = None,
+        events: tuple[list[Any], list[Any], list[Any]] | None = None,
     ) -> None:
         self.problem, self.t, self.m, self.q = problem, t, m, q
         self.method, self.h, self.stats = method, h, stats
-        self.status, self.message = status, message
+        self.status, self.message, self._sol = status, message, sol
+        self.t_events: Any
+        self.m_events: Any
+        self.q_events: Any
+        self.t_events, self.m_events, self.q_events = events or (None, None, None)
+        self.error_estimate: tuple[float, float] | None = None
 
     @property
     def success(self) -> bool:
-        """Whether all bodies reached the end."""
-        return not np.any(self.status)
+        """Whether all bodies reached the end, or an event that ends the run."""
+        return not np.any(np.less(self.status, 0))
+
+    @property
+    def sol(self) -> Any:
+        """A function of times (...): (m, q), (...) + batch + (3,) and (4,); steps are repeated from stored states."""
+        if self._sol is None:
+            raise AttributeError(f"steps of {self.method!r} were not kept; type integrate(..., dense_output=True)")
+        return self._sol
 
     @property
     def body(self) -> RigidBody:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import Any
 
+from polhode.checks import unknown_name
 from polhode.composition import COMPOSITIONS, Composition
-from polhode.errors import InputError, UnknownNameError
+from polhode.errors import InputError
 from polhode.flows.flow import Flow
 
 
@@ -60,7 +60,5 @@ class Composed(Flow):
 
 def _named(name: str) -> Composition:
     if name not in COMPOSITIONS:
-        near = get_close_matches(name, COMPOSITIONS, n=1, cutoff=0.4)
-        hint = f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(COMPOSITIONS)}"
-        raise UnknownNameError(f"no composition is called {name!r}; {hint}")
+        raise unknown_name("composition", name, COMPOSITIONS)
     return COMPOSITIONS[name]

@@ -119,6 +119,11 @@ class Force:
     def _parts(self) -> tuple[Force, ...]:
         return (self,)
 
+    def without_damping(self) -> Force | None:
+        """The forces that have a torque; None if all is damping."""
+        acting = [part for part in self._parts() if part._torque is not ALWAYS_ZERO]
+        return sum(acting[1:], acting[0]) if acting else None
+
     def potential(self, t: npt.ArrayLike, q: Any) -> FloatArray:
         """The energy at times (...) and attitudes (..., 4), which broadcast with the parameters.
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from polhode.checks import FloatArray
 from polhode.errors import InputError
+from polhode.methods.method import Advance, Bodies, Course, IntArray, Method
 from polhode.scheme import Scheme
 from polhode.schemes import get
 
@@ -21,7 +22,7 @@ LETTERS = {"A": 0.0, "B": 1.0, "C": 2.0}  # DRIFT, KICK, GRADIENT of ``kernels.s
 ANY_TORQUE = "S4_6, S6_10 or a composition such as Suzuki4"
 
 
-class Splitting:
+class Splitting(Method):
     """Drifts by ``flow`` (exact, unless told otherwise) and kicks by the torque, in the order of ``scheme``.
 
     >>> Splitting(scheme="S6_10").order
@@ -30,6 +31,8 @@ class Splitting:
     >>> Splitting(ThreeRotations(), "S6_10").order
     2
     """
+
+    memory = 4  # what is pending: drift, kick, gradient kick, and the time of the kick
 
     def __init__(self, flow: Flow | None = None, scheme: Scheme | str = "RKN6_14a") -> None:
         from polhode.flows.exact import Exact
@@ -53,6 +56,14 @@ class Splitting:
         of_flow = self.flow.record.order
         return self.scheme.order if of_flow is None else min(of_flow, self.scheme.order)
 
+    @property
+    def stages(self) -> int:
+        return len(self.scheme.stages)
+
+    def order_for(self, force: Force) -> int:
+        """2 if the torque depends on the angular velocity: such kicks are made by the implicit midpoint rule."""
+        return min(self.order, 2) if force.velocity_dependent else self.order
+
     def check(self, force: Force) -> None:
         """Refuse a force that the scheme is not made for; warn where it is not at its best."""
         damped = bool(np.any(force.damping))
@@ -69,7 +80,7 @@ class Splitting:
                 stacklevel=4,
             )
 
-    def stages(self) -> FloatArray:
+    def table(self) -> FloatArray:
         """(stages, 3) for the kernel: kind, coefficient, and the part of the step that is then over."""
         rows, part = [], Fraction(0)
         for letter, coefficient in self.scheme.stages:
@@ -77,16 +88,25 @@ class Splitting:
             rows.append((LETTERS[letter], float(coefficient), float(part)))
         return np.array(rows)
 
+    def advance(self, force: Force) -> Advance:
+        flow, torque = self.flow, force.torque_function()
+        split, table, implicit = flow.split, self.table(), bool(force.velocity_dependent)
+        parameters = np.array([float(x) for x in flow.exact_parameters])
+        fractions = np.array([float(x) for x in flow.fractions])
+
+        def advance(
+            bodies: Bodies, t0: FloatArray, h: FloatArray, saves: IntArray, limit: int, start: int, stop: int,
+            course: Course, m_out: FloatArray, q_out: FloatArray,
+        ) -> None:  # fmt: skip
+            told = bodies.params, table, parameters, flow.size, fractions, bodies.inertia, bodies.axes, bodies.damping
+            kept = course.m, course.q, course.memory, course.steps, course.status, course.torques
+            split(torque, (*told, implicit, t0, h, saves, limit, start, stop, *kept, m_out, q_out))
+
+        return advance
+
+    def time_of(self, course: Course, i: int, t0: float, h: float) -> float:
+        _, kick, gradient, t = course.memory[i]
+        return float(t) if kick or gradient else super().time_of(course, i, t0, h)
+
     def __repr__(self) -> str:
         return f"Splitting({self.flow!r}, {self.scheme.name!r})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Splitting) and (self.flow, self.scheme) == (other.flow, other.scheme)
-
-    def __hash__(self) -> int:
-        return hash((self.flow, self.scheme.name))
-
-
-def as_method(method: Any) -> Splitting:
-    """A Splitting, made of a scheme or the name of one with exact drifts."""
-    return method if isinstance(method, Splitting) else Splitting(None, method)

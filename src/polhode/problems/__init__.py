@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 
-from polhode.errors import UnknownNameError
+from polhode.checks import unknown_name
 from polhode.problem import Problem
 from polhode.problems.dzhanibekov import dzhanibekov
 from polhode.problems.free_body import free_body
@@ -51,7 +50,5 @@ def get(name: str) -> Problem:
     (0.0, 15.0)
     """
     if name not in REGISTRY:
-        near = difflib.get_close_matches(name, REGISTRY, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(REGISTRY)}"
-        raise UnknownNameError(f"no problem is called {name!r}; {hint}")
+        raise unknown_name("problem", name, REGISTRY)
     return REGISTRY[name]()

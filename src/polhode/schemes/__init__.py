@@ -7,9 +7,7 @@
 
 from __future__ import annotations
 
-import difflib
-
-from polhode.errors import UnknownNameError
+from polhode.checks import unknown_name
 from polhode.scheme import Scheme
 from polhode.schemes import compositions, force_gradient, near_integrable, nystrom, papers
 
@@ -29,8 +27,5 @@ def get(name: str) -> Scheme:
     7
     """
     if name not in SCHEMES:
-        known = {known.lower(): known for known in SCHEMES}
-        near = difflib.get_close_matches(name.lower(), known, n=1)
-        hint = f"did you mean {known[near[0]]!r}?" if near else f"known are: {', '.join(SCHEMES)}"
-        raise UnknownNameError(f"no scheme is called {name!r}; {hint}")
+        raise unknown_name("scheme", name, SCHEMES)
     return SCHEMES[name]

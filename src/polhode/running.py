@@ -1,0 +1,276 @@
+"""A run: bodies on their way, the compiled loop that moves them, and what to say when one cannot go on."""
+
+from __future__ import annotations
+
+import time
+import traceback
+import warnings
+from math import ceil, prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from polhode.body import flow_moments, from_principal, to_principal
+from polhode.checks import FloatArray, as_floats, check_spread, common_batch, place, rows_of, show
+from polhode.errors import InputError, RunError, RunWarning, TimeError
+from polhode.force import Force
+from polhode.forces import constant
+from polhode.forces.base import writable
+from polhode.methods.method import Bodies, Course, IntArray, Method
+from polhode.problem import Problem
+from polhode.progress import Progress
+from polhode.rotation import matrix
+from polhode.threads import in_ranges
+from polhode.trajectory import ENDED_BY_EVENT, FAILED, INTERRUPTED, REACHED_END, Stats, Trajectory
+
+PIECE_SECONDS = 0.1  # after which a loop comes back to look at the clock and the keyboard
+FIRST_PIECE = 1000  # steps of all bodies together
+MOST_STEPS = 2**62
+NO_STEP, RAISED, NOT_FINITE, TOO_SMALL = 1, 2, 3, 4  # how kernels say that a body stopped
+STOPPED = 5  # by an event
+HALVINGS, REFINEMENTS = 30, 5  # of the search for a step that works
+
+
+class BaseRun:
+    """What runs with steps of one length and runs that choose their steps have in common."""
+
+    course: Course
+    h: float
+
+    def __init__(self, problem: Problem, span: tuple[float, float], method: Any) -> None:
+        self.problem, self.method, (self.t0, self.t1) = problem, method, span
+        self.force: Force = constant((0.0, 0.0, 0.0)) if problem.force is None else problem.force
+        method.check(self.force)
+        body, state, force = problem.body, problem.state, self.force
+        self.batch = common_batch(
+            body=body.batch, state=state.batch, params=force.params.shape[:-1], damping=force.damping.shape[:-1]
+        )
+        self.count_bodies = prod(self.batch)
+        self.axes = None if body.is_principal else body.axes
+        moments = flow_moments(body)
+        check_spread(moments)
+        axes = np.empty((0, 9)) if self.axes is None else rows_of(self.axes.reshape(*body.batch, 9), self.batch, 9)
+        self.bodies = Bodies(
+            rows_of(moments, self.batch, 3),
+            np.ascontiguousarray(axes),
+            rows_of(force.damping, self.batch, 3),
+            writable(rows_of(force.params, self.batch, force.params.shape[-1])),
+        )
+        self.interrupted, self.seconds = False, 0.0
+
+    def start(self) -> tuple[FloatArray, FloatArray]:
+        """(m, q) of all bodies, in principal axes: rows to write to."""
+        m, q = to_principal(self.axes, self.problem.state.m, self.problem.state.q)
+        return _own(m, self.batch, 3), _own(q, self.batch, 4)
+
+    def to_user(self, m: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Rows (k, bodies, .) in principal axes as arrays (k,) + batch + (.,) in the user's axes."""
+        shape = len(m), *self.batch
+        return from_principal(self.axes, m.reshape(*shape, 3), q.reshape(*shape, 4))
+
+    def rows_to_user(self, m: FloatArray, q: FloatArray, body: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Rows (r, .) in principal axes, each of the body with that number, in the user's axes."""
+        if self.axes is None:
+            return m, q
+        axes = np.broadcast_to(self.axes, (*self.batch, 3, 3)).reshape(-1, 3, 3)
+        return from_principal(axes[body], m, q)
+
+    def snapshot(self) -> dict[str, npt.NDArray[Any]]:
+        """All that is needed to go on: copies."""
+        return {name: np.copy(value) for name, value in vars(self.course).items()} | {"seconds": np.array(self.seconds)}
+
+    def restore(self, snapshot: dict[str, npt.NDArray[Any]]) -> None:
+        """Go on from there; no bit of what follows depends on whether the run was interrupted."""
+        for name, value in vars(self.course).items():
+            value[...] = snapshot[name]
+        self.seconds = float(snapshot["seconds"])
+
+    @property
+    def all_stopped(self) -> bool:
+        return bool((self.course.status > 0).all())
+
+    def user_status(self) -> Any:
+        """As in a Trajectory."""
+        code = self.course.status
+        status = np.select([code == 0, code == STOPPED], [REACHED_END, ENDED_BY_EVENT], FAILED)
+        if self.interrupted:
+            status[code == 0] = INTERRUPTED
+        return status.reshape(self.batch) if self.batch else int(status[0])
+
+    def trajectory(self, t: FloatArray, m: FloatArray, q: FloatArray, **more: Any) -> Trajectory:
+        """What was computed, in the user's axes; raises, or warns, if a body could not go on."""
+        course = self.course
+        rejected = int(getattr(course, "rejected", np.zeros(1)).sum())
+        stats = Stats(
+            int(course.steps.sum()), int(course.torques.sum()), self.seconds, int(course.iterations.sum()), rejected
+        )
+        result = Trajectory(
+            self.problem, t, m, q, method=self.method, h=self.h, stats=stats, status=self.user_status(),
+            message="interrupted" if self.interrupted else "", **more,
+        )  # fmt: skip
+        if np.any(result.status == FAILED):
+            self._explain(result)
+        return result
+
+    def _explain(self, result: Trajectory) -> None:
+        """Raise what stopped the body; of a batch, whose other bodies went on, say so in a warning."""
+        failed = (self.course.status > 0) & (self.course.status != STOPPED)
+        i = int(np.argmax(failed))
+        where = tuple(int(k) for k in np.unravel_index(i, self.batch)) if self.batch else ()
+        why, cause = self._why(i)
+        result.message = (
+            f"{place('body', where)} stopped in step {int(self.course.steps[i]) + 1}{self._of_steps()}, at t = "
+            f"{self.time_of(i):.6g}, m = {show(self.course.m[i])}, q = {show(self.course.q[i])}: {why}"
+        )
+        if not self.batch:
+            raise RunError(result.message, result) from cause
+        told = "" if cause is None else "\n" + "".join(traceback.format_exception(cause))
+        warnings.warn(
+            f"{int(failed.sum())} of {self.count_bodies} bodies stopped early; {result.message}{told}",
+            RunWarning,
+            stacklevel=5,
+        )
+
+    def _of_steps(self) -> str:
+        return ""
+
+    def time_of(self, i: int) -> float:
+        """Where body i is."""
+        raise NotImplementedError
+
+    def _why(self, i: int) -> tuple[str, BaseException | None]:
+        """What stopped body i, and the original exception: the torque is called once more, uncompiled."""
+        if self.course.status[i] in (NO_STEP, TOO_SMALL):
+            return self.why_no_step(i), None
+        where = np.unravel_index(i, self.batch) if self.batch else ()
+        body = self.problem.body.select(self.batch, where)
+        m, q = from_principal(None if body.is_principal else body.axes, self.course.m[i], self.course.q[i])
+        Q, w = tuple(map(tuple, matrix(q).tolist())), tuple(body.omega(m).tolist())
+        params = self.bodies.params[i if len(self.bodies.params) > 1 else 0]
+        try:
+            found = self.force.python_torque(self.time_of(i), Q, w, params)
+        except Exception as problem:
+            return f"the torque raised {type(problem).__name__}: {problem}", problem
+        return f"the torque is {found}, not three finite numbers", None
+
+    def why_no_step(self, i: int) -> str:
+        raise NotImplementedError
+
+
+class Run(BaseRun):
+    """A run with steps of one length."""
+
+    method: Method
+
+    def __init__(self, problem: Problem, span: tuple[float, float], method: Method, h: float | None) -> None:
+        super().__init__(problem, span, method)
+        length = step_length(problem.h if h is None else h)
+        self.count = max(1, ceil(abs(span[1] - span[0]) / length * (1 - 1e-12)))
+        if self.count > MOST_STEPS:
+            raise TimeError(f"h = {length:g} makes more than {MOST_STEPS:g} steps; give a longer one")
+        self.h = (span[1] - span[0]) / self.count
+        self.course = method.new_course(*self.start())
+
+    def at_steps(self, saves: IntArray, bar: Progress) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """(t, m, q) after those steps, in principal axes; NaN where a body did not come so far."""
+        n = self.count_bodies
+        m, q = np.full((len(saves), n, 3), np.nan), np.full((len(saves), n, 4), np.nan)
+        began = time.perf_counter()
+        try:
+            self._advance(saves, m, q, bar)
+        except KeyboardInterrupt:
+            self.interrupted = True
+        self.seconds += time.perf_counter() - began
+        return self.times(saves), m, q
+
+    def times(self, steps: IntArray) -> FloatArray:
+        """After so many steps: never a sum."""
+        return np.asarray(self.t0 + steps * self.h, dtype=np.float64)
+
+    def _advance(self, saves: IntArray, m: FloatArray, q: FloatArray, bar: Progress) -> None:
+        """All the way, in pieces of about PIECE_SECONDS."""
+        advance, course = self.method.advance(self.force), self.course
+        t0, h = np.array([self.t0]), np.array([self.h])
+        done, piece, saved = int(course.steps.min()), max(1, FIRST_PIECE // self.count_bodies), 0
+        while saved < len(saves) and not self.all_stopped:
+            limit = done + piece
+            last = int(np.searchsorted(saves, limit, side="right"))
+            some = saves[saved : max(last, saved + 1)]
+            out = m[saved : saved + len(some)], q[saved : saved + len(some)]
+
+            def work(start: int, stop: int, some: Any = some, limit: int = limit, out: Any = out) -> int:
+                advance(self.bodies, t0, h, some, limit, start, stop, course, *out)
+                return 0
+
+            began = time.perf_counter()
+            in_ranges(work, self.count_bodies, piece * self.method.stages)
+            elapsed = time.perf_counter() - began
+            saved, done = max(saved, last), limit
+            bar.show(min(done, self.count))
+            piece = max(1, int(piece * min(8.0, max(0.25, PIECE_SECONDS / max(elapsed, 1e-6)))))
+
+    def single_steps(
+        self, body: IntArray, t: FloatArray, h: FloatArray, m: FloatArray, q: FloatArray, steps: int = 1
+    ) -> tuple[FloatArray, FloatArray]:
+        """(m, q) (r, .) after steps of lengths h (r,) from rows m, q at times t, each of the body with that number."""
+        course = self.method.new_course(m.copy(), q.copy())
+        course.status[~np.isfinite(m).all(axis=-1)] = NOT_FINITE
+        m_out, q_out = np.full((1, *m.shape), np.nan), np.full((1, *q.shape), np.nan)
+        advance, bodies = self.method.advance(self.force), self.bodies.take(body)
+
+        def work(start: int, stop: int) -> int:
+            advance(bodies, t, h, np.array([steps]), steps, start, stop, course, m_out, q_out)
+            return 0
+
+        in_ranges(work, len(m), steps * self.method.stages)
+        self.course.torques[0] += course.torques.sum()
+        return m_out[0], q_out[0]
+
+    def _of_steps(self) -> str:
+        return f" of {self.count}"
+
+    def time_of(self, i: int) -> float:
+        return self.method.time_of(self.course, i, self.t0, self.h)
+
+    def why_no_step(self, i: int) -> str:
+        residual = float(self.course.residual[i])
+        why = f"a step of {self.method!r} has no solution"
+        why += f" (residual {residual:.1e})" if residual else ""
+        why += self.method.why_no_step(self.force, self.bodies, self.course, i, self.h)
+        works = self._working_step(i)
+        return f"{why}; {'no shorter step was found that has one' if works is None else f'h = {works:.3g} has one'}"
+
+    def _working_step(self, i: int) -> float | None:
+        """A length that works from where body i is: found by halving, and refined by bisection."""
+        good, bad = None, abs(self.h)
+        for _ in range(HALVINGS):
+            if self._works(i, bad / 2):
+                good = bad / 2
+                break
+            bad /= 2
+        for _ in range(REFINEMENTS if good is not None else 0):
+            middle = 0.5 * (good + bad)  # type: ignore[operator]
+            good, bad = (middle, bad) if self._works(i, middle) else (good, middle)
+        return good
+
+    def _works(self, i: int, length: float) -> bool:
+        row, course = slice(i, i + 1), self.course
+        h = np.array([np.copysign(length, self.h)])
+        m, _ = self.single_steps(np.array([i]), np.array([self.time_of(i)]), h, course.m[row], course.q[row])
+        return bool(np.isfinite(m).all())
+
+
+def step_length(h: Any) -> float:
+    """One positive finite number."""
+    if h is None:
+        raise InputError("h is missing: give the length of a step, such as h=0.01")
+    length = as_floats(h, "h")
+    if length.shape or not np.isfinite(length) or not length > 0:
+        raise TimeError(f"h = {h!r}: needed is one positive finite number (the direction is that of t_span)")
+    return float(length)
+
+
+def _own(array: FloatArray, batch: tuple[int, ...], components: int) -> FloatArray:
+    """Rows (bodies, components) to write to."""
+    return np.array(np.broadcast_to(array, (*batch, components)), order="C").reshape(-1, components)

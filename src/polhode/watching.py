@@ -1,0 +1,158 @@
+"""Watching a run for events: functions of the state that change sign, and the times when they do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from polhode.checks import FloatArray
+from polhode.errors import InputError, ShapeError
+from polhode.running import STOPPED
+
+if TYPE_CHECKING:
+    from polhode.methods.method import IntArray
+    from polhode.running import BaseRun
+    from polhode.solution import Solution
+
+Event = Callable[[FloatArray, FloatArray, FloatArray], Any]
+Found = tuple[float, FloatArray, FloatArray]
+MOST_ITERATIONS = 200  # bisection alone needs 64; never reached
+
+
+class Watch:
+    """What events have happened to which bodies, and which bodies they stopped."""
+
+    def __init__(self, events: Event | Sequence[Event], run: BaseRun) -> None:
+        self.events: list[Event] = list(events) if isinstance(events, Sequence) else [events]
+        if not all(map(callable, self.events)) or not self.events:
+            raise InputError(f"events is {events!r}; needed: a function event(t, m, q) -> number, or a list of such")
+        n = run.count_bodies
+        self._run = run
+        self._direction = [float(getattr(event, "direction", 0.0)) for event in self.events]
+        self._last = [int(getattr(event, "terminal", False)) for event in self.events]  # the how-manieth one ends it
+        self._found: list[list[list[Found]]] = [[[] for _ in range(n)] for _ in self.events]
+        self.stops = np.full(n, np.inf)  # when a body was stopped, counted forward in the direction of time
+        self._sign = 1.0 if run.t1 > run.t0 else -1.0
+
+    def look(self, t: FloatArray, m: FloatArray, q: FloatArray, sol: Solution) -> None:
+        """At states (k, n, .) in principal axes at times t (k,) or (k, n): find what changes sign between neighbors."""
+        times = np.broadcast_to(t.reshape(len(t), -1), m.shape[:2])
+        for number, event in enumerate(self.events):
+            g = self._values(event, times, m, q)
+            up, down = (g[:-1] < 0) & (g[1:] >= 0), (g[:-1] > 0) & (g[1:] <= 0)
+            crossed = (up & (self._direction[number] >= 0)) | (down & (self._direction[number] <= 0))
+            body = np.arange(g.shape[1])
+            while crossed.any():  # one of each body at a time: events may depend on the body
+                row, has = crossed.argmax(axis=0), np.asarray(crossed.any(axis=0))
+                ends = (times[row, body], times[row + 1, body]), (g[row, body], g[row + 1, body])
+                found = self._refine(event, has, *ends, sol)
+                self._keep(number, np.flatnonzero(has), *found)
+                crossed[row[has], body[has]] = False
+        self._stop()
+
+    def _values(self, event: Event, t: FloatArray, m: FloatArray, q: FloatArray) -> FloatArray:
+        """(k, n) of states (k, n, .), as the user sees them."""
+        run = self._run
+        shape = len(t), *run.batch
+        value = np.asarray(event(t.reshape(shape), *run.to_user(m, q)), dtype=np.float64)
+        if value.shape != shape:
+            name = getattr(event, "__name__", repr(event))
+            raise ShapeError(
+                f"event {name} returned shape {value.shape} for t {shape}, m {(*shape, 3)} and q {(*shape, 4)}; "
+                f"needed: {shape}, one number for each state; type m[..., 0] instead of m[0]"
+            )
+        return value.reshape(len(t), -1)
+
+    def _refine(
+        self, event: Event, has: npt.NDArray[np.bool_], t: tuple[FloatArray, FloatArray],
+        g: tuple[FloatArray, FloatArray], sol: Solution,
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
+        """(t, m, q) of the bodies that have a change of sign between times t, to rounding."""
+        body = np.arange(len(has))
+
+        def value(t: FloatArray) -> FloatArray:
+            m, q = sol.rows(t, body)
+            return self._values(event, t[None], m[None], q[None])[0]
+
+        root = chandrupatla(value, *(np.where(has, x, t[0]) for x in t), *(np.where(has, x, 0.0) for x in g))
+        m, q = sol.rows(root, body)
+        return root[has], m[has], q[has]
+
+    def _keep(self, number: int, bodies: IntArray, t: FloatArray, m: FloatArray, q: FloatArray) -> None:
+        for i, *state in zip(bodies, t, m, q, strict=True):
+            self._found[number][i].append(tuple(state))
+
+    def _stop(self) -> None:
+        """Bodies whose run an event ends; what was found later is forgotten."""
+        for found, last in zip(self._found, self._last, strict=True):
+            for i, states in enumerate(found):
+                states.sort(key=lambda state: self._sign * state[0])
+                if last and len(states) >= last:
+                    self.stops[i] = min(self.stops[i], self._sign * states[last - 1][0])
+        for i in np.flatnonzero(np.isfinite(self.stops)).tolist():
+            self._run.course.status[i] = STOPPED
+            for found in self._found:
+                found[i] = [state for state in found[i] if self._sign * state[0] <= self.stops[i]]
+
+    def after_stop(self, t: FloatArray) -> npt.NDArray[np.bool_]:
+        """Which of times (k,) are after each body's stop, (k, n)."""
+        return self._sign * t[:, None] > self.stops
+
+    def with_last(self, t: FloatArray, m: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """States (k, 1, .) of the one body, and the one that ended its run."""
+        last = max((states[0][-1] for states in self._found if states[0]), key=lambda state: self._sign * state[0])
+        return (
+            np.append(t, last[0]),
+            np.append(m, last[1].reshape(1, 1, 3), 0),
+            np.append(q, last[2].reshape(1, 1, 4), 0),
+        )
+
+    def events_of(self) -> tuple[list[Any], list[Any], list[Any]]:
+        """Times, m and q for each event: arrays, or of a batch an array of such arrays."""
+        return tuple(  # type: ignore[return-value]
+            [self._gathered(found, part, width) for found in self._found] for part, width in enumerate((None, 3, 4))
+        )
+
+    def _gathered(self, found: list[list[Any]], part: int, width: int | None) -> Any:
+        run = self._run
+        each = np.empty(len(found), dtype=object)
+        for i, states in enumerate(found):
+            rows = np.array([state[part] for state in states]).reshape((-1, width) if width else -1)
+            if width:
+                other = np.array([state[3 - part] for state in states]).reshape(-1, 7 - width)
+                both = (rows, other) if part == 1 else (other, rows)
+                rows = run.rows_to_user(both[0], both[1], np.full(len(rows), i))[part - 1]
+            each[i] = rows
+        return each.reshape(run.batch) if run.batch else each[0]
+
+
+def chandrupatla(
+    f: Callable[[FloatArray], FloatArray], a: FloatArray, b: FloatArray, fa: FloatArray, fb: FloatArray
+) -> FloatArray:
+    """Roots (n,) between a and b, where f changes sign, to rounding: inverse quadratic interpolation or bisection.
+
+    After Chandrupatla (Advances in Engineering Software 28 (1997) 145-149). Elements with fa = 0 are at their root.
+    """
+    c, fc, part = a.copy(), fa.copy(), np.full(len(a), 0.5)
+    for _ in range(MOST_ITERATIONS):
+        best = np.where(np.abs(fa) < np.abs(fb), a, b)
+        smallest = np.spacing(np.maximum(np.abs(a), np.abs(b)))
+        open_ = (np.abs(b - a) > 2.0 * smallest) & (fa != 0.0) & (fb != 0.0)
+        if not open_.any():
+            break
+        least = np.where(open_, np.minimum(smallest / np.where(open_, np.abs(b - a), 1.0), 0.5), 0.5)
+        x = np.where(open_, a + np.clip(part, least, 1.0 - least) * (b - a), best)
+        fx = np.where(open_, f(x), 0.0)
+        same = np.sign(fx) == np.sign(fa)
+        c, fc = np.where(open_, np.where(same, a, b), c), np.where(open_, np.where(same, fa, fb), fc)
+        b, fb = np.where(open_ & ~same, a, b), np.where(open_ & ~same, fa, fb)
+        a, fa = np.where(open_, x, a), np.where(open_, fx, fa)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
+            inverse = (phi**2 < xi) & ((1.0 - phi) ** 2 < 1.0 - xi)
+            step = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
+        part = np.where(inverse & np.isfinite(step), step, 0.5)
+    return best
