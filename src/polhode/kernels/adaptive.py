@@ -1,0 +1,201 @@
+"""Steps of adapted length for torqued bodies: the loop around ``munthe_kaas``, compiled once for all torques.
+
+A step is accepted where its error is less than what is allowed: rtol for the attitude, in radians, atol + rtol |m| for
+m, |m| being the larger of both ends. The next one is as long as the error lets it be (Hairer, Norsett, Wanner, section
+II.4: HNW). The torque at the end of a step, which is that at the beginning of the next, is part of the state, as is why
+the last trial was rejected: so the work may be cut into calls anywhere, and no bit changes.
+"""
+
+from __future__ import annotations
+
+from math import copysign, inf, nan
+
+from polhode.kernels.dormand_prince import END, STAGES
+from polhode.kernels.drive import INPUT, TIMES, to_order
+from polhode.kernels.jit import entry, helper
+from polhode.kernels.munthe_kaas import (
+    TOO_SMALL,
+    WORK,
+    Point,
+    Tolerance,
+    begin_step,
+    between,
+    error_of,
+    forced,
+    load,
+    put,
+    stages,
+    write_polynomial,
+)
+from polhode.kernels.repeat import new_constants
+from polhode.kernels.splitting import FINE, NOT_FINITE, RAISED, TORQUE, Body, frame_of, row_of
+from polhode.kernels.step_length import end_of, factor_of, first_length, length_of
+
+UNDERFLOW = 2.0**-960  # errors of m so small are those of lost digits, when damping has stopped a body
+
+
+@helper
+def body_of(inertia, axes, damping, m, h, i):
+    """Body i in the standard form."""
+    frame, (I1, I2, I3) = frame_of(inertia, axes, m, h, i)
+    scale, d = frame.scale, row_of(damping, i)
+    D1, D2, D3 = to_order(frame.order, float(damping[d, 0]), float(damping[d, 1]), float(damping[d, 2]))
+    w1, w2, w3 = 1.0 / I1, 1.0 / I2, 1.0 / I3
+    k1, k2, k3 = abs(D1) * w1 * scale.per_I, abs(D2) * w2 * scale.per_I, abs(D3) * w3 * scale.per_I
+    return Body(w1, w2, w3, k1, k2, k3, False, scale.m * scale.per_I, frame)
+
+
+@helper
+def is_passed(times, j, t, forward):
+    """Whether there is an output time number j, and a body at t has reached it."""
+    return j < len(times) and (times[j] <= t if forward else times[j] >= t)
+
+
+@helper
+def put_outputs(times, j, frame, k, a, b, forward, m_out, q_out, i):
+    """States at the times that the step from a to b has reached, from number j on; the first it has not reached."""
+    while is_passed(times, j, b.t, forward):
+        t = float(times[j])
+        put(frame, b if t == b.t else between(k, a, b.t, t), m_out[j], q_out[j], i)
+        j += 1
+    return j
+
+
+@helper
+def put_trouble(frame, p, trouble, i):
+    """Where a torque failed: t, m, q."""
+    trouble[i, 0] = p.t
+    put(frame, p, trouble[:, 1:4], trouble[:, 4:], i)
+
+
+@helper
+def trial(torque, params, body, tolerance, a, right, dense, k):
+    """(the point at the end, or the first that failed; the error) of a step from a to the time ``right``."""
+    begin_step(body, a, right, k)
+    b = stages(torque, params, body, a, a.evaluations, right, k, 1, END + 1)
+    if b.status != FINE:
+        return b, inf
+    error = error_of(k, tolerance, a, b)
+    if dense and error < 1.0:
+        p = stages(torque, params, body, a, b.evaluations, right, k, END + 1, STAGES)
+        if p.status != FINE:
+            return p, inf
+        write_polynomial(k)
+        return Point(*b[:11], p.evaluations, FINE), error
+    return b, error
+
+
+@helper
+def begin(torque, params, body, tolerance, a, first, end):
+    """(the point with its torque, the first trial step)"""
+    a = forced(torque, params, body, a)
+    if a.status != FINE:
+        return a, 0.0
+    length, count = first, a.evaluations
+    if first == 0.0:
+        length, count = first_length(torque, params, body, a, end, tolerance)
+    return Point(*a[:11], count, FINE), copysign(length, end - a.t)
+
+
+# (params, inertia, axes, damping, (rtol, atol, first step or 0, longest step), t_end, times, limit, start, stop,
+#  m, q, memory, steps, status, evaluations, t, h, seen, rejected, trouble,
+#  m_out, q_out, step_t, step_m, step_q, kept)
+BODIES = f"f8[:,::1], {INPUT}, {INPUT}, {INPUT}"
+STATES = "f8[:,:,::1], f8[:,:,::1]"
+ADAPT = (
+    f"void(FunctionType({TORQUE}), Tuple(({BODIES}, UniTuple(f8, 4), f8, {TIMES}, i8, i8, i8, "
+    "f8[:,::1], f8[:,::1], f8[:,::1], i8[::1], i8[::1], i8[::1], f8[::1], f8[::1], i8[::1], i8[::1], f8[:,::1], "
+    f"{STATES}, f8[:,::1], {STATES}, i8[::1])))"
+)
+
+
+@helper
+def follow(torque, arguments, i, k):
+    """Body i, to t_end or for ``limit`` trials."""
+    params, inertia, axes, damping, (rtol, atol, first, longest), t_end, times, limit = arguments[:8]
+    m, q, memory, steps, status, evaluations, t, h, seen, rejected, trouble = arguments[10:21]
+    m_out, q_out, step_t, step_m, step_q, kept = arguments[21:]
+    body, own = body_of(inertia, axes, damping, m, t_end - float(t[i]), i), params[row_of(params, i)]
+    frame, u, forward, why = body.frame, body.frame.scale.per_m, t[i] < t_end, int(memory[i, 3])
+    tolerance = Tolerance(rtol, u * atol, UNDERFLOW * max(1.0, u))
+    a = load(frame, float(t[i]), m, q, memory, evaluations[i], i)
+    seen[i] = put_outputs(times, seen[i], frame, k, a, a, forward, m_out, q_out, i)
+    if h[i] == 0.0:
+        a, h[i] = begin(torque, own, body, tolerance, a, first, t_end)
+        if a.status != FINE:
+            put_trouble(frame, a, trouble, i)
+    for _ in range(limit):
+        if a.status != FINE or a.t == t_end:
+            break
+        length = length_of(float(h[i]), a.t, longest, why)
+        if length == 0.0:
+            a = Point(*a[:12], why)
+            break
+        right = end_of(a.t, length, t_end)
+        dense = is_passed(times, seen[i], right, forward) and times[seen[i]] != right
+        b, error = trial(torque, own, body, tolerance, a, right, dense, k)
+        factor = factor_of(error)
+        h[i] = (right - a.t) * (factor if why == FINE else min(1.0, factor))
+        if error < 1.0:
+            seen[i] = put_outputs(times, seen[i], frame, k, a, b, forward, m_out, q_out, i)
+            if step_t.shape[0] > 0:
+                step_t[kept[i], i] = b.t
+                put(frame, b, step_m[kept[i]], step_q[kept[i]], i)
+                kept[i] += 1
+            a, why = b, FINE
+            steps[i] += 1
+        else:
+            rejected[i] += 1
+            why = NOT_FINITE if b.status == NOT_FINITE else TOO_SMALL
+            if b.status in (RAISED, NOT_FINITE):
+                put_trouble(frame, b, trouble, i)
+            verdict = RAISED if b.status == RAISED else FINE
+            a = Point(*a[:11], b.evaluations, verdict)
+    put(frame, a, m, q, i)
+    v = frame.scale.m
+    memory[i, 0], memory[i, 1], memory[i, 2], memory[i, 3] = v * a.f1, v * a.f2, v * a.f3, why
+    t[i], status[i], evaluations[i] = a.t, a.status, a.evaluations
+
+
+@entry(ADAPT)
+def adapt(torque, arguments):
+    """Bodies start..stop, each to t_end or for ``limit`` trials, accepted or not; in place, to be continued.
+
+    States at ``times`` go to m_out, q_out; the end of each step to rows kept[i] and on of step_t, step_m, step_q, if
+    these have any. A body that cannot go on stops where it is, with its status; if its torque failed, ``trouble`` holds
+    t, m, q of where it did.
+    """
+    k = new_constants(WORK)
+    t_end, start, stop, status, t = arguments[5], arguments[8], arguments[9], arguments[14], arguments[16]
+    for i in range(start, stop):
+        if status[i] == FINE and t[i] != t_end:
+            follow(torque, arguments, i, k)
+
+
+# (params, inertia, axes, damping, left, right, start, stop, m, q, t, m_out, q_out)
+INTERPOLATE = (
+    f"void(FunctionType({TORQUE}), Tuple(({BODIES}, {TIMES}, {TIMES}, i8, i8, {INPUT}, {INPUT}, {TIMES}, "
+    "f8[:,::1], f8[:,::1])))"
+)
+
+
+@entry(INTERPOLATE)
+def interpolate(torque, arguments):
+    """States at the times t, each within the one step from m, q at ``left`` to ``right``; NaN if the torque fails."""
+    params, inertia, axes, damping, left, right, start, stop, m, q, t, m_out, q_out = arguments
+    k = new_constants(WORK)
+    for i in range(start, stop):
+        if t[i] == left[i]:
+            m_out[i], q_out[i] = m[i], q[i]
+            continue
+        body, own = body_of(inertia, axes, damping, m, right[i] - left[i], i), params[row_of(params, i)]
+        a = forced(torque, own, body, load(body.frame, float(left[i]), m, q, m, 0, i))
+        b, to = a, float(right[i])
+        if a.status == FINE:
+            begin_step(body, a, to, k)
+            b = stages(torque, own, body, a, 0, to, k, 1, STAGES)
+        if b.status == FINE:
+            write_polynomial(k)
+            put(body.frame, between(k, a, to, float(t[i])), m_out, q_out, i)
+        else:
+            m_out[i], q_out[i] = nan, nan

@@ -1,0 +1,146 @@
+"""Adaptive: steps as long as a tolerance allows, by the order-8 method of Dormand and Prince on rotations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polhode.checks import FloatArray, as_floats
+from polhode.errors import InputError
+from polhode.methods.method import Course, IntArray
+
+if TYPE_CHECKING:
+    from polhode.force import Force
+
+SMALLEST_RTOL = 2.0**-46  # 1.4e-14: below, round-off of a step is no longer small against its error
+MEMORY = 4  # numbers: the torque where the body is, and why the last trial was rejected, a status
+
+
+@dataclass
+class AdaptiveCourse(Course):
+    """Where n bodies are, each at its own time."""
+
+    t: FloatArray  # (n,)
+    h: FloatArray = field(init=False)  # (n,), the next trial step; 0 before the first
+    seen: IntArray = field(init=False)  # (n,), how many of the output times are behind
+    rejected: IntArray = field(init=False)  # (n,), trials
+    trouble: FloatArray = field(init=False)  # (n, 8): t, m, q where the torque failed last, in principal axes
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        n = len(self.m)
+        self.h, self.trouble = np.zeros(n), np.full((n, 8), np.nan)
+        self.seen, self.rejected = np.zeros(n, np.int64), np.zeros(n, np.int64)
+
+
+class Adaptive:
+    """Steps whose length is chosen so that errors stay below a tolerance: for control, damping, forcing in time.
+
+    The Runge-Kutta method of order 8(5,3) by Dormand and Prince (DOP853), in the form of Munthe-Kaas: a step solves for
+    the rotation vector from its beginning, so that attitudes stay unit quaternions.
+
+    Parameters
+    ----------
+    rtol : error of each step: of the attitude, in radians, and of m relative to |m|
+    atol : error of m that is always allowed, in units of m
+    first_step : length of the first trial; by default it is chosen
+    max_step : length that no step exceeds (by more than 1 percent, the last one)
+
+    A torque that acts for a short time only, on a body at rest, is seen only if ``max_step`` is shorter than that time.
+
+    >>> Adaptive(rtol=1e-6).order
+    8
+    >>> Adaptive(rtol=1e-6, max_step=0.5)
+    Adaptive(rtol=1e-06, atol=0.0, max_step=0.5)
+    """
+
+    order = 8
+    stages = 12
+
+    def __init__(
+        self, rtol: float = 1e-9, atol: float = 0.0, first_step: float | None = None, max_step: float = inf
+    ) -> None:
+        self.rtol, self.atol = _number(rtol, "rtol"), _number(atol, "atol")
+        self.first_step = None if first_step is None else _number(first_step, "first_step")
+        self.max_step = _number(max_step, "max_step")
+        if not SMALLEST_RTOL <= self.rtol < inf:
+            raise InputError(
+                f"rtol = {rtol!r}: needed is a number from {SMALLEST_RTOL:.3g}, which round-off allows; type rtol=1e-9"
+            )
+        if not 0.0 <= self.atol < inf:
+            raise InputError(f"atol = {atol!r}: needed is 0, or a positive finite number in units of m")
+        if self.first_step is not None and not 0.0 < self.first_step < inf:
+            raise InputError(f"first_step = {first_step!r}: needed is a positive finite time, or None to choose one")
+        if not self.max_step > 0.0:
+            raise InputError(f"max_step = {max_step!r}: needed is a positive time, or numpy.inf for any step")
+
+    def check(self, force: Force) -> None:
+        """Any force will do."""
+
+    def new_course(self, m: FloatArray, q: FloatArray, t0: float) -> AdaptiveCourse:
+        """Bodies at t0, with momenta (n, 3) and attitudes (n, 4)."""
+        return AdaptiveCourse(m, q, np.zeros((len(m), MEMORY)), np.full(len(m), t0))
+
+    def advance(self, force: Force) -> Callable[..., None]:
+        """The compiled loop, for this force.
+
+        advance(bodies, t_end, times (k,), limit, start, stop, course, m_out (k, n, 3), q_out (k, n, 4),
+        step_t (cap, n), step_m (cap, n, 3), step_q (cap, n, 4), kept (n,)): bodies start..stop, each until it is at
+        t_end or has made ``limit`` trials. States at ``times``, in the direction of time, go to m_out and q_out; the
+        ends of steps to rows kept[i] and on of step_t, step_m and step_q, unless cap = 0.
+        """
+        from polhode.kernels.adaptive import adapt
+
+        torque = force.torque_function()
+        settings = self.rtol, self.atol, self.first_step or 0.0, self.max_step
+
+        def loop(
+            bodies: Any, t_end: float, times: FloatArray, limit: int, start: int, stop: int, course: AdaptiveCourse,
+            *out: Any,
+        ) -> None:  # fmt: skip
+            told = bodies.params, bodies.inertia, bodies.axes, bodies.damping, settings, t_end, times
+            kept = (
+                course.m, course.q, course.memory, course.steps, course.status, course.torques,
+                course.t, course.h, course.seen, course.rejected, course.trouble,
+            )  # fmt: skip
+            adapt(torque, (*told, limit, start, stop, *kept, *out))
+
+        return loop
+
+    def interpolate(self, force: Force) -> Callable[..., None]:
+        """States within steps.
+
+        interpolate(bodies, t_left (n,), t_right (n,), start, stop, m (n, 3), q (n, 4), t (n,), m_out (n, 3),
+        q_out (n, 4)): repeats, for each row, the one step from t_left, where m and q are, to t_right; the state at t.
+        """
+        from polhode.kernels.adaptive import interpolate
+
+        torque = force.torque_function()
+
+        def at(bodies: Any, *rest: Any) -> None:
+            interpolate(torque, (bodies.params, bodies.inertia, bodies.axes, bodies.damping, *rest))
+
+        return at
+
+    def __repr__(self) -> str:
+        given = {"rtol": self.rtol, "atol": self.atol}
+        given |= {} if self.first_step is None else {"first_step": self.first_step}
+        given |= {} if self.max_step == inf else {"max_step": self.max_step}
+        return f"Adaptive({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and repr(other) == repr(self)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+
+def _number(value: Any, name: str) -> float:
+    array = as_floats(value, name)
+    if array.shape or np.isnan(array):
+        raise InputError(f"{name} = {value!r}: needed is one number")
+    return float(array)
