@@ -198,3 +198,59 @@ def test_roots_to_rounding():
     roots = chandrupatla(f, a, b, f(a), f(b))
     expected = np.array([np.pi / 2, 2 ** (1 / 3), 1e-7, 1e-20, 2.0])
     np.testing.assert_allclose(roots, expected, rtol=4 * EPS)
+
+
+def test_adaptive_steps_find_the_same_flips():
+    run = integrate(FREE, method=ph.Adaptive(1e-13), events=events.flip(MOMENTS))
+    np.testing.assert_allclose(run.t_events[0], FREE.free_motion().flips(0.0, 80.0), rtol=0, atol=1e-10)
+    m, q = run.sol(run.t_events[0])
+    np.testing.assert_array_equal(m, run.m_events[0])
+    np.testing.assert_array_equal(q, run.q_events[0])
+    np.testing.assert_allclose(m[:, 1], 0.0, atol=100 * EPS)
+
+
+@pytest.mark.parametrize("t_span", [(0.0, 5.0), (5.0, -2.0)])
+def test_sol_of_adaptive_steps(t_span):
+    problem = top(t_span)
+    run = integrate(problem, method=ph.Adaptive(1e-10))
+    t = np.linspace(*t_span, 50)
+    truth = integrate(problem, method="RKN8_19", h=0.02, t_eval=t)
+    m, q = run.sol(t)
+    assert np.abs(m - truth.m).max() < 2e-8
+    assert np.abs(q - truth.q).max() < 2e-8
+    m, q = run.sol(run.t)
+    assert np.array_equal(m, run.m)
+    assert np.array_equal(q, run.q)
+    at = integrate(problem, method=ph.Adaptive(1e-10), t_eval=t)
+    np.testing.assert_allclose(at.q, run.sol(t)[1], rtol=0, atol=20 * EPS)
+    with pytest.raises(AttributeError, match="dense_output=True"):
+        at.sol(t)
+
+
+def test_bodies_with_steps_of_their_own_stop_alone():
+    rates = np.array([[0.4, 1.0], [2.0, 0.01]])
+    event = events.cone(axis=(1, 0, 0), about=(0, 1, 0), angle=0.5, terminal=True)
+    t = np.linspace(0.0, 10.0, 21)
+    run = integrate(spinning(rates), method=ph.Adaptive(1e-12), t_eval=t, events=event)
+    expected = (0.5 * np.pi - 0.5) / rates
+    np.testing.assert_array_equal(run.status, [[1, 1], [1, 0]])
+    for index in np.ndindex(2, 2):
+        stopped = run.status[index] == 1
+        np.testing.assert_allclose(run.t_events[0][index], [expected[index]] if stopped else [], rtol=1e-11)
+        np.testing.assert_array_equal(np.isnan(run.m[(slice(None), *index, 0)]), stopped & (t > expected[index]))
+
+
+def test_adaptive_runs_say_why_they_stopped():
+    def torque(t, Q, w, p):
+        return 0.0, 0.0, 1.0 / (3.0 - t) if t < 3.0 else float("nan")
+
+    with pytest.raises(errors.RunError, match=r"at t = 3, .*too short for the digits of t") as caught:
+        integrate(spinning(1.0, force=ph.Torque(torque)), method="Adaptive")
+    kept = caught.value.trajectory
+    assert kept.t[-1] == pytest.approx(3.0, abs=1e-6)
+    assert np.isfinite(kept.q).all()
+
+
+def test_long_steps_skip_nothing():
+    run = integrate(spinning(1.0, (0.0, 100.0)), h=25.0, events=crossing)
+    np.testing.assert_allclose(run.t_events[0], np.pi * np.arange(1, 32), rtol=20 * EPS)

@@ -14,11 +14,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from polhode.flows import FLOWS
+from polhode.methods import METHODS
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from polhode import errors, forces, geometry, problems, rotation, schemes
+    from polhode import errors, events, forces, geometry, problems, rotation, schemes
     from polhode.body import RigidBody
     from polhode.citing import cite
     from polhode.comparison import WorkPrecision, work_precision
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from polhode.force import Potential, Torque
     from polhode.geometry import Andoyer, andoyer, from_andoyer
     from polhode.integration import integrate
-    from polhode.methods.rattle import Rattle
-    from polhode.methods.splitting import Splitting
     from polhode.motion import FreeMotion, free_motion
     from polhode.problem import Problem
     from polhode.propagation import propagate
@@ -47,10 +46,8 @@ _HOME = {
     "PolhodeError": "errors",
     "Potential": "force",
     "Problem": "problem",
-    "Rattle": "methods.rattle",
     "RigidBody": "body",
     "Scheme": "scheme",
-    "Splitting": "methods.splitting",
     "State": "state",
     "Torque": "force",
     "Trajectory": "trajectory",
@@ -65,7 +62,8 @@ _HOME = {
     "work_precision": "comparison",
 }
 _HOME |= {name: f"flows.{module}" for name, module in FLOWS.items()}
-_MODULES = ("errors", "flows", "forces", "geometry", "problems", "rotation", "schemes")
+_HOME |= {name: f"methods.{module}" for name, module in METHODS.items()}
+_MODULES = ("errors", "events", "flows", "forces", "geometry", "problems", "rotation", "schemes")
 
 __all__ = [
     "Andoyer",
@@ -77,10 +75,8 @@ __all__ = [
     "PolhodeError",
     "Potential",
     "Problem",
-    "Rattle",
     "RigidBody",
     "Scheme",
-    "Splitting",
     "State",
     "Torque",
     "Trajectory",
@@ -88,6 +84,7 @@ __all__ = [
     "andoyer",
     "cite",
     "errors",
+    "events",
     "flows",
     "forces",
     "free_motion",
@@ -101,7 +98,7 @@ __all__ = [
     "schemes",
     "work_precision",
 ]
-__all__ += FLOWS
+__all__ += [*FLOWS, *METHODS]
 __all__.sort()
 
 

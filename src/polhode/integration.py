@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from polhode.adaptive_run import AdaptiveRun, AdaptiveSolution
 from polhode.checks import FloatArray, as_floats, check_finite, show, whole_number
-from polhode.errors import TimeError
+from polhode.choice import choose, closing_check, explain
+from polhode.errors import InputError, TimeError
 from polhode.methods import as_method
-from polhode.methods.method import IntArray
+from polhode.methods.adaptive import Adaptive
+from polhode.methods.method import IntArray, Method
 from polhode.problem import Problem, checked_span
 from polhode.progress import Progress
 from polhode.running import BaseRun, Run
@@ -19,6 +22,7 @@ from polhode.solution import FixedSolution
 from polhode.trajectory import Trajectory
 from polhode.watching import Watch
 
+DEFAULT_RTOL = 1e-9
 FIRST_BLOCK, LARGEST_BLOCK = 2**6, 2**18  # states of which a watched run keeps every step, to look for events
 
 
@@ -26,26 +30,33 @@ def integrate(
     problem: Problem,
     t_span: tuple[float, float] | None = None,
     *,
-    method: Any = "RKN6_14a",
+    method: Any = None,
     h: float | None = None,
+    rtol: float | None = None,
+    atol: float = 0.0,
     t_eval: npt.ArrayLike | None = None,
     save_every: int = 1,
     dense_output: bool = False,
     events: Any = None,
     progress: bool = False,
+    estimate_error: bool = False,
 ) -> Trajectory:
-    """Follow a body, or a batch of them, with steps of one length.
+    """Follow a body, or a batch of them, under a torque.
 
     Parameters
     ----------
     problem : body, state, force and time span; bodies and states may be batches, which broadcast
     t_span : another time span; it may go backward
-    method : the name of a scheme or method, a Scheme (with exact drifts), ``Splitting(flow, scheme)``, ``Rattle()``
-    h : length of a step; it is shortened so that a whole number of steps makes the time span
+    method : the name of a scheme or method, a Scheme (with exact drifts), ``Splitting(flow, scheme)``, ``Rattle()``,
+        ``Adaptive(rtol)`` and so on; None chooses one, and ``message`` says which and why
+    h : length of a step; it is shortened so that a whole number of steps makes the time span. None chooses it so that
+        the error at the end is ``rtol`` (or, if a method is given and no rtol, takes the step of the problem, if any)
+    rtol, atol : wanted error at the end, of q and of m/|m|, and of m; 1e-9 and 0 unless given
     t_eval : times (k,) at which states are wanted, instead of those of every ``save_every``-th step
     dense_output : keep every ``save_every``-th step for ``sol(t)`` also if ``t_eval`` is given
     events : a function event(t, m, q), or a list of them; see ``polhode.events``
     progress : show a bar
+    estimate_error : compare with a run of half the step; ``error_estimate`` is then (error of m/|m|, error of q)
 
     A run can be interrupted (Ctrl-C): the trajectory then ends there.
 
@@ -56,19 +67,80 @@ def integrate(
     (201, True)
     """
     span = problem.t_span if t_span is None else checked_span(t_span)
-    run = Run(problem, span, as_method(method), h)
-    watch = None if events is None else Watch(events, run)
-    times = None if t_eval is None else _times(t_eval, run)
-    steps = _steps_to_keep(run, times, save_every, dense_output)
-    with Progress(progress, run.t0, run.h, run.count) as bar:
+    choice = None
+    if _has_to_choose(problem, method, h, rtol):
+        choice = choose(problem, span, method, h, DEFAULT_RTOL if rtol is None else rtol, atol)
+        method, h = choice.method, choice.h
+    method = as_method(method)
+    follow = _adaptive if isinstance(method, Adaptive) else _fixed
+    result = follow(problem, span, method, h, Wanted(t_eval, save_every, dense_output, events, progress))
+    if choice is not None:
+        explain(result, choice)
+    if estimate_error:
+        result.error_estimate = closing_check(result)
+    return result
+
+
+class Wanted(NamedTuple):
+    """What a user wants to get."""
+
+    t_eval: npt.ArrayLike | None
+    save_every: int
+    dense_output: bool
+    events: Any
+    progress: bool
+
+
+def _fixed(problem: Problem, span: tuple[float, float], method: Method, h: float | None, wanted: Wanted) -> Trajectory:
+    run = Run(problem, span, method, h)
+    watch = None if wanted.events is None else Watch(wanted.events, run)
+    times = None if wanted.t_eval is None else _times(wanted.t_eval, run)
+    steps = _steps_to_keep(run, times, wanted)
+    with Progress(wanted.progress, run.t0, run.h, run.count) as bar:
         if watch is None:
             _, m, q = run.at_steps(steps, bar)
         else:
             m, q = _watched(run, watch, steps, bar)
     sol = FixedSolution(run, steps, m, q, watch)
     if times is not None:
-        m, q = _at_times(sol, times, run)
+        n = run.count_bodies
+        m, q = sol.rows(np.repeat(times, n), np.tile(np.arange(n), len(times)))
+        m, q = m.reshape(-1, n, 3), q.reshape(-1, n, 4)
     return _trajectory(run, run.times(steps) if times is None else times, m, q, sol, watch, times is None)
+
+
+def _adaptive(problem: Problem, span: tuple[float, float], method: Adaptive, h: Any, wanted: Wanted) -> Trajectory:
+    if h is not None:
+        raise InputError(f"h = {h!r}: Adaptive chooses its steps; type Adaptive(rtol, max_step={h!r}), or leave h away")
+    run = AdaptiveRun(problem, span, method)
+    watch = None if wanted.events is None else Watch(wanted.events, run)
+    times = None if wanted.t_eval is None else _times(wanted.t_eval, run)
+    if times is None and run.batch:
+        raise InputError(
+            "the bodies of a batch choose steps of their own with Adaptive; say at which times states are wanted, such "
+            f"as t_eval=numpy.linspace({span[0]:g}, {span[1]:g}, 101)"
+        )
+    keep = times is None or wanted.dense_output or watch is not None
+    m, q = run.to_end(times, keep, watch, wanted.progress)
+    sol = AdaptiveSolution(run, run.steps(), watch) if keep else None
+    if times is None:
+        every = whole_number(wanted.save_every, "save_every", 1)
+        times, m, q = (_thinned(array, every) for array in run.steps()[0])
+        return _trajectory(run, times, m[:, None], q[:, None], sol, watch, True)
+    return _trajectory(run, times, m, q, sol, watch, False)
+
+
+def _thinned(rows: FloatArray, every: int) -> FloatArray:
+    """Every so many rows, and the last."""
+    return rows[np.union1d(np.arange(0, len(rows), every), [len(rows) - 1])]
+
+
+def _has_to_choose(problem: Problem, method: Any, h: float | None, rtol: float | None) -> bool:
+    """Unless method and step are given, or the method has a step of its own or the problem one that suits it."""
+    if method is None:
+        return True
+    own = isinstance(method, Adaptive) or method == "Adaptive" or problem.h is not None
+    return h is None and (rtol is not None or not own) and not isinstance(method, Adaptive)
 
 
 def _trajectory(
@@ -86,12 +158,6 @@ def _trajectory(
                 t, m, q = watch.with_last(t, m, q)
     m, q = run.to_user(m, q)
     return run.trajectory(t, m, q, sol=sol, events=events)
-
-
-def _at_times(sol: FixedSolution, times: FloatArray, run: Run) -> tuple[FloatArray, FloatArray]:
-    n = run.count_bodies
-    m, q = sol.rows(np.repeat(times, n), np.tile(np.arange(n), len(times)))
-    return m.reshape(-1, n, 3), q.reshape(-1, n, 4)
 
 
 def _watched(run: Run, watch: Watch, keep: IntArray, bar: Progress) -> tuple[FloatArray, FloatArray]:
@@ -121,14 +187,14 @@ def _blocks(count: int, bodies: int) -> Iterator[IntArray]:
         size = max(2, min(2 * size, LARGEST_BLOCK // bodies))
 
 
-def _steps_to_keep(run: Run, times: FloatArray | None, save_every: Any, dense: bool) -> IntArray:
+def _steps_to_keep(run: Run, times: FloatArray | None, wanted: Wanted) -> IntArray:
     """Every so many steps, the first and the last included; or those before the times that are wanted."""
-    every = whole_number(save_every, "save_every", 1)
+    every = whole_number(wanted.save_every, "save_every", 1)
     saves = np.append(np.arange(0, run.count, every, dtype=np.int64), run.count)
     if times is None:
         return saves
     before = np.clip(np.floor((times - run.t0) / run.h).astype(np.int64), 0, run.count)
-    return np.union1d(before, saves if dense else [0])
+    return np.union1d(before, saves if wanted.dense_output else [0])
 
 
 def _times(t_eval: npt.ArrayLike, run: BaseRun) -> FloatArray:

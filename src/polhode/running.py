@@ -109,7 +109,7 @@ class BaseRun:
             self.problem, t, m, q, method=self.method, h=self.h, stats=stats, status=self.user_status(),
             message="interrupted" if self.interrupted else "", **more,
         )  # fmt: skip
-        if np.any(result.status == FAILED):
+        if np.any(np.equal(result.status, FAILED)):
             self._explain(result)
         return result
 
@@ -118,10 +118,11 @@ class BaseRun:
         failed = (self.course.status > 0) & (self.course.status != STOPPED)
         i = int(np.argmax(failed))
         where = tuple(int(k) for k in np.unravel_index(i, self.batch)) if self.batch else ()
+        t, m, q = self.failed_at(i)
         why, cause = self._why(i)
         result.message = (
             f"{place('body', where)} stopped in step {int(self.course.steps[i]) + 1}{self._of_steps()}, at t = "
-            f"{self.time_of(i):.6g}, m = {show(self.course.m[i])}, q = {show(self.course.q[i])}: {why}"
+            f"{t:.6g}, m = {show(m)}, q = {show(q)}: {why}"
         )
         if not self.batch:
             raise RunError(result.message, result) from cause
@@ -135,8 +136,8 @@ class BaseRun:
     def _of_steps(self) -> str:
         return ""
 
-    def time_of(self, i: int) -> float:
-        """Where body i is."""
+    def failed_at(self, i: int) -> tuple[float, FloatArray, FloatArray]:
+        """(t, m, q) where body i could not go on, in principal axes."""
         raise NotImplementedError
 
     def _why(self, i: int) -> tuple[str, BaseException | None]:
@@ -145,11 +146,12 @@ class BaseRun:
             return self.why_no_step(i), None
         where = np.unravel_index(i, self.batch) if self.batch else ()
         body = self.problem.body.select(self.batch, where)
-        m, q = from_principal(None if body.is_principal else body.axes, self.course.m[i], self.course.q[i])
+        t, m, q = self.failed_at(i)
+        m, q = from_principal(None if body.is_principal else body.axes, m, q)
         Q, w = tuple(map(tuple, matrix(q).tolist())), tuple(body.omega(m).tolist())
         params = self.bodies.params[i if len(self.bodies.params) > 1 else 0]
         try:
-            found = self.force.python_torque(self.time_of(i), Q, w, params)
+            found = self.force.python_torque(t, Q, w, params)
         except Exception as problem:
             return f"the torque raised {type(problem).__name__}: {problem}", problem
         return f"the torque is {found}, not three finite numbers", None
@@ -230,8 +232,8 @@ class Run(BaseRun):
     def _of_steps(self) -> str:
         return f" of {self.count}"
 
-    def time_of(self, i: int) -> float:
-        return self.method.time_of(self.course, i, self.t0, self.h)
+    def failed_at(self, i: int) -> tuple[float, FloatArray, FloatArray]:
+        return self.method.time_of(self.course, i, self.t0, self.h), self.course.m[i], self.course.q[i]
 
     def why_no_step(self, i: int) -> str:
         residual = float(self.course.residual[i])
@@ -255,9 +257,9 @@ class Run(BaseRun):
         return good
 
     def _works(self, i: int, length: float) -> bool:
-        row, course = slice(i, i + 1), self.course
+        t, m, q = self.failed_at(i)
         h = np.array([np.copysign(length, self.h)])
-        m, _ = self.single_steps(np.array([i]), np.array([self.time_of(i)]), h, course.m[row], course.q[row])
+        m, _ = self.single_steps(np.array([i]), np.array([t]), h, m[None], q[None])
         return bool(np.isfinite(m).all())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     from polhode.solution import Solution
 
 Event = Callable[[FloatArray, FloatArray, FloatArray], Any]
-Found = tuple[float, FloatArray, FloatArray]
+Found = tuple[Any, FloatArray, FloatArray]  # t, m, q
+FARTHEST = 0.5  # radians from one look to the next
+MOST_PARTS, LARGEST_BLOCK = 256, 2**18
 MOST_ITERATIONS = 200  # bisection alone needs 64; never reached
 
 
@@ -38,8 +41,25 @@ class Watch:
         self._sign = 1.0 if run.t1 > run.t0 else -1.0
 
     def look(self, t: FloatArray, m: FloatArray, q: FloatArray, sol: Solution) -> None:
-        """At states (k, n, .) in principal axes at times t (k,) or (k, n): find what changes sign between neighbors."""
+        """At states (k, n, .) in principal axes at times t (k,) or (k, n): find what changes sign between neighbors.
+
+        Where a body turns far in a step, also at times within it.
+        """
         times = np.broadcast_to(t.reshape(len(t), -1), m.shape[:2])
+        parts = self._parts(times, m)
+        some = max(1, LARGEST_BLOCK // (parts * times.shape[1]))
+        for first in range(0, len(times) - 1, some):
+            rows = slice(first, first + some + 1)
+            self._search(*_divided(times[rows], m[rows], q[rows], parts, sol), sol)
+        self._stop()
+
+    def _parts(self, t: FloatArray, m: FloatArray) -> int:
+        """Into how many parts steps have to be divided to see every turn."""
+        speed = np.linalg.norm(m[:-1] / self._run.bodies.inertia, axis=-1)
+        angle = np.nanmax(speed * np.abs(np.diff(t, axis=0)), initial=0.0)
+        return min(MOST_PARTS, max(1, ceil(angle / FARTHEST)))
+
+    def _search(self, times: FloatArray, m: FloatArray, q: FloatArray, sol: Solution) -> None:
         for number, event in enumerate(self.events):
             g = self._values(event, times, m, q)
             up, down = (g[:-1] < 0) & (g[1:] >= 0), (g[:-1] > 0) & (g[1:] <= 0)
@@ -51,7 +71,6 @@ class Watch:
                 found = self._refine(event, has, *ends, sol)
                 self._keep(number, np.flatnonzero(has), *found)
                 crossed[row[has], body[has]] = False
-        self._stop()
 
     def _values(self, event: Event, t: FloatArray, m: FloatArray, q: FloatArray) -> FloatArray:
         """(k, n) of states (k, n, .), as the user sees them."""
@@ -127,6 +146,17 @@ class Watch:
                 rows = run.rows_to_user(both[0], both[1], np.full(len(rows), i))[part - 1]
             each[i] = rows
         return each.reshape(run.batch) if run.batch else each[0]
+
+
+def _divided(t: FloatArray, m: FloatArray, q: FloatArray, parts: int, sol: Solution) -> Found:
+    """The same states (k, n, .), and those at times in between."""
+    if parts == 1:
+        return t, m, q
+    n, part = t.shape[1], np.arange(parts)[:, None] / parts
+    between = (t[:-1, None] + part * np.diff(t, axis=0)[:, None]).reshape(-1, n)
+    fine = np.concatenate((between, t[-1:]))
+    m_fine, q_fine = sol.rows(fine.ravel(), np.tile(np.arange(n), len(fine)))
+    return fine, m_fine.reshape(-1, n, 3), q_fine.reshape(-1, n, 4)
 
 
 def chandrupatla(

@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from polhode.checks import unknown_name
-from polhode.schemes import SCHEMES
-
 METHODS = {
     "Splitting": "splitting",
     "Rattle": "rattle",
+    "QuatEM": "quat_em",
+    "QuatVI": "quat_vi",
+    "DirEM": "dir_em",
+    "AlgoC1": "algo_c1",
+    "Adaptive": "adaptive",
 }
 
 
@@ -27,10 +29,13 @@ def as_method(method: Any) -> Any:
     >>> as_method("Rattle")
     Rattle()
     """
+    from polhode.checks import unknown_name
+    from polhode.methods.adaptive import Adaptive
     from polhode.methods.method import Method
     from polhode.methods.splitting import Splitting
+    from polhode.schemes import SCHEMES
 
-    if isinstance(method, Method):
+    if isinstance(method, Method | Adaptive):
         return method
     if not isinstance(method, str):
         return Splitting(None, method)

@@ -1,0 +1,153 @@
+"""A run whose steps are chosen on the way, by each body alone."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polhode.checks import FloatArray
+from polhode.methods.adaptive import Adaptive, AdaptiveCourse
+from polhode.methods.method import IntArray
+from polhode.problem import Problem
+from polhode.progress import Progress
+from polhode.running import NOT_FINITE, PIECE_SECONDS, RAISED, BaseRun
+from polhode.solution import Solution
+from polhode.threads import in_ranges
+
+if TYPE_CHECKING:
+    from polhode.watching import Watch
+
+FIRST_PIECE, LARGEST_PIECE = 64, 2**18  # trials; and, of all bodies together, steps that are kept at a time
+MARKS = 1000  # of the progress bar
+Rows = tuple[FloatArray, FloatArray, FloatArray]
+
+
+class AdaptiveRun(BaseRun):
+    """Bodies that choose their own steps; ``steps`` has the (t, m, q) of each, if they are kept."""
+
+    method: Adaptive
+    course: AdaptiveCourse
+
+    def __init__(self, problem: Problem, span: tuple[float, float], method: Adaptive) -> None:
+        super().__init__(problem, span, method)
+        self.course = method.new_course(*self.start(), self.t0)
+        self.h = np.nan
+        self._kept: list[Rows] = []  # blocks (k, n), (k, n, 3), (k, n, 4); NaN where a body made fewer steps
+
+    def to_end(
+        self, times: FloatArray | None = None, keep: bool = False, watch: Watch | None = None, progress: bool = False
+    ) -> tuple[FloatArray, FloatArray]:
+        """(m, q) at ``times`` (k,): rows (k, n, .) in principal axes."""
+        n, at = self.count_bodies, np.empty(0) if times is None else times
+        m, q = np.full((len(at), n, 3), np.nan), np.full((len(at), n, 4), np.nan)
+        if keep:
+            self._kept = [(self.course.t[None].copy(), self.course.m[None].copy(), self.course.q[None].copy())]
+        began = time.perf_counter()
+        with Progress(progress, self.t0, (self.t1 - self.t0) / MARKS, MARKS) as bar:
+            try:
+                self._advance(at, m, q, keep, watch, bar)
+            except KeyboardInterrupt:
+                self.interrupted = True
+        self.seconds += time.perf_counter() - began
+        return m, q
+
+    def _advance(
+        self, times: FloatArray, m: FloatArray, q: FloatArray, keep: bool, watch: Watch | None, bar: Progress
+    ) -> None:
+        """All the way, in pieces of about PIECE_SECONDS."""
+        advance, course, n, piece = self.method.advance(self.force), self.course, self.count_bodies, FIRST_PIECE
+        while ((course.status == 0) & (course.t != self.t1)).any():
+            cap = piece if keep else 0
+            block = np.full((cap, n), np.nan), np.full((cap, n, 3), np.nan), np.full((cap, n, 4), np.nan)
+            kept = np.zeros(n, np.int64)
+
+            def work(start: int, stop: int, piece: int = piece, rows: Any = (*block, kept)) -> int:
+                advance(self.bodies, self.t1, times, piece, start, stop, course, m, q, *rows)
+                return 0
+
+            began = time.perf_counter()
+            in_ranges(work, n, piece * self.method.stages)
+            elapsed = time.perf_counter() - began
+            if keep:
+                made = kept.max()
+                self._keep((block[0][:made], block[1][:made], block[2][:made]), watch)
+            reached = np.abs(course.t - self.t0).min() / abs(self.t1 - self.t0)
+            bar.show(int(MARKS * reached))
+            piece = max(1, int(piece * min(8.0, max(0.25, PIECE_SECONDS / max(elapsed, 1e-6)))))
+            piece = min(piece, max(2, LARGEST_PIECE // n)) if keep else piece
+
+    def _keep(self, block: Rows, watch: Watch | None) -> None:
+        before = self._last_rows()
+        self._kept.append(block)
+        if watch is not None:
+            t, m, q = (np.concatenate(pair) for pair in zip(before, block, strict=True))
+            watch.look(t, m, q, AdaptiveSolution(self, _by_body([before, block])))
+
+    def _last_rows(self) -> Rows:
+        """The last states kept, (1, n, .)."""
+        t, m, q = self._kept[-1]
+        last = np.maximum(np.isfinite(t).sum(axis=0) - 1, 0)
+        body = np.arange(t.shape[1])
+        return t[last, body][None], m[last, body][None], q[last, body][None]
+
+    def steps(self) -> list[Rows]:
+        """(t (k,), m (k, 3), q (k, 4)) at the ends of its steps, of each body."""
+        return _by_body(self._kept)
+
+    def failed_at(self, i: int) -> tuple[float, FloatArray, FloatArray]:
+        trouble, course = self.course.trouble[i], self.course
+        if course.status[i] in (RAISED, NOT_FINITE) and np.isfinite(trouble).all():
+            return float(trouble[0]), trouble[1:4], trouble[4:]
+        return float(course.t[i]), course.m[i], course.q[i]
+
+    def why_no_step(self, i: int) -> str:
+        return (
+            f"the steps that {self.method!r} needs are too short for the digits of t; "
+            "the torque may be singular there, or a larger rtol may do"
+        )
+
+
+def _by_body(blocks: list[Rows]) -> list[Rows]:
+    t, m, q = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    made = np.isfinite(t)
+    return [(t[made[:, i], i], m[made[:, i], i], q[made[:, i], i]) for i in range(t.shape[1])]
+
+
+class AdaptiveSolution(Solution):
+    """The interpolant of the step in which a time lies; that step is repeated."""
+
+    def __init__(self, run: AdaptiveRun, steps: list[Rows], watch: Watch | None = None) -> None:
+        super().__init__(run, run.t0, run.t1, watch)
+        self._adaptive, self._steps = run, steps
+
+    def rows(self, t: FloatArray, body: IntArray) -> tuple[FloatArray, FloatArray]:
+        """NaN beyond a body's last step."""
+        sign = 1.0 if self._run.t1 > self._run.t0 else -1.0
+        ends, m, q = np.full((2, len(t)), np.nan), np.full((len(t), 3), np.nan), np.full((len(t), 4), np.nan)
+        for i in np.unique(body):
+            some, (at, m_kept, q_kept) = np.flatnonzero(body == i), self._steps[i]
+            left = np.searchsorted(sign * at, sign * t[some], side="right") - 1
+            inside = (left >= 0) & (sign * t[some] <= sign * at[-1])
+            left, some = left[inside], some[inside]
+            m[some], q[some] = m_kept[left], q_kept[left]
+            ends[:, some] = at[left], at[np.minimum(left + 1, len(at) - 1)]
+        within = np.flatnonzero(np.isfinite(ends[0]) & (ends[0] != t))
+        if len(within):
+            m[within], q[within] = self._within(t[within], body[within], ends[:, within], m[within], q[within])
+        return m, q
+
+    def _within(
+        self, t: FloatArray, body: IntArray, ends: FloatArray, m: FloatArray, q: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        run = self._adaptive
+        m_out, q_out = np.full_like(m, np.nan), np.full_like(q, np.nan)
+        interpolate, bodies = run.method.interpolate(run.force), run.bodies.take(body)
+
+        def work(start: int, stop: int) -> int:
+            interpolate(bodies, ends[0].copy(), ends[1].copy(), start, stop, m, q, t, m_out, q_out)
+            return 0
+
+        in_ranges(work, len(t), run.method.stages)
+        return m_out, q_out
