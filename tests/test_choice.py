@@ -111,8 +111,8 @@ def test_a_step_for_a_given_method():
 
 def test_a_method_for_a_given_step():
     run = integrate(problems.vilmart_top(), h=0.05)
-    assert run.method == Splitting(None, "RKN8_19")
-    assert "so RKN8_19" in run.message
+    assert run.method == Splitting(None, "RKN6_14a")
+    assert "so RKN6_14a" in run.message
 
 
 def test_a_batch_meets_it_for_every_body(rng):

@@ -235,7 +235,7 @@ def test_interruption_keeps_what_was_computed(monkeypatch):
 
     monkeypatch.setattr(MODULE.Progress, "show", show)
     run = integrate(top(), h=0.01)
-    assert run.message == "interrupted"
+    assert run.message.startswith("interrupted")
     assert not run.success
     reached = int(np.isfinite(run.m[:, 0]).sum())
     assert 0 < reached < len(run)
@@ -246,7 +246,6 @@ def test_interruption_keeps_what_was_computed(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        ({}, "h is missing"),
         ({"h": 0.0}, "positive finite"),
         ({"h": -0.1}, "direction is that of t_span"),
         ({"h": np.nan}, "positive finite"),

@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polhode.adaptive_run import AdaptiveRun
-from polhode.checks import FloatArray
+from polhode.checks import FloatArray, common_batch
 from polhode.errors import RunWarning
+from polhode.force import Force
 from polhode.methods import as_method
 from polhode.methods.adaptive import SMALLEST_RTOL, Adaptive
 from polhode.methods.method import Method
@@ -33,6 +34,8 @@ WEAK, STRONG, DAMPED = (
     ("RKN4_6b", "RKN6_11b", "RKN8_19"),
     ("V2", "S4_6", "S6_10", "SS10_35"),
 )
+VELOCITY = ("Adaptive",)
+BY_FAMILY = {WEAK: "ABA1064", STRONG: "RKN6_14a", WEAK + STRONG: "RKN6_14a", DAMPED: "S6_10", VELOCITY: "V2"}  # h given
 WEAK_TORQUE, STRONG_TORQUE = 0.01, 0.1  # of the momentum, per radian; between them both families are tried
 RADIANS = 20.0  # of rotation in the first piece
 AIM, HIGHEST, LOWEST = 0.2, 0.5, 0.05  # of the wanted error: what a step is corrected to, and when it is good enough
@@ -76,8 +79,8 @@ def choose(
     if method is not None:
         return _step(problem, span, as_method(method), rtol, atol, strength.radian, "")
     if h is not None:
-        return Choice(as_method(names[-1]), h, f"{family}, so {names[-1]}", np.nan, True)
-    if names == ("Adaptive",):
+        return Choice(as_method(BY_FAMILY[names]), h, f"{family}, so {BY_FAMILY[names]}", np.nan, True)
+    if names == VELOCITY:
         return _tolerance(problem, span, rtol, atol, family)
     first = _first_piece(span, strength.radian)
     part = abs(first[1] - first[0]) / abs(span[1] - span[0])
@@ -97,23 +100,32 @@ def measured(problem: Problem, span: tuple[float, float]) -> Strength:
     """The strongest torque, of all bodies, on the free motion in the first radians."""
     body, state, force = problem.body, problem.state, problem.force
     assert force is not None
+    batch = common_batch(body=body.batch, state=state.batch, force=force.batch)
     speed = float(np.linalg.norm(body.omega(state.m), axis=-1).max())
     length = min(abs(span[1] - span[0]), RADIANS / speed if speed > 0 else inf)
-    t = np.linspace(0.0, np.copysign(length, span[1] - span[0]), SAMPLES).reshape(-1, *(1,) * (state.m.ndim - 1))
+    t = np.linspace(0.0, np.copysign(length, span[1] - span[0]), SAMPLES).reshape(-1, *(1,) * len(batch))
     m, q = propagate(body, state.m, state.q, t)
     w = body.omega(m)
-    f = np.linalg.norm(force.torque(span[0] + t, q, w), axis=-1)
+    f = _sizes(force, span[0] + t, q, w)
     with np.errstate(divide="ignore", invalid="ignore"):
         part = np.nan_to_num(f / (np.linalg.norm(m, axis=-1) * np.linalg.norm(w, axis=-1)), nan=0.0, posinf=inf)
     fastest = max(float(np.linalg.norm(w, axis=-1).max()), float((f.max() / body.moments.min()) ** 0.5))
     return Strength(float(part.max()), 1.0 / fastest if fastest > 0 else length)
 
 
+def _sizes(force: Force, t: FloatArray, q: FloatArray, w: FloatArray) -> FloatArray:
+    """|f| at each time, or only at the first if the torque fails: the run will come to where it does, and tell."""
+    try:
+        return np.nan_to_num(np.linalg.norm(force.torque(t, q, w), axis=-1), nan=0.0, posinf=0.0)
+    except Exception:
+        return _sizes(force, t[:1], q[:1], w[:1]) if len(t) > 1 else np.zeros(1)
+
+
 def _family(problem: Problem, strength: Strength) -> tuple[str, tuple[str, ...]]:
     force = problem.force
     assert force is not None
     if force.velocity_dependent:
-        return "the torque depends on the angular velocity", ("Adaptive",)
+        return "the torque depends on the angular velocity", VELOCITY
     if np.any(force.damping):
         return "damping", DAMPED
     size = f"{strength.torque:.2g} of the momentum per radian"

@@ -93,6 +93,10 @@ class Force:
         """torque(t, Q, w, p) -> 3-tuple in body axes, compiled on first use."""
         return self._torque.compiled()
 
+    def torque_address(self) -> Any:
+        """The same, in the form that compiled loops take; the force has to outlive them."""
+        return self._torque.address()
+
     def energy_function(self) -> Any:
         """energy(t, Q, p) -> float, compiled on first use."""
         return self._needed(self._energy, "energy").compiled()

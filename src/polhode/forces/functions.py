@@ -277,6 +277,7 @@ class Function:
         self._template, self._parts, self._settings, self._user = template, tuple(parts), settings, user
         self.plain = template(*(plain(part) for part in self._parts), *settings)
         self._compiled: Any = None
+        self._address: Any = None
 
     def compiled(self) -> Any:
         """The function of type ``form.signature``; without the compiler, ``plain``."""
@@ -284,6 +285,13 @@ class Function:
         if self._compiled is None:
             self._compiled = self._compile() if jit.JIT else self.plain
         return self._compiled
+
+    def address(self) -> Any:
+        """What kernels make the function of: see ``jit.caller``."""
+        function = self.compiled()
+        if self._address is None:
+            self._address = jit.address_of(function, self.form.signature)
+        return self._address
 
     def _wrapped(self) -> Any:
         parts = [part.compiled() if isinstance(part, Function) else jit.compile_user(part) for part in self._parts]
@@ -315,7 +323,7 @@ class ReadyMade(Function):
 
     def __init__(self, form: Form, kernel: Any) -> None:
         self.form = form
-        self.plain, self._compiled = kernel, None
+        self.plain, self._compiled, self._address = kernel, None, None
 
     def _compile(self) -> Any:
         return jit.compile_user(self.plain)

@@ -28,7 +28,7 @@ from polhode.kernels.munthe_kaas import (
     write_polynomial,
 )
 from polhode.kernels.repeat import new_constants
-from polhode.kernels.splitting import FINE, NOT_FINITE, RAISED, TORQUE, Body, frame_of, row_of
+from polhode.kernels.splitting import FINE, NOT_FINITE, RAISED, Body, frame_of, row_of
 from polhode.kernels.step_length import end_of, factor_of, first_length, length_of
 
 UNDERFLOW = 2.0**-960  # errors of m so small are those of lost digits, when damping has stopped a body
@@ -103,7 +103,7 @@ def begin(torque, params, body, tolerance, a, first, end):
 BODIES = f"f8[:,::1], {INPUT}, {INPUT}, {INPUT}"
 STATES = "f8[:,:,::1], f8[:,:,::1]"
 ADAPT = (
-    f"void(FunctionType({TORQUE}), Tuple(({BODIES}, UniTuple(f8, 4), f8, {TIMES}, i8, i8, i8, "
+    f"void(i8, Tuple(({BODIES}, UniTuple(f8, 4), f8, {TIMES}, i8, i8, i8, "
     "f8[:,::1], f8[:,::1], f8[:,::1], i8[::1], i8[::1], i8[::1], f8[::1], f8[::1], i8[::1], i8[::1], f8[:,::1], "
     f"{STATES}, f8[:,::1], {STATES}, i8[::1])))"
 )
@@ -174,7 +174,7 @@ def adapt(torque, arguments):
 
 # (params, inertia, axes, damping, left, right, start, stop, m, q, t, m_out, q_out)
 INTERPOLATE = (
-    f"void(FunctionType({TORQUE}), Tuple(({BODIES}, {TIMES}, {TIMES}, i8, i8, {INPUT}, {INPUT}, {TIMES}, "
+    f"void(i8, Tuple(({BODIES}, {TIMES}, {TIMES}, i8, i8, {INPUT}, {INPUT}, {TIMES}, "
     "f8[:,::1], f8[:,::1])))"
 )
 

@@ -16,12 +16,12 @@ moment, and this loop not again. It sees the user's axes and units: sorting and 
 
 from __future__ import annotations
 
-from math import expm1, inf, isfinite
+from math import expm1, inf
 from typing import NamedTuple
 
 from polhode.kernels.cayley import cross
 from polhode.kernels.drive import INPUT, TIMES, Scale, axis_order, from_order, to_order, to_standard_time
-from polhode.kernels.jit import helper, power_of_two
+from polhode.kernels.jit import caller, helper, power_of_two
 from polhode.kernels.quat import product
 from polhode.kernels.repeat import new_constants, plain, whole_step
 from polhode.kernels.trig import sincos
@@ -29,6 +29,7 @@ from polhode.kernels.trig import sincos
 VECTOR = "UniTuple(f8, 3)"
 MATRIX = f"UniTuple({VECTOR}, 3)"
 TORQUE = f"{VECTOR}(f8, {MATRIX}, {VECTOR}, f8[::1])"  # torque(t, Q, w, params)
+call_torque = caller(TORQUE, (0.0, 0.0, 0.0))
 
 DRIFT, KICK, GRADIENT = 0.0, 1.0, 2.0
 SAVE = 3.0  # not a stage: all that is pending has to be done
@@ -123,17 +124,13 @@ class Body(NamedTuple):
 @helper
 def torque_at(torque, params, body, t, m1, m2, m3, q0, q1, q2, q3):
     """(f1, f2, f3, status): the torque in the standard form's axes and unit of momentum, but per user's time."""
-    frame, r, f, status = body.frame, body.rate, (0.0, 0.0, 0.0), FINE
+    frame, r = body.frame, body.rate
     Q = user_matrix(frame, q0, q1, q2, q3)
     w = to_user(frame, r * body.w1 * m1, r * body.w2 * m2, r * body.w3 * m3)
-    try:
-        f = torque(t, Q, w, params)
-    except Exception:
-        status = RAISED
+    f, raised = call_torque(torque, (t, Q, w, params))
     f1, f2, f3 = from_user(frame, f[0], f[1], f[2])
-    if not (isfinite(f1) and isfinite(f2) and isfinite(f3)):
-        status = max(status, NOT_FINITE)
-    u = frame.scale.per_m
+    status = FINE if (f1 - f1) + (f2 - f2) + (f3 - f3) == 0.0 else NOT_FINITE
+    status, u = RAISED if raised else status, frame.scale.per_m
     return u * f1, u * f2, u * f3, status
 
 
@@ -206,7 +203,7 @@ def kick(torque, params, body, t, h, b, c, m1, m2, m3, q0, q1, q2, q3):
 # (params, stages, parameters, size of c, fractions, inertia, axes, damping, implicit, t0, h, saves, limit, start, stop,
 #  m, q, pending, steps, status, evaluations, m_out, q_out)
 SPLIT = (
-    f"void(FunctionType({TORQUE}), Tuple((f8[:,::1], {INPUT}, {TIMES}, i8, {TIMES}, {INPUT}, {INPUT}, {INPUT}, b1, "
+    f"void(i8, Tuple((f8[:,::1], {INPUT}, {TIMES}, i8, {TIMES}, {INPUT}, {INPUT}, {INPUT}, b1, "
     f"{TIMES}, {TIMES}, i8[::1], i8, i8, i8, f8[:,::1], f8[:,::1], f8[:,::1], i8[::1], i8[::1], i8[::1], "
     "f8[:,:,::1], f8[:,:,::1])))"
 )

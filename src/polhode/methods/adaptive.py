@@ -95,7 +95,7 @@ class Adaptive:
         """
         from polhode.kernels.adaptive import adapt
 
-        torque = force.torque_function()
+        torque = force.torque_address()
         settings = self.rtol, self.atol, self.first_step or 0.0, self.max_step
 
         def loop(
@@ -119,7 +119,7 @@ class Adaptive:
         """
         from polhode.kernels.adaptive import interpolate
 
-        torque = force.torque_function()
+        torque = force.torque_address()
 
         def at(bodies: Any, *rest: Any) -> None:
             interpolate(torque, (bodies.params, bodies.inertia, bodies.axes, bodies.damping, *rest))

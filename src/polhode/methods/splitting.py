@@ -89,7 +89,7 @@ class Splitting(Method):
         return np.array(rows)
 
     def advance(self, force: Force) -> Advance:
-        flow, torque = self.flow, force.torque_function()
+        flow, torque = self.flow, force.torque_address()
         split, table, implicit = flow.split, self.table(), bool(force.velocity_dependent)
         parameters = np.array([float(x) for x in flow.exact_parameters])
         fractions = np.array([float(x) for x in flow.fractions])
