@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from polhode.propagation import propagate
     from polhode.scheme import Scheme
     from polhode.state import State
+    from polhode.store import load
+    from polhode.streaming import resume, stream
     from polhode.study import OrderStudy, order_study
     from polhode.trajectory import Trajectory
 
@@ -57,8 +59,11 @@ _HOME = {
     "free_motion": "motion",
     "from_andoyer": "geometry",
     "integrate": "integration",
+    "load": "store",
     "order_study": "study",
     "propagate": "propagation",
+    "resume": "streaming",
+    "stream": "streaming",
     "work_precision": "comparison",
 }
 _HOME |= {name: f"flows.{module}" for name, module in FLOWS.items()}
@@ -91,11 +96,14 @@ __all__ = [
     "from_andoyer",
     "geometry",
     "integrate",
+    "load",
     "order_study",
     "problems",
     "propagate",
+    "resume",
     "rotation",
     "schemes",
+    "stream",
     "work_precision",
 ]
 __all__ += [*FLOWS, *METHODS]

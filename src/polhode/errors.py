@@ -61,6 +61,14 @@ class UnknownNameError(InputError):
     """A problem, method or other name that polhode does not have."""
 
 
+class StoreError(PolhodeError, OSError):
+    """A file or folder that cannot be written, or does not hold what it should."""
+
+
+class StoreWarning(UserWarning):
+    """A stored run goes on under other conditions than it began with."""
+
+
 class MissingExtraError(PolhodeError, ImportError):
     """An optional package that is not installed."""
 

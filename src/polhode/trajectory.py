@@ -8,15 +8,11 @@ from typing import Any
 import numpy as np
 
 from polhode.body import RigidBody
-from polhode.checks import FloatArray
+from polhode.checks import IDENTITY, FloatArray
+from polhode.invariants import drifts
 from polhode.problem import Problem
 from polhode.rotation import as_rotation, matrix, rotate
 from polhode.state import State
-
-
-def _largest(errors: FloatArray) -> float:
-    return float(np.nanmax(np.abs(errors)))
-
 
 REACHED_END, ENDED_BY_EVENT, FAILED, INTERRUPTED = 0, 1, -1, -2  # statuses, as in SciPy
 
@@ -119,7 +115,8 @@ class Trajectory:
         if force is None:
             return np.zeros(self.m.shape[:-1])
         times = self.t.reshape(-1, *(1,) * (self.m.ndim - 2))
-        return force.potential(times, self.q)
+        reached = np.asarray(np.isfinite(self.q).all(axis=-1))
+        return np.where(reached, force.potential(times, np.where(reached[..., None], self.q, IDENTITY)), np.nan)
 
     @property
     def energy(self) -> FloatArray:
@@ -137,21 +134,29 @@ class Trajectory:
         Energy where the force has one and takes none away; of a free body |m| and the momentum in space; with a force
         that knows a symmetry axis, the momentum along it.
         """
-        force, size = self.problem.force, np.linalg.norm(self.m[0], axis=-1)
-        found = {"|q|": _largest(np.linalg.norm(self.q, axis=-1) - 1.0)}
-        if force is None or (force.has_energy and not np.any(force.damping)):
-            found["energy"] = _largest(self.energy_error())
-        if force is None:
-            found["|m|"] = _largest(np.linalg.norm(self.m, axis=-1) / size - 1.0)
-            found["Q m"] = _largest(np.linalg.norm(self.m_space - self.m_space[0], axis=-1) / size)
-        elif force.axis is not None:
-            along = self.m_space @ force.axis
-            found["m along axis"] = _largest((along - along[0]) / size)
-        return found
+        return {name: float(np.nanmax(np.abs(drift))) for name, drift in drifts(self).items()}
 
     def state(self, index: int = -1) -> State:
         """The state at one of the times: the last, unless told otherwise."""
         return self.problem.state.replaced(self.m[index], self.q[index])
+
+    def to_xarray(self) -> Any:
+        """As an ``xarray.Dataset``, with units and frames in its attributes."""
+        from polhode.store import to_xarray
+
+        return to_xarray(self)
+
+    def save(self, path: Any, **options: Any) -> None:
+        """To a file whose name ends in .nc (netCDF), .zarr, .csv or .aem (CCSDS, see ``polhode.aem.write``)."""
+        from polhode.store import save
+
+        save(self, path, **options)
+
+    def plot(self, *kinds: str) -> Any:
+        """Pictures of what is asked for: see ``polhode.plot.plot_trajectory``."""
+        from polhode.plot import plot_trajectory
+
+        return plot_trajectory(self, kinds or None)
 
     def __len__(self) -> int:
         return len(self.t)

@@ -1,0 +1,90 @@
+"""Flows and methods by the text that writes them, such as "Gauss(3)" or "Splitting(Midpoint(), 'S6_10')".
+
+What `repr` of a flow or method prints can be typed again, on the command line and in files. Text is never executed:
+only known names with numbers, texts and other known names in their parentheses are understood.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from polhode import flows, methods
+from polhode.checks import unknown_name
+from polhode.errors import InputError
+
+if TYPE_CHECKING:
+    from polhode.flows.flow import Flow
+
+LONGEST = 200  # characters
+FLOW, METHOD = "flow", "method"
+
+
+def flow_of(text: str) -> Flow:
+    """The flow that ``text`` writes; parentheses may be left out where they are empty.
+
+    >>> flow_of("Gauss(3)"), flow_of("Exact")
+    (Gauss(3), Exact())
+    """
+    return _built(_parsed(text, FLOW), FLOW, text, {FLOW: flows})
+
+
+def method_of(text: str) -> Any:
+    """The method that ``text`` writes, or names: a scheme means that one with exact drifts.
+
+    >>> method_of("S6_10")
+    Splitting(Exact(), 'S6_10')
+    >>> method_of("Splitting(Midpoint(), 'V2')")
+    Splitting(Midpoint(), 'V2')
+    """
+    node = _parsed(text, METHOD)
+    if isinstance(node, ast.Name):
+        return methods.as_method(node.id)
+    return _built(node, METHOD, text, {FLOW: flows, METHOD: methods})
+
+
+def _parsed(text: str, kind: str) -> ast.expr:
+    hint = f'needed: a name, or a name with arguments, such as "{"Gauss(3)" if kind == FLOW else "Adaptive(1e-8)"}"'
+    if not text.isascii() or "\\" in text or len(text) > LONGEST:
+        raise InputError(f"{kind} = {text[:LONGEST]!r}; {hint}")
+    try:
+        return ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise InputError(f"{kind} = {text!r} cannot be read; {hint}") from None
+
+
+def _built(node: ast.expr, kind: str, text: str, sources: Mapping[str, Any]) -> Any:
+    """What a name, or a name with arguments, stands for."""
+    call = node if isinstance(node, ast.Call) else ast.Call(node, [], [])
+    if not isinstance(call.func, ast.Name):
+        raise InputError(f"{kind} = {text!r}; needed: a name, possibly with arguments in parentheses")
+    arguments = [_argument(value, text, sources) for value in call.args]
+    by_name = {word.arg or "**": _argument(word.value, text, sources) for word in call.keywords}
+    if len(by_name) < len(call.keywords):
+        raise InputError(f"{kind} = {text!r}: an argument came twice")
+    made = _class(call.func.id, kind, sources)
+    try:
+        return made(*arguments, **by_name)
+    except (TypeError, ValueError, AttributeError) as problem:
+        if isinstance(problem, InputError):
+            raise
+        raise InputError(f"{kind} = {text!r}: {problem}") from None
+
+
+def _class(name: str, kind: str, sources: Mapping[str, Any]) -> Any:
+    tables = {FLOW: flows.FLOWS, METHOD: methods.METHODS}
+    for source, module in sources.items():
+        if name in tables[source]:
+            return module.load(name)
+    raise unknown_name(kind, name, [known for source in sources for known in tables[source]])
+
+
+def _argument(node: ast.expr, text: str, sources: Mapping[str, Any]) -> Any:
+    """A number, a text and the like, or a flow."""
+    if isinstance(node, ast.Call):
+        return _built(node, FLOW, text, {FLOW: sources[FLOW]})
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        raise InputError(f"{text!r}: arguments must be numbers, texts, lists of them, or flows") from None

@@ -1,0 +1,171 @@
+"""A trajectory as named arrays and texts, which is what files hold; ``polhode.stored`` makes trajectories of them.
+
+Arrays, with their dimensions (``body``, or ``body_0``, ``body_1``..., only of a batch):
+
+    time (time)    m, omega, m_space (time, body, xyz)    q (time, body, quaternion)    energy (time, body)
+    moments (body, xyz)    axes (body, xyz, principal)    mass, status (body)    damping (body, xyz)
+    params (body, parameter)    event_number, event_body, event_time, event_m, event_q (event, ...)
+    start_m, start_x, start_p (body, xyz)    start_q (body, quaternion)
+
+m and omega are in body axes, m_space in space axes; q is scalar first and turns body into space axes. What acts on the
+body is kept as a name, with its damping and symmetry axis; energy where it has one. Functions are not stored.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import polhode
+from polhode.checks import FloatArray
+from polhode.errors import StoreError
+from polhode.problem import Problem
+from polhode.trajectory import Trajectory
+
+KIND, FORMAT = "polhode trajectory", 1
+LABELS = {"xyz": ("x", "y", "z"), "quaternion": ("w", "x", "y", "z")}
+FRAMES = {
+    "m": "body", "omega": "body", "m_space": "space", "q": "body to space, scalar first", "moments": "principal",
+    "axes": "body, principal axes as columns", "damping": "body", "start_m": "body", "start_q": "body to space",
+    "start_x": "space", "start_p": "space",
+}  # fmt: skip
+UNITS = {"time": "t", "m_space": "m", "start_m": "m", "moments": "inertia"}  # whose unit an array has, if not its own
+
+Arrays = dict[str, tuple[tuple[str, ...], npt.NDArray[Any]]]
+
+
+@dataclass(frozen=True)
+class Record:
+    """Arrays by name, each with the names of its dimensions, and attributes: texts and numbers."""
+
+    arrays: Arrays
+    attributes: dict[str, Any]
+
+    def labels(self, name: str) -> dict[str, str]:
+        """The unit of an array, if the problem had one, and its frame."""
+        found = {"units": json.loads(self.attributes["units"]).get(UNITS.get(name, name)), "frame": FRAMES.get(name)}
+        return {key: text for key, text in found.items() if text}
+
+    def values(self, name: str) -> npt.NDArray[Any] | None:
+        return self.arrays[name][1] if name in self.arrays else None
+
+
+def body_dimensions(batch: tuple[int, ...]) -> tuple[str, ...]:
+    """Names for the axes of a batch."""
+    return ("body",) if len(batch) == 1 else tuple(f"body_{i}" for i in range(len(batch)))
+
+
+def pack(trajectory: Trajectory) -> Record:
+    """All of a trajectory that a file can hold."""
+    batch = trajectory.m.shape[1:-1]
+    dims = ("time", *body_dimensions(batch))
+    arrays: Arrays = {
+        "time": (("time",), trajectory.t),
+        "m": ((*dims, "xyz"), trajectory.m),
+        "q": ((*dims, "quaternion"), trajectory.q),
+        "omega": ((*dims, "xyz"), trajectory.omega),
+        "m_space": ((*dims, "xyz"), trajectory.m_space),
+    }
+    if has_energy(trajectory.problem):
+        arrays["energy"] = dims, trajectory.energy
+    arrays |= parameters(trajectory.problem, batch)
+    arrays["status"] = dims[1:], np.asarray(trajectory.status, dtype=np.int64)
+    arrays |= _events(trajectory)
+    return Record(arrays, describe(trajectory.problem) | outcome(trajectory))
+
+
+def has_energy(problem: Problem) -> bool:
+    return problem.force is None or problem.force.has_energy
+
+
+def parameters(problem: Problem, batch: tuple[int, ...]) -> Arrays:
+    """What belongs to bodies and their start: one for all, or as many as there are bodies."""
+    body, state, force = problem.body, problem.state, problem.force
+    found: dict[str, tuple[FloatArray | None, tuple[str, ...]]] = {
+        "moments": (body.moments, ("xyz",)),
+        "axes": (None if body.is_principal else body.axes, ("xyz", "principal")),
+        "mass": (body.mass, ()),
+        "start_m": (state.m, ("xyz",)),
+        "start_q": (state.q, ("quaternion",)),
+        "start_x": (state.x, ("xyz",)),
+        "start_p": (state.p, ("xyz",)),
+        "damping": (None if force is None else force.damping, ("xyz",)),
+        "params": (None if force is None or not force.params.size else force.params, ("parameter",)),
+    }
+    arrays: Arrays = {}
+    for name, (values, dims) in found.items():
+        if values is not None:
+            own = values.shape[: values.ndim - len(dims)]
+            leading = batch if own else ()
+            spread = np.broadcast_to(values, leading + values.shape[values.ndim - len(dims) :])
+            arrays[name] = (*(body_dimensions(batch) if own else ()), *dims), spread
+    return arrays
+
+
+def _events(trajectory: Trajectory) -> Arrays:
+    """One row for each time that something happened: which event, to which body of the batch, when, and the state."""
+    if trajectory.t_events is None:
+        return {}
+    single = trajectory.m.ndim == 2
+    columns: dict[str, list[Any]] = {name: [] for name in ("number", "body", "time", "m", "q")}
+    for number, parts in enumerate(zip(trajectory.t_events, trajectory.m_events, trajectory.q_events, strict=True)):
+        for body, (t, m, q) in enumerate(zip(*([part] if single else part.flat for part in parts), strict=True)):
+            for name, values in zip(columns, ([number] * len(t), [body] * len(t), t, m, q), strict=True):
+                columns[name].extend(values)
+    last = {"m": ("xyz",), "q": ("quaternion",)}
+    arrays: Arrays = {}
+    for name, values in columns.items():
+        dims = ("event", *last.get(name, ()))
+        shape = (-1, *(len(LABELS[dim]) for dim in dims[1:]))
+        kind = np.int64 if name in ("number", "body") else np.float64
+        arrays[f"event_{name}"] = dims, np.array(values, dtype=kind).reshape(shape)
+    return arrays
+
+
+def describe(problem: Problem) -> dict[str, Any]:
+    """What a problem is, in texts and numbers; lists and tables as JSON."""
+    force = problem.force
+    return {
+        "kind": KIND,
+        "format": FORMAT,
+        "polhode": polhode.__version__,
+        "name": problem.name,
+        "summary": problem.summary,
+        "references": json.dumps(problem.references, ensure_ascii=False),
+        "units": json.dumps(problem.units, ensure_ascii=False),
+        "body": repr(problem.body),
+        "linear": int(problem.body.is_linear),
+        "force": "" if force is None else repr(force),
+        "force_axis": json.dumps(None if force is None or force.axis is None else force.axis.tolist()),
+        "velocity_dependent": int(force is not None and force.velocity_dependent),
+        "t_span": json.dumps(problem.t_span),
+        "suggested_h": json.dumps(problem.h),
+        "conventions": "q scalar first, body to space; m and omega in body axes; m_space in space axes",
+    }
+
+
+def outcome(trajectory: Trajectory) -> dict[str, Any]:
+    """How a run went, in texts and numbers."""
+    return {
+        "method": repr(trajectory.method),
+        "h": float(trajectory.h),
+        "message": trajectory.message,
+        "stats": json.dumps(asdict(trajectory.stats)),
+        "events": -1 if trajectory.t_events is None else len(trajectory.t_events),
+        "error_estimate": json.dumps(trajectory.error_estimate),
+    }
+
+
+def check_format(attributes: dict[str, Any]) -> None:
+    """That these are the attributes of a trajectory that this version can read."""
+    if attributes.get("kind") != KIND:
+        raise StoreError(f"this is not a trajectory of polhode: its attribute 'kind' is {attributes.get('kind')!r}")
+    if int(attributes["format"]) != FORMAT:
+        raise StoreError(
+            f"this is format {attributes['format']}, written by polhode {attributes['polhode']}; this is polhode "
+            f"{polhode.__version__}, which reads format {FORMAT}; type: pip install --upgrade polhode"
+        )

@@ -1,0 +1,128 @@
+"""Trajectories as they come out of files: ``unpack`` makes one of a ``polhode.record.Record``."""
+
+from __future__ import annotations
+
+import json
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from polhode.body import RigidBody
+from polhode.checks import FloatArray
+from polhode.errors import InputError
+from polhode.force import Force
+from polhode.problem import Problem
+from polhode.record import Record, check_format
+from polhode.state import State
+from polhode.trajectory import Stats, Trajectory
+
+
+class Text(str):
+    """A text that shows without quotes: the name of a method that is not here any more."""
+
+    __repr__ = str.__str__
+
+
+class StoredTrajectory(Trajectory):
+    """A trajectory that was read from a file: ``method`` is a text, and ``energy`` comes from the file."""
+
+    def __init__(self, *arguments: Any, energy: FloatArray | None, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self._energy = energy
+
+    @property
+    def energy(self) -> FloatArray:
+        """Kinetic and potential energy together, (k,) + batch, as it was stored."""
+        if self._energy is None:
+            raise AttributeError(f"{self.problem.force!r} has no energy: only forces made of an energy have one")
+        return self._energy
+
+    @property
+    def potential(self) -> FloatArray:
+        """Potential energy, (k,) + batch: what of the stored energy is not kinetic."""
+        return self.energy - self.kinetic
+
+
+class _NotStored:
+    """Stands for a function of the user's, of which there is only a name: whatever is wanted of it is refused."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __getattr__(self, wanted: str) -> Any:
+        raise InputError(
+            f"of {self.name} only the name was stored, not its functions; to compute with it, build the problem again"
+        )
+
+
+def unpack(record: Record) -> StoredTrajectory:
+    """The trajectory of a record; StoreError if it is none, or one that this version does not know."""
+    attributes = record.attributes
+    check_format(attributes)
+    status = record.arrays["status"][1]
+    result = StoredTrajectory(
+        _problem(record),
+        *(np.array(record.arrays[name][1], dtype=np.float64, order="C") for name in ("time", "m", "q")),
+        energy=record.values("energy"),
+        method=Text(attributes["method"]),
+        h=float(attributes["h"]),
+        stats=Stats(**json.loads(attributes["stats"])),
+        status=status if status.ndim else int(status),
+        message=attributes["message"],
+        events=_events(record),
+    )
+    estimate = json.loads(attributes.get("error_estimate", "null"))
+    result.error_estimate = None if estimate is None else tuple(estimate)
+    return result
+
+
+def _events(record: Record) -> tuple[list[Any], list[Any], list[Any]] | None:
+    """Times, m and q for each event: arrays, or of a batch an array of such arrays."""
+    if record.attributes.get("events", -1) < 0:
+        return None
+    batch = record.arrays["m"][1].shape[1:-1]
+    number, body, *parts = (record.arrays[f"event_{name}"][1] for name in ("number", "body", "time", "m", "q"))
+    widths = (), (3,), (4,)
+    found: tuple[list[Any], list[Any], list[Any]] = [], [], []
+    for kept, values, width in zip(found, parts, widths, strict=True):
+        for event in range(record.attributes["events"]):
+            each = np.empty(prod(batch), dtype=object)
+            for i in range(len(each)):
+                each[i] = values.reshape(-1, *width)[(number == event) & (body == i)]
+            kept.append(each.reshape(batch) if batch else each[0])
+    return found
+
+
+def _problem(record: Record) -> Problem:
+    attributes = record.attributes
+    moments, start_m, start_q = (record.arrays[name][1] for name in ("moments", "start_m", "start_q"))
+    body = RigidBody.__new__(RigidBody)
+    body._set(moments, record.values("axes"), record.values("mass"), linear=bool(attributes["linear"]))
+    state = State(start_m, x=record.values("start_x"), p=record.values("start_p")).replaced(start_m, start_q)
+    start, end = json.loads(attributes["t_span"])
+    return Problem(
+        body,
+        state,
+        _force(record) if attributes["force"] else None,
+        (start, end),
+        name=attributes["name"],
+        summary=attributes["summary"],
+        units=json.loads(attributes["units"]),
+        references=tuple(json.loads(attributes["references"])),
+        h=json.loads(attributes["suggested_h"]),
+    )
+
+
+def _force(record: Record) -> Force:
+    """A force of that name, which tells what the stored one was and cannot be computed with."""
+    attributes = record.attributes
+    function: Any = _NotStored(attributes["force"])
+    return Force(
+        function,
+        function if "energy" in record.arrays else None,
+        damping=record.arrays["damping"][1],
+        velocity_dependent=bool(attributes["velocity_dependent"]),
+        axis=json.loads(attributes["force_axis"]),
+        name=attributes["force"],
+    )

@@ -1,0 +1,137 @@
+"""Long runs: states go to a Zarr store in chunks, and the run can go on after any interruption, even a lost process.
+
+Memory holds one chunk of states. Results do not depend on interruptions: on the same processor, with the same versions,
+no bit differs from those of an uninterrupted run. ``polhode.load`` reads a store, finished or not, and so do xarray and
+zarr.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from polhode import chunked
+from polhode.atomic import guarded
+from polhode.checks import whole_number
+from polhode.environment import environment
+from polhode.errors import InputError, StoreWarning
+from polhode.expressions import method_of
+from polhode.methods import as_method
+from polhode.methods.method import Method
+from polhode.problem import Problem, checked_span
+from polhode.record import check_format, describe, has_energy, parameters
+from polhode.running import Run
+from polhode.stream_writer import Streamed, StreamWriter, streamed
+
+CHUNK_BYTES = 2**23
+
+
+def stream(
+    problem: Problem,
+    path: str | os.PathLike[str],
+    *,
+    t_span: tuple[float, float] | None = None,
+    method: Any,
+    h: float | None = None,
+    save_every: int = 1,
+    chunk: int | None = None,
+    progress: bool = False,
+) -> Streamed:
+    """Follow a body, or a batch, as ``integrate`` does, and write its states to a Zarr store ``path`` on the way.
+
+    Parameters
+    ----------
+    path : of a folder that does not exist yet, such as "run.zarr"
+    chunk : how many states are written at once; by default, so many that they take 8 MB
+
+    A body that could not go on raises RunError, as in ``integrate``, after everything was written.
+
+    >>> import tempfile
+    >>> import polhode as ph
+    >>> top = ph.problems.heavy_top()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     done = stream(top, f"{folder}/run.zarr", method="S6_10", save_every=2)
+    >>> done.finished, done.rows
+    (True, 21)
+    """
+    span = problem.t_span if t_span is None else checked_span(t_span)
+    run = Run(problem, span, _of_one_step(method), h)
+    every = min(whole_number(save_every, "save_every", 1), run.count)
+    width = prod(run.batch) * (8 if has_energy(problem) else 7) + 1
+    chunk = max(1, CHUNK_BYTES // (8 * width)) if chunk is None else whole_number(chunk, "chunk", 1)
+    writer = StreamWriter(run, Path(path), every, chunk)
+    writer.create(span)
+    return writer.go_on(progress)
+
+
+def resume(path: str | os.PathLike[str], problem: Problem, *, method: Any = None, progress: bool = False) -> Streamed:
+    """Go on with a run that ``stream`` began; ``problem`` must be the same, and ``method`` too, if it is given."""
+    path = Path(path)
+    checkpoint, attributes, plan = _look(path)
+    chunked.tidy(path)
+    chosen = method_of(attributes["method"]) if method is None else _of_one_step(method)
+    if repr(chosen) != attributes["method"]:
+        raise InputError(f"{path} was begun with {attributes['method']}, and method is {chosen!r}; leave it out")
+    start, end = plan["t_span"]
+    run = Run(problem, (start, end), chosen, abs(plan["h"]))
+    _check_problem(path, attributes, run)
+    _compare(path, plan["environment"], environment())
+    writer = StreamWriter(run, path, plan["save_every"], plan["chunk"])
+    writer.take_over(checkpoint)
+    return writer.go_on(progress)
+
+
+def open_stream(path: str | os.PathLike[str]) -> Streamed:
+    """How far the run at ``path`` came, without reading its states."""
+    path = Path(path)
+    checkpoint, _, plan = _look(path)
+    return streamed(path, checkpoint, plan["total"])
+
+
+def _of_one_step(method: Any) -> Method:
+    chosen = as_method(method)
+    if not isinstance(chosen, Method):
+        raise InputError(f"method is {chosen!r}; long runs take steps of one length: type method='S6_10', for instance")
+    return chosen
+
+
+def _look(path: Path) -> tuple[chunked.Checkpoint, dict[str, Any], dict[str, Any]]:
+    checkpoint = chunked.checkpoint_of(path)
+    attributes = chunked.check(path, checkpoint)
+    with guarded("read", path):
+        check_format(attributes)
+        return checkpoint, attributes, json.loads(attributes["plan"])
+
+
+def _check_problem(path: Path, attributes: dict[str, Any], run: Run) -> None:
+    """That the run is the one that was begun."""
+    stored = chunked.constants(path)
+    given = {name: values for name, (_, values) in parameters(run.problem, run.batch).items()}
+    names = [name for name in given.keys() | stored.keys() if not _same(given.get(name), stored.get(name))]
+    described = describe(run.problem)
+    names += [name for name in ("force", "linear") if described[name] != attributes[name]]
+    if run.h != attributes["h"]:
+        names.append("h")
+    if names:
+        raise InputError(f"{path} is the run of another problem: {', '.join(sorted(names))} differ; give the same one")
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is not None and b is not None and np.array_equal(a, b)
+
+
+def _compare(path: Path, began: dict[str, str], now: dict[str, str]) -> None:
+    other = [f"{name} was {began.get(name)} and is {now[name]}" for name in now if began.get(name) != now[name]]
+    if other:
+        warnings.warn(
+            f"{path} was begun under other conditions, so the last bits may differ from those of an uninterrupted run: "
+            f"{'; '.join(other)}",
+            StoreWarning,
+            stacklevel=3,
+        )
