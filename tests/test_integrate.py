@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 import polhode as ph
 from conftest import EPS, random_attitude
@@ -323,3 +324,42 @@ def test_no_warnings_on_the_way():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         integrate(top(), h=0.1)
+
+
+def drag_along_body_axes(t, y, inverse, D, lever):
+    """y' of (m, q) in the axes of a tensor: gravity on a lever, damping along the body axes."""
+    m, q = y[:3], y[3:]
+    w, Q = inverse @ m, matrix(q / np.linalg.norm(q))
+    spin = 0.5 * np.array([-q[1:] @ w, *(q[0] * w + np.cross(q[1:], w))])
+    return np.concatenate([np.cross(m, w) + np.cross(lever, -Q[2]) - D * w, spin])
+
+
+@pytest.mark.parametrize("method", ["S6_10", "Adaptive"])
+@pytest.mark.parametrize("batch", [False, True])
+@pytest.mark.filterwarnings("ignore:.*negative length")
+def test_damping_along_axes_that_are_not_principal(rng, method, batch):
+    A = matrix(random_attitude(rng, 2) if batch else random_attitude(rng))
+    tensor = A @ np.diag(MOMENTS) @ np.swapaxes(A, -1, -2)
+    D, lever = np.array([0.1, 0.4, 0.8]), np.array([0.1, 0.2, 0.5])
+    problem = Problem(tensor, ph.State(M0), forces.gravity(1.0, lever) + forces.damping(D), (0.0, 2.0))
+    method, h = (ph.Adaptive(1e-13), None) if method == "Adaptive" else (method, 0.04)
+    run = integrate(problem, method=method, h=h, t_eval=[2.0])
+    for i in range(2 if batch else 1):
+        inverse = np.linalg.inv(tensor[i] if batch else tensor)
+        start = np.array([*M0, 1.0, 0.0, 0.0, 0.0])
+        truth = solve_ivp(
+            drag_along_body_axes, (0, 2), start, "DOP853", rtol=1e-13, atol=1e-14, args=(inverse, D, lever)
+        ).y[:, -1]
+        found = np.concatenate([run.m[-1, i], run.q[-1, i]] if batch else [run.m[-1], run.q[-1]])
+        np.testing.assert_allclose(found, truth, rtol=0, atol=1e-12)
+
+
+def test_oblique_damping_does_not_depend_on_units(rng):
+    A = matrix(random_attitude(rng))
+    tensor, D = A @ np.diag(MOMENTS) @ A.T, np.array([0.1, 0.4, 0.8])
+    one = integrate(Problem(tensor, ph.State(M0), forces.damping(D), (0.0, 2.0)), method="V2", h=0.1)
+    I, m = 2.0**61, 2.0**-37  # units of time are I/m
+    other = Problem(I * tensor, ph.State(np.array(M0) * m), forces.damping(m * D), (0, 2.0 * I / m))
+    two = integrate(other, method="V2", h=0.1 * I / m)
+    assert np.array_equal(one.q, two.q)
+    assert np.array_equal(one.m * m, two.m)

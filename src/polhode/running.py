@@ -15,8 +15,9 @@ from polhode.body import flow_moments, from_principal, to_principal
 from polhode.checks import FloatArray, as_floats, check_spread, common_batch, place, rows_of, show
 from polhode.errors import InputError, RunError, RunWarning, TimeError
 from polhode.force import Force
-from polhode.forces import constant
 from polhode.forces.base import writable
+from polhode.forces.nothing import nothing
+from polhode.kernels.damping import OBLIQUE
 from polhode.methods.method import Bodies, Course, IntArray, Method
 from polhode.problem import Problem
 from polhode.progress import Progress
@@ -40,7 +41,7 @@ class BaseRun:
 
     def __init__(self, problem: Problem, span: tuple[float, float], method: Any) -> None:
         self.problem, self.method, (self.t0, self.t1) = problem, method, span
-        self.force: Force = constant((0.0, 0.0, 0.0)) if problem.force is None else problem.force
+        self.force: Force = nothing() if problem.force is None else problem.force
         method.check(self.force)
         body, state, force = problem.body, problem.state, self.force
         self.batch = common_batch(
@@ -54,10 +55,17 @@ class BaseRun:
         self.bodies = Bodies(
             rows_of(moments, self.batch, 3),
             np.ascontiguousarray(axes),
-            rows_of(force.damping, self.batch, 3),
+            self._damping(),
             writable(rows_of(force.params, self.batch, force.params.shape[-1])),
         )
         self.interrupted, self.seconds = False, 0.0
+
+    def _damping(self) -> FloatArray:
+        """Rows as ``kernels.damping`` takes them."""
+        D, body = self.force.damping, self.problem.body
+        if self.axes is None or not np.any(D[..., :1] != D):
+            return rows_of(D, self.batch, 3)
+        return rows_of(oblique_damping(D, flow_moments(body), self.axes), self.batch, OBLIQUE)
 
     def start(self) -> tuple[FloatArray, FloatArray]:
         """(m, q) of all bodies, in principal axes: rows to write to."""
@@ -261,6 +269,22 @@ class Run(BaseRun):
         h = np.array([np.copysign(length, self.h)])
         m, _ = self.single_steps(np.array([i]), np.array([t]), h, m[None], q[None])
         return bool(np.isfinite(m).all())
+
+
+def oblique_damping(D: FloatArray, moments: FloatArray, axes: FloatArray) -> FloatArray:
+    """Rates, P and P^-1 of ``kernels.damping``, (..., 21), for damping along body axes that are not principal axes."""
+    unit_D, unit_I = (_power_of_two(x.max(axis=-1, keepdims=True)) for x in (D, moments))
+    root = np.sqrt(moments / unit_I)
+    full = np.einsum("...ji,...j,...jk->...ik", axes, D / unit_D, axes)
+    rates, U = np.linalg.eigh(full / (root[..., :, None] * root[..., None, :]))
+    rates = np.maximum(rates, 0.0) * (unit_D / unit_I)
+    P, inverse = root[..., :, None] * U, np.swapaxes(U, -1, -2) / root[..., None, :]
+    return np.concatenate([rates, *(x.reshape(*x.shape[:-2], 9) for x in (P, inverse))], axis=-1)
+
+
+def _power_of_two(x: FloatArray) -> FloatArray:
+    """Not larger than x; 1 for 0. Dividing by it changes no digits."""
+    return np.where(x > 0, np.ldexp(1.0, np.frexp(x)[1] - 1), 1.0)
 
 
 def step_length(h: Any) -> float:

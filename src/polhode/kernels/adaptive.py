@@ -11,7 +11,7 @@ from __future__ import annotations
 from math import copysign, inf, nan
 
 from polhode.kernels.dormand_prince import END, STAGES
-from polhode.kernels.drive import INPUT, TIMES, to_order
+from polhode.kernels.drive import INPUT, TIMES
 from polhode.kernels.jit import entry, helper
 from polhode.kernels.munthe_kaas import (
     TOO_SMALL,
@@ -28,21 +28,10 @@ from polhode.kernels.munthe_kaas import (
     write_polynomial,
 )
 from polhode.kernels.repeat import new_constants
-from polhode.kernels.splitting import FINE, NOT_FINITE, RAISED, Body, frame_of, row_of
+from polhode.kernels.splitting import FINE, NOT_FINITE, RAISED, body_of, row_of
 from polhode.kernels.step_length import end_of, factor_of, first_length, length_of
 
 UNDERFLOW = 2.0**-960  # errors of m so small are those of lost digits, when damping has stopped a body
-
-
-@helper
-def body_of(inertia, axes, damping, m, h, i):
-    """Body i in the standard form."""
-    frame, (I1, I2, I3) = frame_of(inertia, axes, m, h, i)
-    scale, d = frame.scale, row_of(damping, i)
-    D1, D2, D3 = to_order(frame.order, float(damping[d, 0]), float(damping[d, 1]), float(damping[d, 2]))
-    w1, w2, w3 = 1.0 / I1, 1.0 / I2, 1.0 / I3
-    k1, k2, k3 = abs(D1) * w1 * scale.per_I, abs(D2) * w2 * scale.per_I, abs(D3) * w3 * scale.per_I
-    return Body(w1, w2, w3, k1, k2, k3, False, scale.m * scale.per_I, frame)
 
 
 @helper
@@ -115,7 +104,8 @@ def follow(torque, arguments, i, k):
     params, inertia, axes, damping, (rtol, atol, first, longest), t_end, times, limit = arguments[:8]
     m, q, memory, steps, status, evaluations, t, h, seen, rejected, trouble = arguments[10:21]
     m_out, q_out, step_t, step_m, step_q, kept = arguments[21:]
-    body, own = body_of(inertia, axes, damping, m, t_end - float(t[i]), i), params[row_of(params, i)]
+    body, _ = body_of(inertia, axes, damping, False, m, t_end - float(t[i]), i)
+    own = params[row_of(params, i)]
     frame, u, forward, why = body.frame, body.frame.scale.per_m, t[i] < t_end, int(memory[i, 3])
     tolerance = Tolerance(rtol, u * atol, UNDERFLOW * max(1.0, u))
     a = load(frame, float(t[i]), m, q, memory, evaluations[i], i)
@@ -173,10 +163,7 @@ def adapt(torque, arguments):
 
 
 # (params, inertia, axes, damping, left, right, start, stop, m, q, t, m_out, q_out)
-INTERPOLATE = (
-    f"void(i8, Tuple(({BODIES}, {TIMES}, {TIMES}, i8, i8, {INPUT}, {INPUT}, {TIMES}, "
-    "f8[:,::1], f8[:,::1])))"
-)
+INTERPOLATE = f"void(i8, Tuple(({BODIES}, {TIMES}, {TIMES}, i8, i8, {INPUT}, {INPUT}, {TIMES}, f8[:,::1], f8[:,::1])))"
 
 
 @entry(INTERPOLATE)
@@ -188,7 +175,8 @@ def interpolate(torque, arguments):
         if t[i] == left[i]:
             m_out[i], q_out[i] = m[i], q[i]
             continue
-        body, own = body_of(inertia, axes, damping, m, right[i] - left[i], i), params[row_of(params, i)]
+        body, _ = body_of(inertia, axes, damping, False, m, right[i] - left[i], i)
+        own = params[row_of(params, i)]
         a = forced(torque, own, body, load(body.frame, float(left[i]), m, q, m, 0, i))
         b, to = a, float(right[i])
         if a.status == FINE:

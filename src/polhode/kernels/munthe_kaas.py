@@ -15,11 +15,12 @@ from math import inf, isfinite, nan, sqrt
 from typing import NamedTuple
 
 from polhode.kernels.cayley import cross
+from polhode.kernels.damping import resistance
 from polhode.kernels.dormand_prince import COLUMN, DENSE, END, FIFTH, FIRST, NODE, STAGES, THIRD, WEIGHT
 from polhode.kernels.drive import to_order, to_standard_time
 from polhode.kernels.exponential import FARTHEST, rate, rotation, turned, unit
 from polhode.kernels.jit import called, helper, power_of_two
-from polhode.kernels.splitting import FINE, torque_at, user_attitude, user_momentum
+from polhode.kernels.splitting import FINE, torque_on, user_attitude, user_momentum
 
 TOO_SMALL = 4  # another status: the tolerance asks for steps of a few ulps of t
 STRIDE = 8  # of the rows of k
@@ -77,7 +78,7 @@ def unforced(t, m1, m2, m3, q0, q1, q2, q3, evaluations):
 @helper
 def forced(torque, params, body, p):
     """The point with the torque there."""
-    f1, f2, f3, status = torque_at(torque, params, body, p.t, p.m1, p.m2, p.m3, p.q0, p.q1, p.q2, p.q3)
+    f1, f2, f3, status = torque_on(torque, params, body, p.t, p.m1, p.m2, p.m3, p.q0, p.q1, p.q2, p.q3)
     return Point(*p[:8], f1, f2, f3, p.evaluations + 1, status)
 
 
@@ -86,8 +87,8 @@ def slopes(body, p):
     """w per unit of standard time; m' in two parts, that of standard time and that of the user's time."""
     w1, w2, w3 = body.w1 * p.m1, body.w2 * p.m2, body.w3 * p.m3
     u1, u2, u3 = cross(p.m1, p.m2, p.m3, w1, w2, w3)
-    f1, f2, f3 = p.f1 - body.k1 * p.m1, p.f2 - body.k2 * p.m2, p.f3 - body.k3 * p.m3
-    return w1, w2, w3, u1, u2, u3, f1, f2, f3
+    r1, r2, r3 = resistance(body.damping, p.m1, p.m2, p.m3)
+    return w1, w2, w3, u1, u2, u3, p.f1 - r1, p.f2 - r2, p.f3 - r3
 
 
 @helper

@@ -16,10 +16,11 @@ moment, and this loop not again. It sees the user's axes and units: sorting and 
 
 from __future__ import annotations
 
-from math import expm1, inf
+from math import inf
 from typing import NamedTuple
 
 from polhode.kernels.cayley import cross
+from polhode.kernels.damping import Damping, damped_kick, damping_of, resistance
 from polhode.kernels.drive import INPUT, TIMES, Scale, axis_order, from_order, to_order, to_standard_time
 from polhode.kernels.jit import caller, helper, power_of_two
 from polhode.kernels.quat import product
@@ -108,26 +109,21 @@ def to_user_row(frame, x):
 
 
 class Body(NamedTuple):
-    """What kicks need to know of a body: 1/I in the standard form, D/I per unit of the user's time, the frame."""
+    """What kicks need to know of a body: 1/I in the standard form, the damping, the frame."""
 
     w1: float
     w2: float
     w3: float
-    k1: float
-    k2: float
-    k3: float
+    damping: Damping
     implicit: bool  # the torque depends on w: see ``implicit_kick``
     rate: float  # of the user's angular velocities to those of the standard form
     frame: Frame
 
 
 @helper
-def torque_at(torque, params, body, t, m1, m2, m3, q0, q1, q2, q3):
-    """(f1, f2, f3, status): the torque in the standard form's axes and unit of momentum, but per user's time."""
-    frame, r = body.frame, body.rate
-    Q = user_matrix(frame, q0, q1, q2, q3)
-    w = to_user(frame, r * body.w1 * m1, r * body.w2 * m2, r * body.w3 * m3)
-    f, raised = call_torque(torque, (t, Q, w, params))
+def torque_at(torque, params, frame, t, w1, w2, w3, q0, q1, q2, q3):
+    """(f1, f2, f3, status): in the standard form's axes and unit of momentum, but per user's time; so is w."""
+    f, raised = call_torque(torque, (t, user_matrix(frame, q0, q1, q2, q3), to_user(frame, w1, w2, w3), params))
     f1, f2, f3 = from_user(frame, f[0], f[1], f[2])
     status = FINE if (f1 - f1) + (f2 - f2) + (f3 - f3) == 0.0 else NOT_FINITE
     status, u = RAISED if raised else status, frame.scale.per_m
@@ -135,10 +131,10 @@ def torque_at(torque, params, body, t, m1, m2, m3, q0, q1, q2, q3):
 
 
 @helper
-def damped(m, f, z, time):
-    """m after ``time`` of m' = f + (z/time) m, z = -time D/I: exact, also for z = 0."""
-    growth = expm1(z)
-    return m + (growth * m + time * (growth / z if z != 0.0 else 1.0) * f)
+def torque_on(torque, params, body, t, m1, m2, m3, q0, q1, q2, q3):
+    """``torque_at``, of a body with momentum m."""
+    w1, w2, w3 = body.rate * body.w1 * m1, body.rate * body.w2 * m2, body.rate * body.w3 * m3
+    return torque_at(torque, params, body.frame, t, w1, w2, w3, q0, q1, q2, q3)
 
 
 @helper
@@ -153,7 +149,7 @@ def gradient_torque(torque, params, body, t, f1, f2, f3, m1, m2, m3, q0, q1, q2,
             step, weight = (-2.0, -1.0, 1.0, 2.0)[k], (1.0, -8.0, 8.0, -1.0)[k]
             s, c = sincos(0.5 * step * DIFFERENCE, 0.0)
             p0, p1, p2, p3 = product(q0, q1, q2, q3, c, s * u1, s * u2, s * u3)
-            e1, e2, e3, found = torque_at(torque, params, body, t, m1, m2, m3, p0, p1, p2, p3)
+            e1, e2, e3, found = torque_on(torque, params, body, t, m1, m2, m3, p0, p1, p2, p3)
             weight *= size / (12.0 * DIFFERENCE)
             d1, d2, d3, status = d1 + weight * e1, d2 + weight * e2, d3 + weight * e3, max(status, found)
     x1, x2, x3 = cross(w1, w2, w3, f1, f2, f3)
@@ -170,8 +166,9 @@ def implicit_kick(torque, params, body, t, time, m1, m2, m3, q0, q1, q2, q3):
     e1, e2, e3, before = 0.0, 0.0, 0.0, inf  # the change of m
     for n in range(MOST_ITERATIONS):
         a1, a2, a3 = m1 + 0.5 * e1, m2 + 0.5 * e2, m3 + 0.5 * e3
-        f1, f2, f3, status = torque_at(torque, params, body, t, a1, a2, a3, q0, q1, q2, q3)
-        n1, n2, n3 = time * (f1 - body.k1 * a1), time * (f2 - body.k2 * a2), time * (f3 - body.k3 * a3)
+        f1, f2, f3, status = torque_on(torque, params, body, t, a1, a2, a3, q0, q1, q2, q3)
+        r1, r2, r3 = resistance(body.damping, a1, a2, a3)
+        n1, n2, n3 = time * (f1 - r1), time * (f2 - r2), time * (f3 - r3)
         change = max(abs(n1 - e1), abs(n2 - e2), abs(n3 - e3))
         e1, e2, e3 = n1, n2, n3
         if status != FINE:
@@ -187,17 +184,16 @@ def kick(torque, params, body, t, h, b, c, m1, m2, m3, q0, q1, q2, q3):
     """(m, evaluations, status) after a kick b and a gradient kick c, in units of h and h^3."""
     if body.implicit:
         return implicit_kick(torque, params, body, t, b * h, m1, m2, m3, q0, q1, q2, q3)
-    f1, f2, f3, status = torque_at(torque, params, body, t, m1, m2, m3, q0, q1, q2, q3)
+    f1, f2, f3, status = torque_on(torque, params, body, t, m1, m2, m3, q0, q1, q2, q3)
     time, count = b * h, 1
     if c != 0.0:
         g1, g2, g3, found = gradient_torque(torque, params, body, t, f1, f2, f3, m1, m2, m3, q0, q1, q2, q3)
         x = c * h * h * h
         return m1 + (time * f1 - x * g1), m2 + (time * f2 - x * g2), m3 + (time * f3 - x * g3), 5, max(status, found)
-    if body.k1 == 0.0 and body.k2 == 0.0 and body.k3 == 0.0:
-        return m1 + time * f1, m2 + time * f2, m3 + time * f3, count, status
-    m1 = damped(m1, f1, -time * body.k1, time)
-    m2 = damped(m2, f2, -time * body.k2, time)
-    return m1, m2, damped(m3, f3, -time * body.k3, time), count, status
+    if body.damping.acts:
+        m1, m2, m3 = damped_kick(body.damping, f1, f2, f3, m1, m2, m3, time)
+        return m1, m2, m3, count, status
+    return m1 + time * f1, m2 + time * f2, m3 + time * f3, count, status
 
 
 # (params, stages, parameters, size of c, fractions, inertia, axes, damping, implicit, t0, h, saves, limit, start, stop,
@@ -253,6 +249,15 @@ def frame_of(inertia, axes, m, h, i):
     else:
         frame = Frame(order, scale, False, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
     return frame, (abs(moments[0]), abs(moments[1]), abs(moments[2]))
+
+
+@helper
+def body_of(inertia, axes, damping, implicit, m, h, i):
+    """(Body i, I in the standard form)."""
+    frame, (I1, I2, I3) = frame_of(inertia, axes, m, h, i)
+    scale, w1, w2, w3 = frame.scale, 1.0 / I1, 1.0 / I2, 1.0 / I3
+    resisting = damping_of(damping[row_of(damping, i)], frame.order, scale.per_I, w1, w2, w3)
+    return Body(w1, w2, w3, resisting, implicit, scale.m * scale.per_I, frame), (I1, I2, I3)
 
 
 @helper
@@ -317,13 +322,9 @@ def split_steps(prepare, advance, torque, arguments):
     c = new_constants(size)
     for i in range(start, stop):
         t0, h = float(starts[row_of(starts, i)]), float(lengths[row_of(lengths, i)])
-        frame, (I1, I2, I3) = frame_of(inertia, axes, m, h, i)
-        order, scale, d = frame.order, frame.scale, row_of(damping, i)
+        body, (I1, I2, I3) = body_of(inertia, axes, damping, implicit, m, h, i)
+        frame, scale, order = body.frame, body.frame.scale, body.frame.order
         prepare(order, I1, I2, I3, plain(parameters), c)
-        w1, w2, w3 = 1.0 / I1, 1.0 / I2, 1.0 / I3
-        D = to_order(order, float(damping[d, 0]), float(damping[d, 1]), float(damping[d, 2]))
-        k1, k2, k3 = abs(D[0]) * w1 * scale.per_I, abs(D[1]) * w2 * scale.per_I, abs(D[2]) * w3 * scale.per_I
-        body = Body(w1, w2, w3, k1, k2, k3, implicit, scale.m * scale.per_I, frame)
         m1, m2, m3 = to_order(order, float(m[i, 0]), float(m[i, 1]), float(m[i, 2]))
         q1, q2, q3 = to_order(order, float(q[i, 1]), float(q[i, 2]), float(q[i, 3]))
         u, p, own = scale.per_m, pending[i], params[row_of(params, i)]

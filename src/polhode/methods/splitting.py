@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from polhode.checks import FloatArray
 from polhode.errors import InputError
 from polhode.methods.method import Advance, Bodies, Course, IntArray, Method
-from polhode.scheme import Scheme
+from polhode.scheme import Scheme, Stage
 from polhode.schemes import get
 
 if TYPE_CHECKING:
@@ -80,17 +81,9 @@ class Splitting(Method):
                 stacklevel=4,
             )
 
-    def table(self) -> FloatArray:
-        """(stages, 3) for the kernel: kind, coefficient, and the part of the step that is then over."""
-        rows, part = [], Fraction(0)
-        for letter, coefficient in self.scheme.stages:
-            part += coefficient if letter == "A" else 0
-            rows.append((LETTERS[letter], float(coefficient), float(part)))
-        return np.array(rows)
-
     def advance(self, force: Force) -> Advance:
         flow, torque = self.flow, force.torque_address()
-        split, table, implicit = flow.split, self.table(), bool(force.velocity_dependent)
+        split, table, implicit = flow.split, _table(self.scheme.stages), bool(force.velocity_dependent)
         parameters = np.array([float(x) for x in flow.exact_parameters])
         fractions = np.array([float(x) for x in flow.fractions])
 
@@ -110,3 +103,13 @@ class Splitting(Method):
 
     def __repr__(self) -> str:
         return f"Splitting({self.flow!r}, {self.scheme.name!r})"
+
+
+@cache
+def _table(stages: tuple[Stage, ...]) -> FloatArray:
+    """(stages, 3) for the kernel: kind, coefficient, and the part of the step that is then over."""
+    rows, part = [], Fraction(0)
+    for letter, coefficient in stages:
+        part += coefficient if letter == "A" else 0
+        rows.append((LETTERS[letter], float(coefficient), float(part)))
+    return np.array(rows)
