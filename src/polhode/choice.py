@@ -184,15 +184,15 @@ def _end(problem: Problem, span: tuple[float, float], method: Any, h: float | No
     run: Run | AdaptiveRun
     if isinstance(method, Adaptive):
         run = AdaptiveRun(problem, span, method)
-        run.to_end()
+        m, q = run.to_end(np.array([run.t1]))
     else:
         run = Run(problem, span, method, h)
-        run.at_steps(np.array([run.count]), Progress(False, run.t0, run.h, run.count))
+        _, m, q = run.at_steps(np.array([run.count]), Progress(False, run.t0, run.h, run.count))
     if run.interrupted:
         raise KeyboardInterrupt
     if (run.course.status > 0).any():
         return None
-    m, q = run.to_user(run.course.m[None], run.course.q[None])
+    m, q = run.to_user(m, q)
     return End(m[0], q[0])
 
 

@@ -75,6 +75,12 @@ BLANES_2013 = (
     "S. Blanes, F. Casas, A. Farrés, J. Laskar, J. Makazaga, A. Murua, New families of symplectic splitting methods "
     "for numerical integration in dynamical astronomy, Appl. Numer. Math. 68 (2013) 58-72"
 )
+WISDOM_1996 = (
+    "J. Wisdom, M. Holman and J. Touma, Symplectic correctors, in: Integration Algorithms and Classical Mechanics, "
+    "Fields Institute Communications 10 (1996) 217-244"
+)
+WISDOM_2006 = "J. Wisdom, Symplectic correctors for canonical heliocentric n-body maps, Astron. J. 131 (2006) 2294-2298"
+ROWLANDS_1991 = "G. Rowlands, A numerical algorithm for Hamiltonian systems, J. Comput. Phys. 97 (1991) 235-239"
 CHIN_1997 = (
     "S. A. Chin, Symplectic integrators from composite operator factorizations, Phys. Lett. A 226 (1997) 344-348"
 )

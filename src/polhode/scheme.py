@@ -33,8 +33,9 @@ class Scheme:
 
     ``generalized_order`` (p1, p2, ...) is for weak torques, of size eps: the error is eps h^p1 + eps^2 h^p2 + ..., if
     the drift is exact. ``rkn_only``: made for torques that depend on the configuration alone; with others the order is
-    lower, or the error larger. Of the conditions on the order, those that are linear in the torque are checked: the
-    kicks are a quadrature of that order.
+    lower, or the error larger. ``processor`` has stages that are applied to states that are looked at, and undone before
+    the first step: in between there are the cheap ``stages`` alone. Of the conditions on the order, those that are linear
+    in the torque are checked: the kicks are a quadrature of that order.
 
     >>> Scheme("leapfrog", 2, (("A", "1/2"), ("B", 1), ("A", "1/2")))
     <Scheme leapfrog: order 2, drift first, 1 torque per step>
@@ -47,10 +48,12 @@ class Scheme:
     rkn_only: bool = False
     symmetric: bool = True
     references: tuple[str, ...] = ()
+    processor: tuple[Stage, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "generalized_order", tuple(self.generalized_order))
-        object.__setattr__(self, "stages", tuple(_stage(self.name, stage) for stage in self.stages))
+        for part in ("stages", "processor"):
+            object.__setattr__(self, part, tuple(_stage(self.name, stage) for stage in getattr(self, part)))
         _check_letters(self.name, (letter for letter, _ in self.stages))
         _check_sums(self)
         _check_declarations(self)
@@ -88,6 +91,11 @@ class Scheme:
             stages += [(first, (before + length) / 2), (inner, length)]
         stages.append((first, lengths[-1] / 2))
         return cls(name, composition.order, tuple(stages), references=composition.references)
+
+    @property
+    def preprocessor(self) -> tuple[Stage, ...]:
+        """The processor undone."""
+        return tuple((letter, -x) for letter, x in self.processor[::-1])
 
     @property
     def first(self) -> str:
@@ -154,6 +162,7 @@ class Scheme:
             f"{self.name}: order {self.order}{weak}, {'drift' if self.first == 'A' else 'kick'} first, {cost} per step"
             f"{', torques of the configuration only' if self.rkn_only else ''}"
             f"{', exact drift' if self.exact_drift else ''}{'' if self.symmetric else ', not symmetric'}"
+            f"{', with a processor' if self.processor else ''}"
         )
 
     def __repr__(self) -> str:
@@ -225,9 +234,10 @@ def _check_declarations(scheme: Scheme) -> None:
 def _check_quadrature(scheme: Scheme) -> None:
     """Conditions linear in B: sum b_k c_k^n = 1/(n + 1), where c_k is the time of kick k. Most misprints fail here."""
     degree = max((scheme.order, *scheme.generalized_order))
-    unit = lcm(*(x.denominator for x in (*scheme.drifts, *scheme.kicks)))  # whole numbers: quicker than fractions
+    whole = (*scheme.preprocessor, *scheme.stages, *scheme.processor)
+    unit = lcm(*(x.denominator for letter, x in whole if letter != "C"))  # whole numbers: quicker than fractions
     time, moments = 0, [0] * degree
-    for letter, x in scheme.stages:
+    for letter, x in whole:
         if letter == "A":
             time += int(x * unit)
         elif letter == "B":

@@ -196,10 +196,10 @@ def kick(torque, params, body, t, h, b, c, m1, m2, m3, q0, q1, q2, q3):
     return m1 + time * f1, m2 + time * f2, m3 + time * f3, count, status
 
 
-# (params, stages, parameters, size of c, fractions, inertia, axes, damping, implicit, t0, h, saves, limit, start, stop,
+# (params, stages, before, after, parameters, size of c, fractions, inertia, axes, damping, implicit, t0, h, saves, limit, start, stop,
 #  m, q, pending, steps, status, evaluations, m_out, q_out)
 SPLIT = (
-    f"void(i8, Tuple((f8[:,::1], {INPUT}, {TIMES}, i8, {TIMES}, {INPUT}, {INPUT}, {INPUT}, b1, "
+    f"void(i8, Tuple((f8[:,::1], {INPUT}, i8, i8, {TIMES}, i8, {TIMES}, {INPUT}, {INPUT}, {INPUT}, b1, "
     f"{TIMES}, {TIMES}, i8[::1], i8, i8, i8, f8[:,::1], f8[:,::1], f8[:,::1], i8[::1], i8[::1], i8[::1], "
     "f8[:,:,::1], f8[:,:,::1])))"
 )
@@ -310,16 +310,31 @@ def user_attitude(frame, s):
 
 
 @helper
+def with_stages(advance, c, fractions, torque, params, body, stages, first, last, t0, n, h, s):
+    """The state after stages first..last - 1, nothing being left to do; parts of steps count from step n."""
+    for k in range(first, last):
+        kind = float(stages[k, 0])
+        if kind == DRIFT:
+            s = after_kick(torque, params, body, h, s)
+        else:
+            s = after_drift(advance, c, fractions, body.frame.scale, h, s)
+        s = with_stage(kind, float(stages[k, 1]), t0 + (n + float(stages[k, 2])) * h, s)
+    s = after_kick(torque, params, body, h, s)
+    return after_drift(advance, c, fractions, body.frame.scale, h, s)
+
+
+@helper
 def split_steps(prepare, advance, torque, arguments):
     """Bodies start..stop up to the last of the steps ``saves``, whose states go to m_out, q_out, or to step ``limit``.
 
     In place on m, q, pending and steps: what is left may be done later. A body whose torque or flow fails stops there,
-    with its status; outputs it has not reached stay as they were.
+    with its status; outputs it has not reached stay as they were. Of ``stages`` the first ``before`` are done before
+    the first step, the last ``after`` on copies of the states that are saved: a processor, undone and done.
     """
-    params, stages, parameters, size, fractions, inertia, axes, damping, implicit = arguments[:9]
-    starts, lengths, saves, limit, start, stop = arguments[9:15]
-    m, q, pending, steps, status, evaluations, m_out, q_out = arguments[15:]
-    c = new_constants(size)
+    params, stages, before, after, parameters, size, fractions, inertia, axes, damping, implicit = arguments[:11]
+    starts, lengths, saves, limit, start, stop = arguments[11:17]
+    m, q, pending, steps, status, evaluations, m_out, q_out = arguments[17:]
+    c, end = new_constants(size), stages.shape[0] - after
     for i in range(start, stop):
         t0, h = float(starts[row_of(starts, i)]), float(lengths[row_of(lengths, i)])
         body, (I1, I2, I3) = body_of(inertia, axes, damping, implicit, m, h, i)
@@ -332,9 +347,12 @@ def split_steps(prepare, advance, torque, arguments):
             u * m1, u * m2, u * m3, float(q[i, 0]), q1, q2, q3,
             float(p[0]), float(p[1]), float(p[2]), float(p[3]), evaluations[i], status[i],
         )  # fmt: skip
-        n, j, k = steps[i], 0, 0
+        n, j, k, begun = steps[i], 0, before, p[4] != 0.0
         while j < len(saves) and s.status == FINE and (n < limit or n == saves[j]):
             kind = float(stages[k, 0]) if n < saves[j] else SAVE
+            if not begun and kind != SAVE:
+                s = with_stages(advance, c, fractions, torque, own, body, stages, 0, before, t0, n, h, s)
+                begun = True
             if kind in (DRIFT, SAVE):
                 s = after_kick(torque, own, body, h, s)
             if kind != DRIFT:
@@ -342,15 +360,19 @@ def split_steps(prepare, advance, torque, arguments):
             if s.status != FINE:
                 break
             if kind == SAVE:
-                m_out[j, i, 0], m_out[j, i, 1], m_out[j, i, 2] = user_momentum(frame, s)
-                q_out[j, i, 0], q_out[j, i, 1], q_out[j, i, 2], q_out[j, i, 3] = user_attitude(frame, s)
+                seen = s
+                if begun and after > 0:
+                    seen = with_stages(advance, c, fractions, torque, own, body, stages, end, end + after, t0, n, h, s)
+                    s = State(*s[:11], seen.evaluations, seen.status)
+                m_out[j, i, 0], m_out[j, i, 1], m_out[j, i, 2] = user_momentum(frame, seen)
+                q_out[j, i, 0], q_out[j, i, 1], q_out[j, i, 2], q_out[j, i, 3] = user_attitude(frame, seen)
                 j += 1
             else:
                 s = with_stage(kind, float(stages[k, 1]), t0 + (n + float(stages[k, 2])) * h, s)
                 k += 1
-                if k == stages.shape[0]:
-                    n, k = n + 1, 0
+                if k == end:
+                    n, k = n + 1, before
         m[i, 0], m[i, 1], m[i, 2] = user_momentum(frame, s)
         q[i, 0], q[i, 1], q[i, 2], q[i, 3] = user_attitude(frame, s)
-        pending[i, 0], pending[i, 1], pending[i, 2], pending[i, 3] = s.drift, s.kick, s.gradient, s.time
+        p[0], p[1], p[2], p[3], p[4] = s.drift, s.kick, s.gradient, s.time, 1.0 if begun else 0.0
         steps[i], status[i], evaluations[i] = n, s.status, s.evaluations

@@ -33,7 +33,7 @@ class Splitting(Method):
     2
     """
 
-    memory = 4  # what is pending: drift, kick, gradient kick, and the time of the kick
+    memory = 5  # what is pending: drift, kick, gradient kick, the time of the kick; and whether the run has begun
 
     def __init__(self, flow: Flow | None = None, scheme: Scheme | str = "RKN6_14a") -> None:
         from polhode.flows.exact import Exact
@@ -83,7 +83,8 @@ class Splitting(Method):
 
     def advance(self, force: Force) -> Advance:
         flow, torque = self.flow, force.torque_address()
-        split, table, implicit = flow.split, _table(self.scheme.stages), bool(force.velocity_dependent)
+        split, implicit = flow.split, bool(force.velocity_dependent)
+        table, before, after = _table(self.scheme.preprocessor, self.scheme.stages, self.scheme.processor)
         parameters = np.array([float(x) for x in flow.exact_parameters])
         fractions = np.array([float(x) for x in flow.fractions])
 
@@ -91,14 +92,25 @@ class Splitting(Method):
             bodies: Bodies, t0: FloatArray, h: FloatArray, saves: IntArray, limit: int, start: int, stop: int,
             course: Course, m_out: FloatArray, q_out: FloatArray,
         ) -> None:  # fmt: skip
-            told = bodies.params, table, parameters, flow.size, fractions, bodies.inertia, bodies.axes, bodies.damping
+            told = (
+                bodies.params,
+                table,
+                before,
+                after,
+                parameters,
+                flow.size,
+                fractions,
+                bodies.inertia,
+                bodies.axes,
+                bodies.damping,
+            )
             kept = course.m, course.q, course.memory, course.steps, course.status, course.torques
             split(torque, (*told, implicit, t0, h, saves, limit, start, stop, *kept, m_out, q_out))
 
         return advance
 
     def time_of(self, course: Course, i: int, t0: float, h: float) -> float:
-        _, kick, gradient, t = course.memory[i]
+        _, kick, gradient, t, _ = course.memory[i]
         return float(t) if kick or gradient else super().time_of(course, i, t0, h)
 
     def __repr__(self) -> str:
@@ -106,10 +118,12 @@ class Splitting(Method):
 
 
 @cache
-def _table(stages: tuple[Stage, ...]) -> FloatArray:
-    """(stages, 3) for the kernel: kind, coefficient, and the part of the step that is then over."""
-    rows, part = [], Fraction(0)
-    for letter, coefficient in stages:
-        part += coefficient if letter == "A" else 0
-        rows.append((LETTERS[letter], float(coefficient), float(part)))
-    return np.array(rows)
+def _table(*parts: tuple[Stage, ...]) -> tuple[FloatArray, int, int]:
+    """For the kernel: (stages, 3), kind, coefficient, and the part of the step that is then over; where the step is."""
+    rows = []
+    for stages in parts:
+        part = Fraction(0)
+        for letter, coefficient in stages:
+            part += coefficient if letter == "A" else 0
+            rows.append((LETTERS[letter], float(coefficient), float(part)))
+    return np.array(rows), len(parts[0]), len(parts[-1])

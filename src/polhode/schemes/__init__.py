@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from polhode.checks import unknown_name
 from polhode.scheme import Scheme
-from polhode.schemes import compositions, force_gradient, near_integrable, nystrom, papers
+from polhode.schemes import compositions, force_gradient, near_integrable, nystrom, papers, processed
 
 SCHEMES: dict[str, Scheme] = {
     scheme.name: scheme
-    for family in (papers, nystrom, near_integrable, force_gradient, compositions)
+    for family in (papers, nystrom, near_integrable, processed, force_gradient, compositions)
     for scheme in family.SCHEMES
 }
 
