@@ -1,4 +1,4 @@
-"""Start-up: import, first result from a warm cache, first result with nothing compiled yet. Seconds, fresh processes.
+"""Start-up: import, first result, the command line. Seconds, fresh processes, with a warm cache unless told otherwise.
 
 python benchmarks/startup.py
 """
@@ -20,6 +20,7 @@ ph.propagate((1, 1.65, 1.97), (0.3, 0.2, 0.9), (1, 0, 0, 0), 10.0)
 print(time.time())
 """
 REPEATS = 7
+COMMANDS = ("--help", "run --help", "run dzhanibekov", "run heavy_top")
 
 
 def run(code, cache):
@@ -46,6 +47,19 @@ def best(code, cache):
     return min(run(code, cache)[1] for _ in range(REPEATS))
 
 
+def command(words, cache, folder):
+    """Seconds that a command takes, from the start of its process to its end."""
+    start = time.perf_counter()
+    subprocess.run(
+        [sys.executable, "-m", "polhode", *words.split()],
+        cwd=folder,
+        env={**os.environ, "POLHODE_CACHE_DIR": cache},
+        capture_output=True,
+        check=True,
+    )
+    return time.perf_counter() - start
+
+
 def main():
     with tempfile.TemporaryDirectory() as cache:
         print(f"import numpy                         {best(IMPORT_NUMPY, cache):6.3f} s")
@@ -54,6 +68,10 @@ def main():
         warm = min(first_result(cache) for _ in range(REPEATS))
         print(f"process to first result, warm cache  {warm:6.2f} s")
         print(f"process to first result, no cache    {cold:6.2f} s")
+        with tempfile.TemporaryDirectory() as folder:
+            for words in COMMANDS:
+                seconds = min(command(words, cache, folder) for _ in range(3))
+                print(f"{'polhode ' + words:36} {seconds:6.2f} s")
 
 
 if __name__ == "__main__":

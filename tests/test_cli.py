@@ -5,17 +5,23 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import struct
 import subprocess
 import sys
+import time
+import tomllib
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import polhode as ph
+from conftest import ROOT
 from oracles.addition import addition_flow, addition_period
+from polhode import store
 from polhode.cli import cli
+from polhode.methods import METHODS
 
 COMMANDS = ([sys.executable, "-m", "polhode"], [os.path.join(os.path.dirname(sys.executable), "polhode")])
 
@@ -59,8 +65,8 @@ def check_table(output):
 def test_run(tmp_path):
     result = run("run", "dzhanibekov", "--out", str(tmp_path / "new" / "folder"))
     assert result.exit_code == 0, result.output
-    path = tmp_path / "new" / "folder" / "dzhanibekov.png"
-    assert f"picture: {path}" in result.output
+    path = tmp_path / "new" / "folder" / "overview.png"
+    assert f"overview: {path}" in result.output
     assert png_size(path) == (1800, 810)
     check_table(result.output)
 
@@ -72,14 +78,14 @@ def test_run_for_real(tmp_path, command):
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    assert png_size(tmp_path / "here" / "dzhanibekov.png") == (1800, 810)
+    assert png_size(tmp_path / "here" / "overview.png") == (1800, 810)
     check_table(done.stdout)
 
 
 def test_out_is_the_default_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run("run", "dzhanibekov").exit_code == 0
-    assert [p.name for p in (tmp_path / "out").iterdir()] == ["dzhanibekov.png"]
+    assert [p.name for p in (tmp_path / "out").iterdir()] == ["dzhanibekov"]
 
 
 @pytest.mark.parametrize("command", COMMANDS[:1])
@@ -102,7 +108,7 @@ def test_a_file_in_the_way(tmp_path):
         assert result.exit_code == 2, result.output
         assert "file" in result.output
         assert "Traceback" not in result.output
-    (tmp_path / "dzhanibekov.png").mkdir()
+    (tmp_path / "overview.png").mkdir()
     result = run("run", "dzhanibekov", "--out", str(tmp_path))
     assert result.exit_code == 2
     assert "cannot write" in result.output
@@ -113,7 +119,10 @@ def test_problems_lists_every_name():
     result = run("problems")
     assert result.exit_code == 0
     for name, make in ph.problems.REGISTRY.items():
-        assert re.search(rf"^{name} +{re.escape(make().summary)}$", result.output, re.MULTILINE)
+        assert re.search(rf"^{name} +{re.escape(make().summary)} ", result.output, re.MULTILINE)
+    found = {row["name"]: row for row in json.loads(run("problems", "--json").stdout)}
+    assert list(found) == list(ph.problems.REGISTRY)
+    assert found["heavy_top"]["arguments"] == ["eps", "moments", "m12", "t_end"]
 
 
 def table(output):
@@ -122,10 +131,22 @@ def table(output):
     return [dict(zip(head, row, strict=True)) for row in rows]
 
 
+def test_methods_lists_schemes_and_methods():
+    _, schemes, methods = run("methods").output.split("\n\n")
+    rows = {row["scheme"]: row for row in table(schemes)}
+    assert list(rows) == list(ph.schemes.SCHEMES)
+    assert [rows["RKN6_14a"][x] for x in ("order", "torques", "made for")] == [
+        "6",
+        "14",
+        "torques of the attitude alone",
+    ]
+    assert list(METHODS) == [row["method"] for row in table(methods)]
+
+
 def test_methods_lists_every_flow():
     result = run("methods")
     assert result.exit_code == 0
-    rows = {row["flow"]: row for row in table(result.output)}
+    rows = {row["flow"]: row for row in table(result.output.split("\n\n")[0])}
     assert list(rows) == [repr(flow) for flow in ph.flows.variants()]
     exact, midpoint = rows["Exact()"], rows["Midpoint()"]
     assert [exact[x] for x in ("order", "symmetric", "Poisson", "symplectic")] == ["exact", "yes", "yes", "yes"]
@@ -138,7 +159,10 @@ def test_methods_lists_every_flow():
 def test_methods_for_machines():
     result = run("methods", "--json")
     assert result.exit_code == 0
-    found = {row["name"]: row for row in json.loads(result.output)}
+    listed = json.loads(result.output)
+    assert [row["name"] for row in listed["schemes"]] == list(ph.schemes.SCHEMES)
+    assert [row["name"] for row in listed["methods"]] == list(METHODS)
+    found = {row["name"]: row for row in listed["flows"]}
     for flow in ph.flows.variants():
         row, record = found.pop(repr(flow)), flow.record
         assert (row["order"], row["symmetric"], row["poisson"]) == (record.order, record.symmetric, record.poisson)
@@ -198,10 +222,414 @@ def test_other_import_errors_are_not_mistaken_for_a_missing_click(monkeypatch):
         main()
 
 
-@pytest.mark.parametrize("name", ["heavy_top", "vessel"])
-def test_run_a_torqued_problem(name, tmp_path):
-    result = run("run", name, "--out", str(tmp_path))
+# Scenarios, settings, files
+
+
+def loaded(folder):
+    return store.load(folder / "trajectory.nc")
+
+
+@pytest.mark.parametrize("name", ph.problems.REGISTRY)
+def test_every_problem_runs_and_is_drawn(name, tmp_path):
+    settings = ("--t-end", "200") if name == "perturbed" else ()
+    result = run("run", name, "--out", str(tmp_path), *settings)
     assert result.exit_code == 0, result.output
-    expected = ph.integrate(ph.problems.get(name), method="V2" if name == "vessel" else "RKN6_14a")
-    assert f"{expected.m[-1, 0]:.12g}" in result.output
-    assert "held to" in result.output
+    assert result.exception is None
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"scenario.toml", "trajectory.nc", "summary.json", "overview.png"}
+    for path in tmp_path.iterdir():
+        assert str(path) in result.output
+    assert png_size(tmp_path / "overview.png")[0] > 1000
+    stored, problem = loaded(tmp_path), ph.problems.get(name)
+    np.testing.assert_allclose(stored.m[0], problem.state.m, rtol=1e-15, atol=1e-15)
+    assert stored.problem.name == name
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary["m"] == stored.m[-1].tolist()
+    assert summary["states"] == len(stored)
+    assert summary["success"] is True
+    assert summary["invariants"]["|q|"] < 1e-14
+    assert summary["files"]["trajectory"] == str(tmp_path / "trajectory.nc")
+
+
+def test_a_run_meets_its_truth(tmp_path):
+    """The closed form of the librating satellite, by SciPy's elliptic functions."""
+    from polhode.problems.satellite_orbit import orbit_rate, pitch_angle
+
+    assert run("run", "satellite_orbit", "--set", "pitch=0.3", "--out", str(tmp_path)).exit_code == 0
+    stored = loaded(tmp_path)
+    angle = orbit_rate() * stored.t
+    down = -np.stack([np.cos(angle), np.sin(angle), 0 * angle], axis=-1)
+    found = np.arcsin(-np.sum(stored.matrix[..., 0] * down, axis=-1))
+    assert found[0] == pytest.approx(-0.3) or found[0] == pytest.approx(0.3)
+    np.testing.assert_allclose(found, pitch_angle(stored.t, pitch=0.3), atol=1e-8)
+
+
+def test_options(tmp_path):
+    result = run(
+        "run", "heavy_top", "--set", "eps=0.1", "--set", "output.save_every=4", "--h", "0.1",
+        "--method", "Splitting(Gauss(3), 'S6_10')", "--t-end", "4", "--out", str(tmp_path), "--json",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    summary = json.loads(result.stdout)
+    expected = ph.integrate(
+        ph.problems.heavy_top(0.1), (0, 4), method=ph.Splitting(ph.Gauss(3), "S6_10"), h=0.1, save_every=4
+    )
+    stored = loaded(tmp_path)
+    np.testing.assert_array_equal(stored.t, expected.t)
+    np.testing.assert_array_equal(stored.q, expected.q)
+    assert (summary["steps"], summary["torques"]) == (40, expected.stats.torques)
+    assert summary == json.loads((tmp_path / "summary.json").read_text())
+    written = tomllib.loads((tmp_path / "scenario.toml").read_text())
+    assert written == {
+        "problem": "heavy_top", "arguments": {"eps": 0.1}, "output": {"save_every": 4}, "h": 0.1, "t_span": [0.0, 4.0],
+        "method": "Splitting(Gauss(3), 'S6_10')",
+    }  # fmt: skip
+    again = tmp_path / "again"
+    assert run("run", str(tmp_path / "scenario.toml"), "--out", str(again)).exit_code == 0
+    np.testing.assert_array_equal(loaded(again).q, expected.q)
+
+
+def test_a_scenario_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "examples" / "top.toml").read_text()
+    (tmp_path / "mine.toml").write_text(text.replace("states = 2001", 'states = 11\nformat = "csv"'))
+    result = run("run", "mine.toml")
+    assert result.exit_code == 0, result.output
+    folder = tmp_path / "out" / "top"
+    assert {p.name for p in folder.iterdir()} == {
+        "scenario.toml", "trajectory.csv", "summary.json", "overview.png", "errors.png"
+    }  # fmt: skip
+    assert len(store.load(folder / "trajectory.csv")) == 11
+    assert "why" in result.output
+    assert "estimated error" in result.output
+
+
+def test_a_batch(tmp_path):
+    result = run(
+        "run", "heavy_top", "--set", "m12=[[0.1, 0.2], [0.3, 0.4], [0, 0.1], [0, 0.2]]", "--out", str(tmp_path)
+    )
+    assert result.exit_code == 0, result.output
+    assert value_of("bodies", result.output) == "4"
+    assert loaded(tmp_path).m.shape[1:] == (4, 3)
+
+
+def test_free_bodies_of_all_kinds(tmp_path):
+    body = "t_span = [0, 9]\n[body]\nmoments = {}\n[state]\nm = {}\n"
+    cases = [
+        ("[1, 1, 2]", "[1, 0, 1]"),
+        ("[2, 2, 2]", "[1, 0, 1]"),
+        ("[1, 2, 3]", "[0, 0, 0]"),
+        ("[1, 2, 3]", "[0, 1, 0]"),
+    ]
+    cases.append(("[1, 2, 3]", "[[0, 1, 0], [0, 1, 1]]"))
+    for i, (moments, m) in enumerate(cases):
+        path = tmp_path / f"{i}.toml"
+        path.write_text(body.format(moments, m))
+        result = run("run", str(path), "--out", str(tmp_path / str(i)))
+        assert result.exit_code == 0, result.output
+        assert loaded(tmp_path / str(i)).success
+
+
+def test_python_torques_need_a_flag(tmp_path):
+    example = str(ROOT / "examples" / "motor.toml")
+    refused = run("run", example, "--out", str(tmp_path / "no"))
+    assert refused.exit_code == 2
+    assert "--allow-python" in refused.output
+    assert not (tmp_path / "no").exists()
+    result = run("run", example, "--allow-python", "--out", str(tmp_path))
+    assert result.exit_code == 0, result.output
+    assert abs(loaded(tmp_path).omega[-1, 2] - 3.0) < 1e-2  # the rate at which the motor rests
+
+
+# Ends that are not the end
+
+
+def test_a_torque_that_fails_keeps_what_was_computed(tmp_path):
+    (tmp_path / "failing.py").write_text(
+        "def late(t, Q, w, p):\n    if t > 1.0:\n        raise ValueError('too late')\n    return 0.0, 0.0, 0.1\n"
+    )
+    (tmp_path / "late.toml").write_text(
+        't_span = [0, 2]\nmethod = "V2"\nh = 0.25\n[body]\nmoments = [1, 2, 3]\n[state]\nm = [1, 1, 1]\n'
+        '[force]\npython = "failing:late"\n'
+    )
+    out = tmp_path / "out"
+    result = run("run", str(tmp_path / "late.toml"), "--allow-python", "--out", str(out))
+    sys.modules.pop("failing")
+    assert result.exit_code == 1
+    assert isinstance(result.exception, SystemExit)
+    assert "too late" in result.output
+    assert str(out / "trajectory.nc") in result.output
+    assert (out / "overview.png").exists()
+    stored = loaded(out)
+    assert not stored.success
+    assert np.isfinite(stored.m[:4]).all()
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["success"] is False
+    assert summary["t"][1] == 1.0
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Starts the command line in a process of its own, which does not outlive the test."""
+    started = []
+
+    def begin(*arguments):
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        started.append(subprocess.Popen([*COMMANDS[0], *arguments], cwd=tmp_path, text=True, **pipes))
+        return started[-1]
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+LONG_RUN = ("run", "perturbed", "--method", "S6_10", "--t-end", "1e6", "--set", "output.format=zarr", "--set",
+            "output.save_every=10")  # fmt: skip
+
+
+def wait_for(path, process):
+    for _ in range(3000):
+        if path.exists():
+            return
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    raise AssertionError(f"{path} did not come")
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_was_ended_goes_on(tmp_path, start, ending):
+    process = start(*LONG_RUN, "--out", "long")
+    path = tmp_path / "long" / "trajectory.zarr"
+    wait_for(path, process)
+    time.sleep(0.5)
+    process.send_signal(ending)
+    out, err = process.communicate(timeout=60)
+    if ending == signal.SIGINT:
+        assert process.returncode == 130, err
+        assert "interrupted" in err
+        assert "polhode resume long" in err
+        assert "Traceback" not in err
+        assert f"trajectory: {os.path.join('long', 'trajectory.zarr')}" in out
+        assert not store.load(path).success
+    result = run("resume", str(tmp_path / "long"), "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["steps"] == 2_000_000
+    problem = ph.problems.perturbed(1e6)
+    expected = ph.integrate(problem, method="S6_10", save_every=10)
+    stored = store.load(path)
+    assert len(stored) == 200_001
+    np.testing.assert_array_equal(stored.m, expected.m)
+    np.testing.assert_array_equal(stored.q, expected.q)
+
+
+def test_ctrl_c_in_a_short_run_keeps_what_was_computed(tmp_path, start):
+    """Not one that grows on the disk: what is there is written at the end."""
+    command = (
+        "run",
+        "perturbed",
+        "--method",
+        "S6_10",
+        "--t-end",
+        "1e9",
+        "--set",
+        "output.save_every=100000",
+        "--out",
+        "o",
+    )
+    process = start(*command)
+    wait_for(tmp_path / "o" / "scenario.toml", process)
+    time.sleep(3.0)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    if "trajectory" in out:  # else it was still loading compiled code
+        stored = store.load(tmp_path / "o" / "trajectory.nc")
+        assert not stored.success
+        assert np.isfinite(stored.m[0]).all()
+
+
+def test_resume_says_what_it_cannot_go_on_with(tmp_path):
+    assert "scenario.toml cannot be read" in run("resume", str(tmp_path / "none")).output
+    assert run("run", "heavy_top", "--out", str(tmp_path)).exit_code == 0
+    result = run("resume", str(tmp_path))
+    assert result.exit_code == 2
+    assert "polhode run" in result.output
+    long = tmp_path / "long"
+    assert run("run", "heavy_top", "--method", "V2", "--set", "output.format=zarr", "--out", str(long)).exit_code == 0
+    assert run("resume", str(long)).exit_code == 0  # it is finished: only the pictures are drawn again
+    checkpoint = long / "trajectory.zarr" / "time" / "checkpoint"
+    checkpoint.write_bytes(checkpoint.read_bytes()[:-20])
+    for command in (("resume", str(long)), ("convert", str(long / "trajectory.zarr"), str(tmp_path / "x.csv"))):
+        result = run(*command)
+        assert result.exit_code == 2
+        assert "damaged" in result.output
+    again = run("run", "heavy_top", "--method", "V2", "--set", "output.format=zarr", "--out", str(long))
+    assert again.exit_code == 2  # never written over
+    assert "exists already" in again.output
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        (("run", "heavy_top", "--set", "epz=1"), "heavy_top has no argument 'epz'; did you mean 'eps'"),
+        (("run", "heavy_top", "--set", "eps"), "key=value"),
+        (("run", "heavy_top", "--method", "RKN6_14"), "did you mean 'RKN6_14a'"),
+        (("run", "vessel", "--method", "RKN6_14a"), "choose S4_6"),
+        (("run", "heavy_top", "--h", "-1"), "h = -1.0; needed: the length of a step"),
+        (("run", "heavy_top", "--h", "x"), "not a valid float"),
+        (("run", "heavy_top", "--t-end", "0"), "two different finite times"),
+        (("run", "none.toml"), "none.toml cannot be read"),
+        (("order", "Gaus(3)"), "did you mean 'Gauss'"),
+        (("order", "Exact()", "--t", "0"), "one finite time"),
+        (("compare", "hevy_top"), "did you mean 'heavy_top'"),
+        (("compare", "heavy_top", "--method", "V3"), "no scheme or method"),
+        (("cite", "nobody"), "no scheme or method is called"),
+        (("convert", "none.nc", "x.csv"), "none.nc does not exist"),
+        (("convert", "none.xyz", "x.csv"), "known are .nc"),
+        (("completion", "tcsh"), "tcsh"),
+    ],
+)
+def test_user_errors(arguments, match, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    assert isinstance(result.exception, SystemExit)
+    assert match in result.output
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_debug_shows_where():
+    shown = run("run", "heavy_top", "--method", "RKN6", "--debug").exception
+    assert isinstance(shown, ph.InputError)
+    assert isinstance(shown.__cause__, ph.errors.UnknownNameError)
+
+
+def test_missing_extras_are_told_before_anything_runs(tmp_path, monkeypatch):
+    import polhode.results
+
+    found = polhode.results.find_spec
+    monkeypatch.setattr(polhode.results, "find_spec", lambda name: None if name == "h5netcdf" else found(name))
+    result = run("run", "heavy_top", "--set", "output.format=nc", "--out", str(tmp_path / "x"))
+    assert result.exit_code == 2
+    assert "pip install 'polhode[store]'" in result.output
+    assert not (tmp_path / "x").exists()
+    assert run("run", "heavy_top", "--out", str(tmp_path)).exit_code == 0  # nobody asked for netCDF
+    assert len(store.load(tmp_path / "trajectory.csv")) > 2
+
+
+# Studies, citations, conversions, completion
+
+
+def test_order(tmp_path):
+    path = tmp_path / "new" / "order.png"
+    steps = ("--h", "0.2", "--h", "0.1", "--h", "0.05")
+    result = run("order", "ThreeRotations(4)", "--t", "5", *steps, "--plot", str(path))
+    assert result.exit_code == 0, result.output
+    assert f"picture: {path}" in result.output
+    assert png_size(path)[0] > 500
+    found = json.loads(run("order", "ThreeRotations(4)", "--t", "5", *steps, "--json").stdout)
+    problem = ph.problems.free_body()
+    expected = ph.order_study(ph.ThreeRotations(4), problem.body, problem.state, 5.0, (0.2, 0.1, 0.05))
+    assert found == expected.to_dict()
+    assert str(expected) in result.output
+    assert abs(found["order_q"][-1] - 4) < 0.1
+
+
+def test_compare(tmp_path):
+    path = tmp_path / "compare.png"
+    result = run(
+        "compare", "vilmart_top", "--method", "V2", "--method", "S4_6", "--h", "0.1", "--h", "0.05", "--json",
+        "--plot", str(path),
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    runs = json.loads(result.stdout)["runs"]
+    assert [(r["method"], r["h"]) for r in runs] == [
+        (f"Splitting(Exact(), '{name}')", h) for name in ("V2", "S4_6") for h in (0.1, 0.05)
+    ]
+    assert runs[0]["error_q"] / runs[1]["error_q"] == pytest.approx(4, rel=0.1)
+    assert runs[2]["error_q"] / runs[3]["error_q"] == pytest.approx(16, rel=0.1)
+    assert png_size(path)[0] > 500
+    damped = run("compare", "vessel", "--h", "0.1")
+    assert damped.exit_code == 0, damped.output
+    assert "RKN6_14a" not in damped.output  # which does not take damping
+
+
+def test_cite():
+    result = run("cite", "heavy_top", "RKN6_14a", "Gauss(3)", "Rattle")
+    assert result.exit_code == 0, result.output
+    expected = ph.cite(ph.problems.heavy_top(), "RKN6_14a", ph.Gauss(3), ph.Rattle())
+    assert result.output.splitlines() == list(expected)
+    assert json.loads(run("cite", "Gauss(3)", "--json").stdout) == list(ph.cite(ph.Gauss(3)))
+
+
+def test_convert(tmp_path):
+    assert run("run", "heavy_top", "--out", str(tmp_path)).exit_code == 0
+    first = loaded(tmp_path)
+    for source, target in (("trajectory.nc", "a.csv"), ("a.csv", "b.zarr"), ("b.zarr", "c.nc")):
+        result = run("convert", str(tmp_path / source), str(tmp_path / target))
+        assert result.exit_code == 0, result.output
+        assert str(tmp_path / target) in result.output
+    np.testing.assert_array_equal(store.load(tmp_path / "c.nc").q, first.q)
+    refused = run("convert", str(tmp_path / "c.nc"), str(tmp_path / "d.aem"))
+    assert refused.exit_code == 2
+    assert "object_name" in refused.output
+    names = ("object_name=TOP", "object_id=2026-001A", "originator=ME", "epoch=2026-01-01T00:00:00", "time_system=UTC",
+             "space_frame=EME2000", "body_frame=SC_BODY_1")  # fmt: skip
+    settings = [word for name in names for word in ("--set", name)]
+    result = run("convert", str(tmp_path / "c.nc"), str(tmp_path / "d.aem"), *settings)
+    assert result.exit_code == 0, result.output
+    assert "OBJECT_NAME = TOP" in (tmp_path / "d.aem").read_text()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(shell):
+    result = run("completion", shell)
+    assert result.exit_code == 0, result.output
+    assert "_POLHODE_COMPLETE" in result.output
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("polhode ru", "run"),
+        ("polhode run dz", "dzhanibekov"),
+        ("polhode run heavy_top --method RKN8", "RKN8_19"),
+        ("polhode order Gau", "Gauss"),
+        ("polhode compare ves", "vessel"),
+    ],
+)
+def test_completion_knows_the_names(words, expected):
+    environment = {
+        **os.environ, "_POLHODE_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))
+    }  # fmt: skip
+    done = subprocess.run(COMMANDS[1], env=environment, capture_output=True, text=True, check=False)
+    assert f"plain,{expected}" in done.stdout.splitlines(), done.stderr
+
+
+def test_every_command_has_help_with_an_example():
+    for name in cli.commands:
+        result = run(name, "--help")
+        assert result.exit_code == 0
+        assert re.search(
+            rf"Examples?:\n +polhode {'run' if name == 'problems' else name}|polhode {name}", result.output
+        )
+
+
+def test_drifts_see_an_error():
+    """Of |q|, energy, |m| and Q m, each by an amount that is put in."""
+    from polhode.invariants import drifts
+
+    problem = ph.Problem((1, 2, 3), ph.State(m=(1, 1, 1)), t_span=(0, 9))
+    traj = ph.integrate(problem, method="V2", h=0.5)
+    assert all(np.abs(drift).max() < 1e-14 for drift in drifts(traj).values())
+    traj.q = traj.q * (1 + 1e-7)
+    assert np.abs(drifts(traj)["|q|"]).max() == pytest.approx(1e-7, rel=1e-6)
+    traj.m[3] *= 1 + 1e-5
+    assert np.abs(drifts(traj)["energy"]).argmax() == np.abs(drifts(traj)["|m|"]).argmax() == 3
+    assert np.abs(drifts(traj)["energy"]).max() == pytest.approx(2e-5, rel=1e-4)
+    assert np.abs(drifts(traj)["Q m"])[3] > 1e-6

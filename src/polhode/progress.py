@@ -6,15 +6,19 @@ import sys
 import time
 from types import TracebackType
 
-WIDTH = 30
+WIDTH = 24
+LINE = 79
 PATIENCE = 0.5  # seconds before a bar appears: short runs need none
 
 
 class Progress:
-    """Shows on standard error how many of ``count`` steps of ``h`` are done; nothing if it is not wanted."""
+    """Shows on standard error how many of ``count`` steps of ``h`` are done; nothing if it is not wanted.
 
-    def __init__(self, wanted: bool, t0: float, h: float, count: int) -> None:
-        self.wanted, self.t0, self.h, self.count = wanted, t0, h, count
+    ``start`` steps were done before, in a run that goes on.
+    """
+
+    def __init__(self, wanted: bool, t0: float, h: float, count: int, start: int = 0) -> None:
+        self.wanted, self.t0, self.h, self.count, self.start = wanted, t0, h, count, start
         self.began, self.shown = time.perf_counter(), False
 
     def show(self, done: int) -> None:
@@ -22,11 +26,11 @@ class Progress:
         if not self.wanted or (elapsed < PATIENCE and not self.shown):
             return
         full = WIDTH * done // self.count
-        rate = done / elapsed
-        left = (self.count - done) / rate if rate else 0.0
-        bar, t = "#" * full + "." * (WIDTH - full), self.t0 + done * self.h
-        line = f"[{bar}] t = {t:g}, {rate:.3g} steps/s, {left:.0f} s left"
-        print(f"\r{line:<78}", end="", file=sys.stderr, flush=True)
+        rate = (done - self.start) / elapsed
+        left = f", {duration((self.count - done) / rate)} left" if rate > 0 else ""
+        bar, t, end = "#" * full + "." * (WIDTH - full), self.t0 + done * self.h, self.t0 + self.count * self.h
+        line = f"[{bar}] t = {t:.5g} of {end:.5g}, {rate:.3g} steps/s{left}"
+        print(f"\r{line:<{LINE}}", end="", file=sys.stderr, flush=True)
         self.shown = True
 
     def __enter__(self) -> Progress:
@@ -37,3 +41,15 @@ class Progress:
     ) -> None:
         if self.shown:
             print(file=sys.stderr)
+
+
+def duration(seconds: float) -> str:
+    """Two units are enough.
+
+    >>> duration(4.2), duration(200), duration(1e5)
+    ('4 s', '3 min 20 s', '27 h 46 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"

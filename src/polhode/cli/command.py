@@ -1,0 +1,120 @@
+"""What all commands share: how errors and warnings are told, tables, and settings."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from polhode.errors import PolhodeError, RunError, RunWarning, StepError
+
+CTRL_C = 130
+
+
+class Command(click.Command):
+    """A command whose errors are messages: a traceback is shown only with ``--debug``, which every command has."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        help_text = "Show where in the program an error comes from."
+        self.params.append(click.Option(["--debug"], is_flag=True, expose_value=False, callback=_keep, help=help_text))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            with warnings.catch_warnings():
+                for kind in (UserWarning, RunWarning):
+                    warnings.simplefilter("always", kind)
+                warnings.showwarning = _Notes().show
+                return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("\ninterrupted", err=True)
+            ctx.exit(CTRL_C)
+        except (PolhodeError, OSError) as problem:
+            if ctx.meta.get("debug"):
+                raise
+            if isinstance(problem, (RunError, StepError)):
+                raise click.ClickException(str(problem)) from None
+            told = str(problem) if isinstance(problem, PolhodeError) else f"cannot write: {problem}"
+            raise click.UsageError(told, ctx) from None
+
+
+class Group(click.Group):
+    """Commands are listed in the order in which they are added: the most used first."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+def _keep(ctx: click.Context, option: click.Parameter, wanted: bool) -> None:
+    ctx.meta["debug"] = wanted
+
+
+class _Notes:
+    """Warnings, as lines on the standard error, each once."""
+
+    def __init__(self) -> None:
+        self.told: set[str] = set()
+
+    def show(self, message: Warning | str, *where: Any, **more: Any) -> None:
+        if str(message) not in self.told:
+            self.told.add(str(message))
+            click.echo(f"note: {message}", err=True)
+
+
+def show_progress() -> bool:
+    """Whether somebody looks at the standard error."""
+    return sys.stderr.isatty()
+
+
+def print_json(value: Any) -> None:
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def columns(rows: Sequence[Sequence[str]]) -> None:
+    """A table whose columns are as wide as their widest entry; the first row is its head."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for i, row in enumerate(rows):
+        line = "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+        click.secho(line, bold=i == 0)
+
+
+def pairs(rows: Sequence[tuple[str, str]]) -> None:
+    """Labels, and what they say."""
+    for label, value in rows:
+        click.echo(f"  {label:22} {value}")
+
+
+def complete_problem(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Names of built-in problems, for shells."""
+    from polhode.scenario import json_schema
+
+    return _beginning(begun, json_schema()["properties"]["problem"]["enum"])
+
+
+def complete_source(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Names of built-in problems, and files."""
+    return [*complete_problem(ctx, param, begun), CompletionItem(begun, type="file")]
+
+
+def complete_method(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Names of schemes and methods."""
+    from polhode.methods import METHODS
+    from polhode.schemes import SCHEMES
+
+    return _beginning(begun, (*SCHEMES, *METHODS))
+
+
+def complete_flow(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Names of flows."""
+    from polhode.flows import FLOWS
+
+    return _beginning(begun, FLOWS)
+
+
+def _beginning(begun: str, names: Iterable[str]) -> list[CompletionItem]:
+    return [CompletionItem(name) for name in names if name.startswith(begun)]

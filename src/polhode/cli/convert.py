@@ -1,0 +1,36 @@
+"""From one kind of file to another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from polhode.cli.command import Command
+
+
+@click.command(cls=Command)
+@click.argument("source", type=click.Path(path_type=Path))
+@click.argument("target", type=click.Path(path_type=Path))
+@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Options of the new file; .aem needs some.")
+def convert(source: Path, target: Path, settings: tuple[str, ...]) -> None:
+    """Write the trajectory of SOURCE to TARGET; the ends of their names (.nc, .zarr, .csv, .aem) tell the formats.
+
+    An .aem (CCSDS attitude ephemeris) needs the object, the date of t = 0 and both frames.
+
+    \b
+    Examples:
+      polhode convert out/heavy_top/trajectory.nc top.csv
+      polhode convert run.nc run.aem --set object_name=TOP --set object_id=2026-001A --set originator=ME \\
+        --set epoch=2026-01-01T00:00:00 --set time_system=UTC --set space_frame=EME2000 --set body_frame=SC_BODY_1
+    """
+    from polhode import store
+    from polhode.errors import InputError
+    from polhode.scenario import with_settings
+    from polhode.trajectory import Trajectory
+
+    trajectory = store.load(source)
+    if not isinstance(trajectory, Trajectory):
+        raise InputError(f"{source} has attitudes without inertia and momentum, and {target.suffix} needs a trajectory")
+    store.save(trajectory, target, **with_settings({}, settings))
+    click.echo(f"{len(trajectory)} states: {target}")

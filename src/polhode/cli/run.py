@@ -1,0 +1,107 @@
+"""Runs: of a built-in problem or a scenario file, and going on with one that was interrupted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from polhode.cli.command import CTRL_C, Command, complete_method, complete_source, pairs, print_json, show_progress
+
+if TYPE_CHECKING:
+    from polhode.results import Results
+    from polhode.scenario import Scenario
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON, instead of a table.")
+allow_python = click.option("--allow-python", is_flag=True, help="Load torques that the scenario names as Python code.")
+
+
+@click.command(cls=Command)
+@click.argument("source", metavar="NAME|FILE", shell_complete=complete_source)
+@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="A key of the scenario, such as "
+              "body.mass=2, or an argument of the problem, as in TOML; may be given several times.")  # fmt: skip
+@click.option("--method", shell_complete=complete_method, help="A scheme or method; see: polhode methods.")
+@click.option("--h", type=float, help="The length of a step.")
+@click.option("--rtol", type=float, help="The wanted error at the end, by which method and step are chosen.")
+@click.option("--t-end", type=float, help="Another end of the time span.")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for the results; it is made if "
+              "need be.  [default: out/NAME]")  # fmt: skip
+@allow_python
+@as_json
+def run(
+    source: str, settings: tuple[str, ...], method: str | None, h: float | None, rtol: float | None,
+    t_end: float | None, out: Path | None, allow_python: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Run the built-in problem NAME, or the scenario in a TOML file, and write what was found to a folder.
+
+    A table tells method and why, steps, torques, time, invariants and their errors. The folder gets the trajectory, a
+    summary as JSON, pictures, and the scenario with all settings.
+
+    \b
+    Examples:
+      polhode run dzhanibekov
+      polhode run heavy_top --set eps=1e-6 --t-end 100 --rtol 1e-10
+      polhode run examples/top.toml --method S6_10 --h 0.01 --out results
+    """
+    scenario = _scenario(source, settings, allow_python, {"method": method, "h": h, "rtol": rtol, "t_end": t_end})
+    folder = out or Path(scenario.output.folder or Path("out", scenario.problem.name or Path(source).stem))
+    from polhode.results import run_scenario
+
+    _tell(run_scenario(scenario, folder, progress=show_progress()), as_json)
+
+
+@click.command(cls=Command)
+@click.argument("folder", type=click.Path(path_type=Path))
+@allow_python
+@as_json
+def resume(folder: Path, allow_python: bool, as_json: bool) -> None:
+    """Go on with the long run in FOLDER, which was interrupted in whatever way; no state differs from those of an
+    uninterrupted run.
+
+    \b
+    Example:
+      polhode resume out/perturbed
+    """
+    from polhode.results import resume_folder
+
+    _tell(resume_folder(folder, allow_python=allow_python, progress=show_progress()), as_json)
+
+
+def _scenario(source: str, settings: tuple[str, ...], allow_python: bool, options: dict[str, Any]) -> Scenario:
+    from polhode.scenario import build, built_in, read, with_settings
+
+    is_file = source.endswith(".toml") or Path(source).is_file()
+    data = with_settings(read(source) if is_file else built_in(source), settings)
+    t_end = options.pop("t_end")
+    data |= {key: value for key, value in options.items() if value is not None}
+    scenario = build(data, source, allow_python=allow_python)
+    if t_end is None:
+        return scenario
+    return build({**data, "t_span": [scenario.problem.t_span[0], t_end]}, source, allow_python=allow_python)
+
+
+def _tell(results: Results, as_json: bool) -> None:
+    """The table, then pictures, then the names of the files; exit codes of runs that ended early."""
+    from polhode.report import lines
+
+    if not as_json:
+        found = results.summary
+        click.secho(": ".join(text for text in (found["problem"], found["summary"]) if text), bold=True)
+        pairs(lines(found))
+    results.draw()
+    if as_json:
+        print_json(results.summary)
+    else:
+        click.echo()
+        for name, path in results.files.items():
+            click.echo(f"{name}: {path}")
+        if results.trajectory is None and results.summary["states"]:
+            click.echo(f"the run has too many states to draw them; they are in {results.files['trajectory']}")
+    if results.interrupted:
+        click.echo(f"interrupted; what was computed is in {results.files['trajectory']}", err=True)
+        if results.files["trajectory"].suffix == ".zarr":
+            click.echo(f"to go on, type: polhode resume {results.folder}", err=True)
+        click.get_current_context().exit(CTRL_C)
+    if results.failure is not None:
+        raise results.failure

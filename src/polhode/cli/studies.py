@@ -1,0 +1,132 @@
+"""Studies: the order of a flow as it is seen, and what an accuracy costs with several methods."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from polhode.cli.command import Command, complete_flow, complete_method, complete_problem, print_json
+
+if TYPE_CHECKING:
+    from polhode.problem import Problem
+
+USUAL = ("V2", "S4_6", "S6_10", "RKN6_14a", "ABA1064")
+STEPS = (2.0, 1.0, 0.5, 0.25)  # times the step that suits the problem
+picture = click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Draw a picture to this file.")
+steps = click.option("--h", "steps", type=float, multiple=True, help="A step to try; may be given several times.")
+settings = click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="An argument of the problem.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Numbers for other programs, instead of a table.")
+
+
+@click.command(cls=Command)
+@click.argument("flow", shell_complete=complete_flow)
+@click.option("--problem", default="free_body", show_default=True, shell_complete=complete_problem,
+              help="Whose body and start.")  # fmt: skip
+@click.option("--t", "time", type=float, default=10.0, show_default=True, help="When errors are measured.")
+@steps
+@settings
+@picture
+@as_json
+def order(
+    flow: str, problem: str, time: float, steps: tuple[float, ...], settings: tuple[str, ...], plot: Path | None,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Show how the error of the free flow FLOW falls with its step, against the exact motion.
+
+    \b
+    Examples:
+      polhode order "Gauss(3)"
+      polhode order "ThreeRotations(4)" --t 5 --h 0.2 --h 0.1 --h 0.05 --plot order.png
+    """
+    from polhode.expressions import flow_of
+    from polhode.study import order_study
+
+    taken = _problem(problem, settings)
+    found = order_study(flow_of(flow), taken.body, taken.state, time, steps or None)
+    if plot is not None:
+        from polhode.plot import plot_order
+
+        _save(plot_order(found), plot)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    click.echo(str(found))
+    _name(plot)
+
+
+@click.command(cls=Command)
+@click.argument("problem", shell_complete=complete_problem)
+@click.option("--method", "methods", multiple=True, shell_complete=complete_method,
+              help="One to compare; may be given several times.")  # fmt: skip
+@steps
+@settings
+@picture
+@as_json
+def compare(
+    problem: str, methods: tuple[str, ...], steps: tuple[float, ...], settings: tuple[str, ...], plot: Path | None,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Compare what accuracy costs with several methods on the built-in PROBLEM: errors at the end, torques, time.
+
+    \b
+    Examples:
+      polhode compare vilmart_top
+      polhode compare heavy_top --method V2 --method ABA1064 --h 1 --h 0.5 --set eps=1e-4 --plot compare.png
+    """
+    from polhode.comparison import work_precision
+
+    taken = _problem(problem, settings)
+    chosen = [_method(name) for name in methods] or _usual(taken)
+    found = work_precision(taken, chosen, steps or [factor * (taken.h or 0.1) for factor in STEPS])
+    if plot is not None:
+        from polhode.plot import plot_work_precision
+
+        _save(plot_work_precision(found), plot)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    click.echo(str(found))
+    _name(plot)
+
+
+def _problem(name: str, settings: tuple[str, ...]) -> Problem:
+    from polhode.scenario import build, built_in, with_settings
+
+    return build(with_settings(built_in(name), settings), name).problem
+
+
+def _method(text: str) -> Any:
+    from polhode.expressions import method_of
+
+    return method_of(text)
+
+
+def _usual(problem: Problem) -> list[Any]:
+    """Methods of several orders, those that take the problem's force."""
+    from polhode.errors import InputError
+    from polhode.forces import constant
+
+    force = constant((0.0, 0.0, 0.0)) if problem.force is None else problem.force
+    found = []
+    for method in map(_method, USUAL):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                method.check(force)
+        except InputError:
+            continue
+        found.append(method)
+    return found
+
+
+def _save(figure: Any, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+
+
+def _name(path: Path | None) -> None:
+    if path is not None:
+        click.echo(f"\npicture: {path}")

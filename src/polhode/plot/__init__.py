@@ -1,0 +1,37 @@
+"""Pictures, by matplotlib: the only folder that imports it.
+
+Functions return a matplotlib Figure, to be shown or saved (``figure.savefig("motion.png")``).
+"""
+
+from __future__ import annotations
+
+from polhode.plot.free import plot_free_motion
+from polhode.plot.poinsot import plot_poinsot
+from polhode.plot.studies import plot_order, plot_work_precision
+from polhode.plot.style import BLUE
+from polhode.plot.trajectory import (
+    KINDS,
+    plot_attitude,
+    plot_energy,
+    plot_errors,
+    plot_herpolhode,
+    plot_momentum,
+    plot_polhode,
+    plot_trajectory,
+)
+
+__all__ = [
+    "BLUE",
+    "KINDS",
+    "plot_attitude",
+    "plot_energy",
+    "plot_errors",
+    "plot_free_motion",
+    "plot_herpolhode",
+    "plot_momentum",
+    "plot_order",
+    "plot_poinsot",
+    "plot_polhode",
+    "plot_trajectory",
+    "plot_work_precision",
+]

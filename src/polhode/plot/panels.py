@@ -1,0 +1,155 @@
+"""The panels of a picture of a trajectory, each a function that draws on one pair (or triple) of axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polhode.checks import FloatArray
+from polhode.invariants import drifts
+from polhode.plot.curves import Curves
+from polhode.plot.sphere import draw_sphere, look_at
+from polhode.plot.style import (
+    BLUE,
+    COMPONENT_COLORS,
+    GRAY,
+    GREEN,
+    QUATERNION_COLORS,
+    VERMILION,
+    legend_above,
+    series_style,
+    with_unit,
+)
+from polhode.rotation import rotate
+from polhode.vectors import length, unit
+
+if TYPE_CHECKING:
+    from polhode.trajectory import Trajectory
+
+STRETCHES = 1000  # of a long run: each shows its largest error
+ROUND_OFF = 2.0**-53
+LEAST_ERROR = 0.5 * ROUND_OFF  # that a logarithmic scale shows; also for 0
+LEAST_SIZE = 1e-3  # of omega: a smaller curve is a point, not a picture of rounding
+STYLES = ("-", "--", ":")  # of the bodies of a batch
+
+Panel = Callable[[Any, "Trajectory", Curves], None]
+
+
+def _errors(axes: Any, traj: Trajectory, curves: Curves) -> None:
+    for number, (name, drift) in enumerate(drifts(traj).items()):
+        t, typical, largest = _stretches(traj.t, np.abs(drift.reshape(len(traj.t), -1)))
+        style = series_style(number) | {"marker": ""}
+        axes.plot(t, np.maximum(largest, LEAST_ERROR), label=name, **style)
+        if drift.ndim > 1:
+            axes.fill_between(t, np.maximum(typical, LEAST_ERROR), largest, color=style["color"], alpha=0.2)
+    axes.axhline(ROUND_OFF, color=GRAY, linewidth=0.8, linestyle=":")
+    axes.set_yscale("log")
+    many = "\n(median to largest)" if traj.m.ndim > 2 else ""
+    axes.set(xlabel=_time_label(traj), ylabel=f"off by{many}")
+    axes.set_ylim(0.8 * LEAST_ERROR, max(axes.get_ylim()[1], 20 * ROUND_OFF))
+    legend_above(axes)
+
+
+def _stretches(t: FloatArray, errors: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Times, the median over bodies and the largest, of errors (k, bodies): the worst of each stretch of time."""
+    typical, largest = np.median(errors, axis=1), errors.max(axis=1)
+    size = -(-len(t) // STRETCHES)
+    starts = np.arange(0, len(t), size)
+    return t[starts], np.fmax.reduceat(typical, starts), np.fmax.reduceat(largest, starts)
+
+
+def _energy(axes: Any, traj: Trajectory, curves: Curves) -> None:
+    count = curves.m.shape[1]
+    kinetic, total = traj.kinetic, traj.energy
+    parts = {"kinetic": kinetic, "potential": total - kinetic, "total": total}
+    for color, (name, values) in zip((BLUE, VERMILION, GREEN), parts.items(), strict=True):
+        for i, row in enumerate(values.reshape(len(traj.t), -1)[:, :count].T):
+            axes.plot(traj.t, row, color=color, linestyle=STYLES[i], linewidth=1.2, label=name if i == 0 else None)
+    axes.set(xlabel=_time_label(traj), ylabel=with_unit("energy", traj.problem.units.get("energy", "")))
+    legend_above(axes)
+
+
+def _momentum(axes: Any, traj: Trajectory, curves: Curves) -> None:
+    unit_m = traj.problem.units.get("m", "")
+    _components(axes, curves, curves.m, COMPONENT_COLORS, [f"m{i}" for i in "₁₂₃"])
+    axes.set(xlabel=_time_label(traj), ylabel=with_unit("angular momentum,\nbody axes", unit_m))
+
+
+def _attitude(axes: Any, traj: Trajectory, curves: Curves) -> None:
+    _components(axes, curves, curves.q, QUATERNION_COLORS, [f"q{i}" for i in "₀₁₂₃"])
+    axes.set(xlabel=_time_label(traj), ylabel="attitude quaternion,\nbody to space", ylim=(-1.08, 1.08))
+
+
+def _components(axes: Any, curves: Curves, values: FloatArray, colors: tuple[str, ...], names: list[str]) -> None:
+    for color, name, component in zip(colors, names, np.moveaxis(values, -1, 0), strict=True):
+        for i, row in enumerate(component.T):
+            axes.plot(curves.t, row, label=name if i == 0 else None, **_line(curves, i, color))
+    if curves.note:
+        axes.set_title(curves.note, loc="left", fontsize="small")
+    legend_above(axes)
+
+
+def _polhode(axes: Any, traj: Trajectory, curves: Curves) -> None:
+    draw_sphere(axes, curves.first_body)
+    directions = unit(curves.m)
+    if np.isfinite(directions[:, 0]).all():
+        look_at(axes, directions[:, 0].mean(axis=0))
+    for i, direction in enumerate(np.moveaxis(directions, 1, 0)):
+        axes.plot(*direction.T, label=_named("m/|m|", curves, i), **_line(curves, i, BLUE))
+        axes.plot(*direction[:1].T, "o", color=VERMILION, markersize=5, label="start" if i == 0 else None)
+    axes.legend(loc="upper left", fontsize="small")
+
+
+def _herpolhode(axes: Any, traj: Trajectory, curves: Curves) -> None:
+    force = traj.problem.force
+    axis = None if force is None else force.axis
+    name = "the angular momentum at the start" if axis is None else "the symmetry axis"
+    starts = rotate(curves.q[0], curves.m[0])
+    for i, omega in enumerate(np.moveaxis(rotate(curves.q, curves.omega), 1, 0)):
+        points = omega @ _plane(starts[i] if axis is None else axis)
+        axes.plot(*points.T, label=_named("tip of ω", curves, i), **_line(curves, i, BLUE))
+        axes.plot(*points[:1].T, "o", color=VERMILION, markersize=5, label="start" if i == 0 else None)
+    unit_w = traj.problem.units.get("omega", "")
+    axes.set(xlabel=with_unit("ω along e₁", unit_w), ylabel=with_unit("ω along e₂", unit_w))
+    axes.set_title(f"angular velocity in space,\nseen along {name}", fontsize="medium")
+    size = LEAST_SIZE * np.nanmax(length(curves.omega))
+    axes.update_datalim([(-size, -size), (size, size)])
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.legend(loc="upper right", fontsize="small")
+
+
+def _plane(normal: FloatArray) -> FloatArray:
+    """(3, 2): e1 horizontal and e2 uphill in the plane across ``normal``, as in ``geometry.invariable_frame``."""
+    x, y, z = unit(normal) if np.any(normal) else (0.0, 0.0, 1.0)
+    flat = np.hypot(x, y)
+    cos, sin = (-y / flat, x / flat) if flat > 0 else (1.0, 0.0)
+    return np.array([(cos, -z * sin), (sin, z * cos), (0.0, flat)])
+
+
+def _line(curves: Curves, i: int, color: str) -> dict[str, Any]:
+    """A line, or dots where that would pretend to know what is in between."""
+    if curves.coarse:
+        return {"color": color, "linestyle": "none", "marker": ".", "markersize": 3}
+    return {"color": color, "linestyle": STYLES[i], "linewidth": 1.2}
+
+
+def _named(name: str, curves: Curves, i: int) -> str | None:
+    """For the legend: once, and with what is left out."""
+    return None if i else ", ".join(text for text in (name, curves.note) if text)
+
+
+def _time_label(traj: Trajectory) -> str:
+    return with_unit("t", traj.problem.units.get("t", ""))
+
+
+PANELS: dict[str, Panel] = {
+    "polhode": _polhode,
+    "herpolhode": _herpolhode,
+    "momentum": _momentum,
+    "attitude": _attitude,
+    "energy": _energy,
+    "errors": _errors,
+}
+ACROSS = ("polhode", "herpolhode")  # not over time

@@ -1,0 +1,86 @@
+"""Poinsot's picture of a free body: an ellipsoid that rolls on a plane."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polhode.body import RigidBody, flow_moments
+from polhode.checks import FloatArray
+from polhode.geometry import herpolhode, herpolhode_radii, polhode
+from polhode.motion import FreeMotion
+from polhode.plot.free import figure_for
+from polhode.plot.sphere import look_at, separatrices
+from polhode.plot.style import BLUE, GRAY, VERMILION, with_unit
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def plot_poinsot(
+    motion: FreeMotion, t0: float, t1: float, *, title: str = "", omega_unit: str = "", samples: int = 4000
+) -> Figure:
+    """Poinsot's picture: the polhode on the ellipsoid of energy, and the herpolhode on the invariable plane; a Figure.
+
+    For one body of any kind; the herpolhode is drawn for times ``t0`` to ``t1``, with the ring that it fills.
+    """
+    figure = figure_for(motion, 12, 5.8, title)
+    points = herpolhode(motion, np.linspace(t0, t1, samples))
+    grid = figure.add_gridspec(1, 2, width_ratios=(1.1, 1))
+    _energy_ellipsoid(figure.add_subplot(grid[0], projection="3d", computed_zorder=False), motion, omega_unit)
+    _invariable_plane(figure.add_subplot(grid[1]), points, herpolhode_radii(motion), omega_unit)
+    return figure
+
+
+def _energy_ellipsoid(axes: Any, motion: FreeMotion, unit: str) -> None:
+    """The angular velocities of this energy, and those the body runs through; what lies behind is drawn thinner."""
+    body = motion.body
+    curve = polhode(motion, 721)
+    half = np.sqrt(2 * motion.energy / flow_moments(body))
+    u, v = np.mgrid[0 : 2 * np.pi : 73j, 0 : np.pi : 37j]
+    sphere = np.stack([np.cos(u) * np.sin(v), np.sin(u) * np.sin(v), np.cos(v)], axis=-1)
+    surface = np.moveaxis((half * sphere) @ body.axes.T, -1, 0)
+    axes.plot_surface(*surface, color="#E8E8E8", alpha=0.3, linewidth=0, zorder=1)
+    axes.plot_wireframe(*surface, color="#BBBBBB", linewidth=0.3, rstride=6, cstride=6, zorder=1)
+    eye = look_at(axes, curve.mean(axis=0))
+    scale = np.sqrt(2 * motion.energy * np.median(body.moments))  # |m| on the separatrix of this energy
+    for number, arc in enumerate(separatrices(body)):
+        label = "separatrix" if number == 0 else None
+        _draw_around(axes, body, body.omega(scale * arc), eye, color="black", linewidth=1, linestyle="--", label=label)
+    if motion.period == 0:
+        axes.scatter(*curve[:1].T, color=BLUE, s=40, label="ω, constant", depthshade=False, zorder=3)
+    else:
+        _draw_around(axes, body, curve, eye, color=BLUE, linewidth=2.2, label="polhode")
+        axes.scatter(*motion.omega(0.0)[:, None], color=VERMILION, s=30, label="t = 0", depthshade=False, zorder=3)
+    labels = {f"{axis}label": with_unit(f"ω{i}", unit) for axis, i in zip("xyz", "₁₂₃", strict=True)}
+    axes.set(**labels, title="angular velocity in body axes")
+    axes.locator_params(nbins=5)
+    axes.set_box_aspect([np.ptp(getattr(axes, f"get_{name}lim")()) for name in "xyz"], zoom=1.05)
+    axes.legend(loc="upper left", fontsize="small")
+
+
+def _draw_around(axes: Any, body: RigidBody, curve: FloatArray, eye: FloatArray, **style: Any) -> None:
+    """A curve on the ellipsoid, whose normal at omega is m: full where that faces the eye, thin where it does not."""
+    front = body.momentum(curve) @ eye >= 0
+    behind = {**style, "linewidth": 0.6 * style["linewidth"], "zorder": 0, "label": None}
+    for chosen, drawn in ((front, {**style, "zorder": 2}), (~front, behind)):
+        if chosen.any():
+            axes.plot(*np.where(chosen[:, None], curve, np.nan).T, **drawn)
+
+
+def _invariable_plane(axes: Axes, points: FloatArray, radii: tuple[float, float], unit: str) -> None:
+    from matplotlib.patches import Circle
+
+    inner, outer = radii
+    if outer > 0:
+        axes.add_patch(Circle((0, 0), outer, facecolor="#EEEEEE", edgecolor=GRAY, linestyle="--", label="bounds"))
+        axes.add_patch(Circle((0, 0), inner, facecolor="white", edgecolor=GRAY, linestyle="--"))
+    axes.plot(*points.T, color=BLUE, linewidth=1, label="herpolhode")
+    axes.plot(*points[:1].T, "o", color=VERMILION, markersize=6, label="start")
+    axes.plot(0, 0, "+", color="black", markersize=9, label="m")
+    axes.set(xlabel=with_unit("ω along e₁", unit), ylabel=with_unit("ω along e₂", unit))
+    axes.set_title("angular velocity on the invariable plane")
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.legend(loc="upper right", fontsize="small")

@@ -1,0 +1,55 @@
+"""One look for all pictures: colors that the color-blind can tell apart, labels with units, legends out of the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from polhode.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's palette
+BLUE, VERMILION, GREEN, GRAY = "#0072B2", "#D55E00", "#009E73", "#7F7F7F"
+PURPLE, ORANGE, SKY = "#CC79A7", "#E69F00", "#56B4E9"
+COMPONENT_COLORS = (BLUE, VERMILION, GREEN)
+QUATERNION_COLORS = (GRAY, *COMPONENT_COLORS)
+SERIES = ((BLUE, "o"), (VERMILION, "s"), (GREEN, "^"), (PURPLE, "D"), (ORANGE, "v"), (SKY, "P"), (GRAY, "X"))
+
+
+def new_figure(width: float, height: float, title: str = "") -> Figure:
+    """An empty figure, in inches; it needs no display."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("matplotlib", "plot") from None
+    figure = Figure(figsize=(width, height), layout="constrained")
+    figure.suptitle(title)
+    return figure
+
+
+def with_unit(label: str, unit: str) -> str:
+    return f"{label} [{unit.replace('^2', '²').replace('^3', '³')}]" if unit else label
+
+
+def legend_above(axes: Axes, columns: int = 4) -> None:
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=columns, fontsize="small", frameon=False, borderpad=0)
+
+
+def series_style(number: int) -> dict[str, Any]:
+    """Color and marker of one of many curves; from the eighth on the markers are hollow."""
+    color, marker = SERIES[number % len(SERIES)]
+    hollow = {} if number < len(SERIES) else {"markerfacecolor": "white", "linestyle": "--"}
+    return {"color": color, "marker": marker, "markersize": 5, "linewidth": 1.2, **hollow}
+
+
+def few_log_ticks(axis: Any, values: Sequence[float]) -> None:
+    """Ticks of a logarithmic axis that are told apart: 1, 2, 5 in each of few decades, or one in each of many."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    if values and max(values) < 300 * min(values):
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+    axis.set_minor_formatter(NullFormatter())

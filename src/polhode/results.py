@@ -1,0 +1,226 @@
+"""From a scenario to a folder: the trajectory, a summary, pictures, and the scenario itself, so that it can go on.
+
+scenario.toml    what was run, with all settings; ``resume_folder`` reads it
+trajectory.nc    or .csv, or .zarr: a store that grows with the run, if there are very many states
+summary.json     what ``report.summary`` tells
+overview.png     and other pictures
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from importlib.util import find_spec
+from math import ceil, prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from polhode import chunked, report, store, streaming
+from polhode.atomic import replacing
+from polhode.checks import FloatArray, common_batch
+from polhode.choice import Choice, choose, explain
+from polhode.errors import InputError, MissingExtraError, RunError
+from polhode.flows.exact import Exact
+from polhode.integration import DEFAULT_RTOL, integrate
+from polhode.methods.adaptive import Adaptive
+from polhode.problem import Problem
+from polhode.scenario import Scenario, read_scenario
+from polhode.toml_text import to_toml
+from polhode.trajectory import INTERRUPTED, Stats, Trajectory
+
+LONG = 200_000  # states: a run that keeps more grows on the disk
+READ_AGAIN = 10_000_000  # states, up to which such a run is then read for pictures and errors
+EVEN_STATES = 1001  # of a batch whose bodies choose their own steps
+FREE_STATES = 3001  # of a free body, unless another number is asked for
+RESOLUTION = 150  # dots per inch
+
+
+@dataclass
+class Results:
+    """A run, the folder and the files in it, what it found, and why it ended early, if it did.
+
+    ``trajectory`` is None if there are too many states to have them in memory, or none yet.
+    """
+
+    folder: Path
+    scenario: Scenario
+    trajectory: Trajectory | None
+    files: dict[str, Path]
+    summary: dict[str, Any]
+    failure: RunError | None = None
+    interrupted: bool = False
+
+    def draw(self) -> None:
+        """The pictures that the scenario asks for; the summary is written in any case."""
+        try:
+            for kind in self.scenario.output.plots if self.trajectory is not None else ():
+                path = self.folder / f"{kind}.png"
+                _picture(self.trajectory, kind).savefig(path, dpi=RESOLUTION)
+                self.files[kind] = path
+        finally:
+            path = self.files["summary"] = self.folder / "summary.json"
+            self.summary["files"] = {name: str(file) for name, file in self.files.items()}
+            _write(path, json.dumps(self.summary, indent=2, allow_nan=False) + "\n")
+
+
+def run_scenario(scenario: Scenario, folder: Path, *, progress: bool = False) -> Results:
+    """Run it, and write scenario and trajectory; what was computed before a failure or Ctrl-C is written too."""
+    problem, output = scenario.problem, scenario.output
+    _check_extras(scenario)
+    if scenario.method is not None and problem.force is not None:
+        scenario.method.check(problem.force)
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {"scenario": folder / "scenario.toml"}
+    _write(files["scenario"], to_toml(scenario.data))
+    if problem.force is None and scenario.method is None:
+        return _saved(scenario, folder, files, _exact(scenario))
+    method, h, choice = _plan(scenario)
+    if h is not None and _is_streamed(scenario, h):
+        files["trajectory"] = folder / "trajectory.zarr"
+        return _streamed(scenario, folder, files, choice, method=method, h=h, progress=progress)
+    batch = common_batch(body=problem.body.batch, state=problem.state.batch)
+    states = output.states or (EVEN_STATES if isinstance(method, Adaptive) and batch else None)
+    times = None if states is None else np.linspace(*problem.t_span, states)
+    failure = None
+    try:
+        result = integrate(problem, method=method, h=h, t_eval=times, save_every=output.save_every, progress=progress)
+    except RunError as problem_met:
+        result, failure = problem_met.trajectory, problem_met
+    rows = report.rows_reached(result)
+    result.t, result.m, result.q = result.t[:rows], result.m[:rows], result.q[:rows]
+    if choice is not None:
+        explain(result, choice)
+    return _saved(scenario, folder, files, result, failure)
+
+
+def resume_folder(folder: Path, *, allow_python: bool = False, progress: bool = False) -> Results:
+    """Go on with a long run whose folder ``run_scenario`` wrote, and which did not come to its end."""
+    scenario = read_scenario(folder / "scenario.toml", allow_python=allow_python)
+    path = folder / "trajectory.zarr"
+    if not path.exists():
+        raise InputError(
+            f"{folder} has no trajectory.zarr: only runs that grow on the disk can go on; type polhode run "
+            f"{folder / 'scenario.toml'} to run it again"
+        )
+    files = {"scenario": folder / "scenario.toml", "trajectory": path}
+    return _streamed(scenario, folder, files, None, progress=progress)
+
+
+def _plan(scenario: Scenario) -> tuple[Any, float | None, Choice | None]:
+    """Method and step, and how they were chosen, if they had to be."""
+    problem, method, h = scenario.problem, scenario.method, scenario.h
+    if h is None and scenario.rtol is None and method is not None:
+        h = problem.h
+    if isinstance(method, Adaptive) or (method is not None and h is not None):
+        return method, scenario.h if isinstance(method, Adaptive) else h, None
+    rtol = DEFAULT_RTOL if scenario.rtol is None else scenario.rtol
+    choice = choose(problem, problem.t_span, method, h, rtol, 0.0)
+    return choice.method, choice.h, choice
+
+
+def _is_streamed(scenario: Scenario, h: float) -> bool:
+    output, problem = scenario.output, scenario.problem
+    if output.states is not None or output.format not in (None, "zarr"):
+        return False
+    bodies = prod(common_batch(body=problem.body.batch, state=problem.state.batch))
+    states = abs(problem.duration) / (h * output.save_every) * bodies
+    return output.format == "zarr" or (states > LONG and _installed("zarr"))
+
+
+def _streamed(scenario: Scenario, folder: Path, files: dict[str, Path], choice: Choice | None, **how: Any) -> Results:
+    """A run that writes as it goes; it goes on where it was if no method is given."""
+    problem, path, failure, interrupted = scenario.problem, files["trajectory"], None, False
+    try:
+        if "method" in how:
+            done = streaming.stream(problem, path, save_every=scenario.output.save_every, **how)
+        else:
+            done = streaming.resume(path, problem, **how)
+    except RunError as problem_met:
+        done, failure = streaming.open_stream(path), problem_met
+    except KeyboardInterrupt:  # not while bodies move, which stops them in good order, but while something is written
+        if not chunked.is_store(path):
+            raise
+        done, interrupted = streaming.open_stream(path), True
+    interrupted = interrupted or _interrupted(done.status)
+    bodies = prod(np.shape(done.status))
+    result: Any = None
+    if 0 < done.rows * bodies <= READ_AGAIN:
+        result = store.load(path)
+        result.problem = problem  # with its functions, which no file holds
+        if choice is not None:
+            explain(result, choice)
+        found = report.summary(result)
+    else:
+        found = report.streamed_summary(problem, done)
+    return Results(folder, scenario, result, files, found, failure, interrupted)
+
+
+def _saved(
+    scenario: Scenario, folder: Path, files: dict[str, Path], result: Trajectory, failure: RunError | None = None
+) -> Results:
+    name = scenario.output.format or ("nc" if _installed("xarray", "h5netcdf") else "csv")
+    files["trajectory"] = folder / f"trajectory.{name}"
+    store.save(result, files["trajectory"])
+    found, problem = report.summary(result), scenario.problem
+    if isinstance(result.method, Exact) and result.m.ndim == 2:
+        found["free"] = report.free_summary(problem.free_motion(), problem.t_span)
+    return Results(folder, scenario, result, files, found, failure, _interrupted(result.status))
+
+
+def _exact(scenario: Scenario) -> Trajectory:
+    """A free body, or several: no steps, only times."""
+    problem, output = scenario.problem, scenario.output
+    t0, t1 = problem.t_span
+    states = output.states or FREE_STATES
+    if scenario.h is not None and output.states is None:
+        states = 1 + ceil(abs(problem.duration) / (scenario.h * output.save_every) * (1 - 1e-12))
+    motion = problem.free_motion()
+
+    def sol(t: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return motion.sample(np.asarray(t) - t0)
+
+    times = np.linspace(t0, t1, states)
+    sol(times)  # compiled code is loaded here, so that the time below is that of the computation
+    began = time.perf_counter()
+    m, q = sol(times)
+    stats = Stats(0, 0, time.perf_counter() - began)
+    h = problem.duration / (states - 1)
+    status = np.zeros(motion.batch, np.int64) if motion.batch else 0
+    return Trajectory(
+        problem, times, m, q, method=Exact(), h=h, stats=stats, status=status, message="free, so it is exact", sol=sol
+    )
+
+
+def _picture(result: Any, kind: str) -> Any:
+    from polhode import plot
+
+    problem: Problem = result.problem
+    if kind == "overview" and isinstance(result.method, Exact) and result.m.ndim == 2 and problem.state.m.any():
+        unit = problem.units.get("t", "")
+        return plot.plot_free_motion(
+            problem.free_motion(), 0.0, problem.duration, title=problem.summary, time_unit=unit
+        )
+    return plot.KINDS[kind](result)
+
+
+def _check_extras(scenario: Scenario) -> None:
+    """Before anything is computed: what could not be written."""
+    for package in store.NEEDED.get(f".{scenario.output.format}", ()):
+        if not _installed(package):
+            raise MissingExtraError(package, "store")
+
+
+def _interrupted(status: Any) -> bool:
+    return bool(np.any(np.equal(status, INTERRUPTED)))
+
+
+def _installed(*packages: str) -> bool:
+    return all(find_spec(package) is not None for package in packages)
+
+
+def _write(path: Path, text: str) -> None:
+    with replacing(path) as new:
+        new.write_text(text, encoding="utf-8")

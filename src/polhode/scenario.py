@@ -1,0 +1,249 @@
+"""Scenarios: a problem, how to follow it and what to write, as a TOML file (``docs/scenarios.md``).
+
+The structure is checked against ``scenario.schema.json``; what the numbers mean, by the library itself. Nothing in a
+file is executed: a torque in Python is loaded only if that is allowed in so many words.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import inspect
+import json
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from polhode import forces, problems, schema
+from polhode.body import RigidBody
+from polhode.checks import unknown_name
+from polhode.errors import InputError, PolhodeError
+from polhode.expressions import flow_of, method_of
+from polhode.force import Force, Torque
+from polhode.methods.splitting import Splitting
+from polhode.problem import Problem, checked_span
+from polhode.state import State
+
+AUTO = "auto"
+NUMERIC = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)  # of arguments that make no sense
+
+
+@dataclass(frozen=True)
+class Output:
+    """What is kept of a run, and where. None: as suits the run."""
+
+    folder: str | None = None
+    save_every: int = 1
+    states: int | None = None
+    format: str | None = None
+    plots: tuple[str, ...] = ("overview",)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A problem, a method (None: one is chosen), its step or the wanted error, and what to write.
+
+    ``data`` is what the file said, with all settings: written as TOML, it is this scenario again.
+    """
+
+    data: dict[str, Any]
+    problem: Problem
+    method: Any = None
+    h: float | None = None
+    rtol: float | None = None
+    output: Output = field(default_factory=Output)
+
+
+@cache
+def json_schema() -> dict[str, Any]:
+    """The JSON schema of scenario files (draft 2020-12).
+
+    >>> json_schema()["properties"]["h"]["description"]
+    'the length of a step, a positive number'
+    """
+    return json.loads(resources.files("polhode").joinpath("scenario.schema.json").read_text("utf-8"))
+
+
+def read_scenario(path: str | Path, settings: Sequence[str] = (), *, allow_python: bool = False) -> Scenario:
+    """The scenario of a TOML file, with ``settings`` such as "h=0.1" or "body.mass=2" taken instead of what it says."""
+    return build(with_settings(read(path), settings), str(path), allow_python=allow_python)
+
+
+def read(path: str | Path) -> dict[str, Any]:
+    """What a TOML file says, as tables; not checked yet. Its folder is where modules in Python are looked for."""
+    file = Path(path)
+    try:
+        data = tomllib.loads(file.read_text("utf-8"))
+    except OSError as problem:
+        raise InputError(f"{path} cannot be read: {problem.strerror or problem}") from None
+    except (ValueError, RecursionError) as problem:
+        raise InputError(f"{path} is not a TOML file: {problem}") from None
+    return {"python_folder": str(file.resolve().parent), **data} if _has_python(data) else data
+
+
+def built_in(name: str) -> dict[str, Any]:
+    """The scenario that is a built-in problem, as it is by default.
+
+    >>> built_in("heavy_top")
+    {'problem': 'heavy_top'}
+    """
+    if name not in problems.REGISTRY:
+        raise unknown_name("problem", name, problems.REGISTRY)
+    return {"problem": name}
+
+
+def with_settings(data: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
+    """A copy of ``data`` with some keys set, each by a text "key=value" with a value as in TOML.
+
+    A key that scenarios do not have is an argument of the built-in problem.
+
+    >>> with_settings({"problem": "heavy_top"}, ["h=0.1", "eps=1e-6"])
+    {'problem': 'heavy_top', 'h': 0.1, 'arguments': {'eps': 1e-06}}
+    """
+    changed = copy.deepcopy(dict(data))
+    for text in settings:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise InputError(f"{text!r} came; needed: key=value, such as h=0.1 or body.mass=2")
+        path = name.strip().split(".")
+        if path[0] not in json_schema()["properties"] and "problem" in changed:
+            path = ["arguments", *path]
+        _put(changed, path, _toml_value(value), text)
+    return changed
+
+
+def build(data: dict[str, Any], source: str, *, allow_python: bool = False) -> Scenario:
+    """The scenario that ``data`` describes; InputError names ``source``, the key, what came and what is needed."""
+    with _told(source):
+        schema.check(data, json_schema())
+    with np.errstate(all="ignore"):  # what overflows is refused by name
+        problem = _built_in(data, source) if "problem" in data else _own(data, source, allow_python)
+        with _told(source):
+            problem.t_span = checked_span(data.get("t_span", problem.t_span))
+        for label in ("name", "summary", "units"):
+            setattr(problem, label, data.get(label, getattr(problem, label)))
+        with _told(source, "method"):
+            method = _method(data.get("method", AUTO))
+    output = data.get("output", {})
+    chosen = {**output, "plots": tuple(output["plots"])} if "plots" in output else output
+    return Scenario(data, problem, method, data.get("h"), data.get("rtol"), Output(**chosen))
+
+
+def _built_in(data: Mapping[str, Any], source: str) -> Problem:
+    name, arguments = data["problem"], data.get("arguments", {})
+    make: Any = problems.REGISTRY[name]
+    known = inspect.signature(make).parameters
+    with _told(source, "arguments"):
+        for key in arguments:
+            if key not in known:
+                raise InputError(f"{name} has no argument {key!r}; {schema.near(key, known)}")
+        try:
+            return make(**arguments)
+        except NUMERIC as problem:
+            raise InputError(f"{arguments} do not make a {name}: {problem}") from problem
+
+
+def _own(data: Mapping[str, Any], source: str, allow_python: bool) -> Problem:
+    with _told(source, "body"):
+        body = _body(data["body"])
+    with _told(source, "state"):
+        given = data["state"]
+        attitude = {"q": given["q"]} if "q" in given else {}
+        state = State(given["m"], **attitude) if "m" in given else State.from_omega(body, given["omega"], **attitude)
+    acting = data.get("force", [])
+    parts: list[Force] = []
+    for i, entry in enumerate(acting if isinstance(acting, list) else [acting]):
+        with _told(source, f"force[{i}]" if isinstance(acting, list) else "force"):
+            parts.append(_force(entry, body, data.get("python_folder", "."), allow_python))
+    with _told(source):
+        return Problem(body, state, sum(parts[1:], parts[0]) if parts else None, tuple(data["t_span"]))
+
+
+def _body(entry: Mapping[str, Any]) -> RigidBody:
+    measures = {key: value for key, value in entry.items() if key not in ("shape", "about", "moments", "tensor")}
+    if "shape" in entry:
+        body = getattr(RigidBody, entry["shape"])(**measures)
+    else:
+        make = RigidBody.from_moments if "moments" in entry else RigidBody
+        body = make(entry.get("moments", entry.get("tensor")), **measures)
+    return body.about(entry["about"]) if "about" in entry else body
+
+
+def _force(entry: Mapping[str, Any], body: RigidBody, folder: str, allow_python: bool) -> Force:
+    arguments = {key: value for key, value in entry.items() if key not in ("kind", "python")}
+    if "python" in entry:
+        if not allow_python:
+            raise InputError(
+                f"python = {entry['python']!r}: running code that a file names must be allowed; if you trust "
+                "it, add --allow-python (in Python: allow_python=True)"
+            )
+        return Torque(_function(entry["python"], folder), **arguments)
+    make = getattr(forces, entry["kind"])
+    return make(body, **arguments) if entry["kind"] == "gravity_gradient" else make(**arguments)
+
+
+def _function(spec: str, folder: str) -> Any:
+    """The function "module:function", the module being in that folder or where Python finds it."""
+    module, _, name = spec.partition(":")
+    sys.path.insert(0, folder)
+    try:
+        return getattr(importlib.import_module(module), name)
+    except Exception as problem:  # whatever the module does
+        raise InputError(f"python = {spec!r} cannot be loaded: {type(problem).__name__}: {problem}") from problem
+    finally:
+        sys.path.remove(folder)
+
+
+def _method(given: Any) -> Any:
+    if isinstance(given, str):
+        return None if given == AUTO else method_of(given)
+    flow = flow_of(given["flow"]) if "flow" in given else None
+    return Splitting(flow, given["scheme"])
+
+
+def _has_python(data: Mapping[str, Any]) -> bool:
+    acting = data.get("force", [])
+    return any("python" in entry for entry in (acting if isinstance(acting, list) else [acting]) if entry)
+
+
+def _toml_value(text: str) -> Any:
+    """A value as TOML writes it; what is none is a text."""
+    try:
+        found = tomllib.loads(f"value = {text.strip()}")
+    except (ValueError, RecursionError):
+        return text.strip()
+    return found["value"] if len(found) == 1 else text.strip()
+
+
+def _put(table: Any, path: list[str], value: Any, text: str) -> None:
+    for place, key in enumerate(path):
+        last = place == len(path) - 1
+        if isinstance(table, list) and key.isdecimal() and int(key) < len(table):
+            index: Any = int(key)
+        elif isinstance(table, dict):
+            index = key
+            if not last:
+                table.setdefault(key, {})
+        else:
+            raise InputError(f"{text!r}: there is no {'.'.join(path[: place + 1])!r} to set")
+        if last:
+            table[index] = value
+        table = table[index]
+
+
+@contextmanager
+def _told(source: str, key: str = "") -> Iterator[None]:
+    """Errors say in which file, and at which key of it."""
+    try:
+        yield
+    except PolhodeError as problem:
+        where = f"{source}: {key}: " if key else f"{source}: "
+        raise InputError(where + str(problem)) from problem
