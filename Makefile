@@ -7,17 +7,18 @@ BIN := $(VENV)/bin
 # Coverage doubles the time of tests that compute truth in high precision, so it watches only where it is needed:
 # the user layer compiled, the kernels as plain Python (where compiled and uncompiled must agree anyway).
 TESTS = $(wildcard tests/test_*.py)
-USER_TESTS = $(patsubst %,tests/test_%.py,bad_input body cli composition examples flow force forces geometry import integrate methods motion plot problems rotation schemes state study)
-KERNEL_TESTS = $(patsubst %,tests/test_%.py,golden batch chain declared dense eft elliptic flow force forces frb gauss integrate jacobian landen long_times magnus midpoint modes moser_veselov motion principal problems series three_rotations trig)
+USER_TESTS = $(patsubst %,tests/test_%.py,adaptive aem bad_input body choice cli composition conserving events examples flow force forces geometry import integrate methods motion plot problems processed rotation scenario schemes state store streaming study)
+KERNEL_TESTS = $(patsubst %,tests/test_%.py,golden adaptive batch chain conserving declared dense dormand_prince eft elliptic flow force forces frb gauss integrate jacobian landen long_times magnus midpoint modes moser_veselov motion principal problems processed series three_rotations trig)
 
 # All cores; a file stays in one process, which then loads or compiles its kernels once.
 PARALLEL = -n auto --dist loadfile
 
-.PHONY: help run test lint format bench series clean
+.PHONY: help run test test-long lint format bench series clean
 
 help:
-	@echo "make run     install into .venv and run the main example (table and picture in out/)"
+	@echo "make run     install into .venv and run the main example (table, files and picture in out/dzhanibekov)"
 	@echo "make test    install the test extra into .venv and run all tests, compiled and uncompiled"
+	@echo "make test-long  the few tests that take minutes: 50 killed runs"
 	@echo "make lint    ruff, mypy and import-linter"
 	@echo "make bench   speed ratios against the published algorithm and SciPy, costs of all flows, start-up times, drift"
 
@@ -31,7 +32,7 @@ $(VENV)/installed-%: pyproject.toml
 
 run: $(VENV)/installed-all
 	@echo "== polhode run dzhanibekov (the first run compiles, later ones start from the cache)"
-	@$(BIN)/polhode run dzhanibekov --out out
+	@$(BIN)/polhode run dzhanibekov
 
 test: $(VENV)/installed-test
 	$(BIN)/coverage erase
@@ -40,11 +41,14 @@ test: $(VENV)/installed-test
 	@echo "== tests, compiled: kernels"
 	$(BIN)/python -m pytest $(PARALLEL) $(filter-out $(USER_TESTS) tests/test_golden.py,$(TESTS))
 	@echo "== tests, compiled: user layer, and the examples in its docstrings"
-	$(BIN)/python -m pytest $(PARALLEL) --cov --cov-report= --doctest-modules $(USER_TESTS) src
+	$(BIN)/python -m pytest $(PARALLEL) -m "not long" --cov --cov-report= --doctest-modules $(USER_TESTS) src
 	@echo "== tests, uncompiled: kernels as plain Python"
-	POLHODE_JIT=0 $(BIN)/python -m pytest $(PARALLEL) -m "not dense" --cov --cov-append --cov-report= $(KERNEL_TESTS)
+	POLHODE_JIT=0 $(BIN)/python -m pytest $(PARALLEL) -m "not dense and not long" --cov --cov-append --cov-report= $(KERNEL_TESTS)
 	@echo "== lines covered"
 	$(BIN)/coverage report --fail-under=95
+
+test-long: $(VENV)/installed-test
+	$(BIN)/python -m pytest -m long tests
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
@@ -64,6 +68,9 @@ bench: $(VENV)/installed-test
 	$(BIN)/python benchmarks/flows.py
 	$(BIN)/python benchmarks/lost_digits.py
 	$(BIN)/python benchmarks/torqued.py
+	$(BIN)/python benchmarks/flat.py
+	$(BIN)/python benchmarks/race.py
+	$(BIN)/python benchmarks/conserving.py
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/drift.py
 

@@ -188,9 +188,21 @@ def taylor_torque(problem, q, I):
     """Of gravity on an offset mass center, or of a gravity gradient of fixed direction, as expressions in q."""
     p = problem.force.params
     rows = (
-        (q[0] ** 2 + q[1] ** 2 - q[2] ** 2 - q[3] ** 2, 2 * (q[1] * q[2] - q[0] * q[3]), 2 * (q[1] * q[3] + q[0] * q[2])),
-        (2 * (q[1] * q[2] + q[0] * q[3]), q[0] ** 2 - q[1] ** 2 + q[2] ** 2 - q[3] ** 2, 2 * (q[2] * q[3] - q[0] * q[1])),
-        (2 * (q[1] * q[3] - q[0] * q[2]), 2 * (q[2] * q[3] + q[0] * q[1]), q[0] ** 2 - q[1] ** 2 - q[2] ** 2 + q[3] ** 2),
+        (
+            q[0] ** 2 + q[1] ** 2 - q[2] ** 2 - q[3] ** 2,
+            2 * (q[1] * q[2] - q[0] * q[3]),
+            2 * (q[1] * q[3] + q[0] * q[2]),
+        ),
+        (
+            2 * (q[1] * q[2] + q[0] * q[3]),
+            q[0] ** 2 - q[1] ** 2 + q[2] ** 2 - q[3] ** 2,
+            2 * (q[2] * q[3] - q[0] * q[1]),
+        ),
+        (
+            2 * (q[1] * q[3] - q[0] * q[2]),
+            2 * (q[2] * q[3] + q[0] * q[1]),
+            q[0] ** 2 - q[1] ** 2 - q[2] ** 2 + q[3] ** 2,
+        ),
     )
     if problem.name == "satellite":
         k = p[0] / I[0]
@@ -246,7 +258,9 @@ def race(case, curves):
     if curves:
         for name, points in runs.items():
             for p in points:
-                print(f"    {name:22} {p.told:12} error {p.error:8.1e}   {1e3 * p.seconds:10.4g} ms   ({1e3 * p.whole:.4g})")
+                print(
+                    f"    {name:22} {p.told:12} error {p.error:8.1e}   {1e3 * p.seconds:10.4g} ms   ({1e3 * p.whole:.4g})"
+                )
     for error in sorted({case.error, 100 * case.error, case.error / 10}, reverse=True):
         found = {name: at_error(points, error) for name, points in runs.items()}
         mine = {n: f[0] for n, f in found.items() if f and (n in ph.schemes.SCHEMES or n == "Adaptive")}

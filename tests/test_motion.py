@@ -534,24 +534,6 @@ def test_tensor_bodies_have_the_same_orbit(k, rng):
     np.testing.assert_allclose(turned.omega(1.7), axes @ motion.omega(1.7), atol=1e-12, rtol=0)
 
 
-def test_invariant_errors_see_an_error():
-    from polhode.report import invariant_errors
-
-    motion, t = ph.free_motion((1, 2, 3), m=(1, 1, 1)), np.linspace(0, 9, 50)
-    good = invariant_errors(motion, t)
-    assert max(good.energy, good.momentum, good.momentum_space, good.unit_norm) < 1e-14
-    exact = motion.q
-
-    def shortened(t):
-        return exact(t) * (1 + 1e-7)
-
-    motion.q = shortened
-    spoiled = invariant_errors(motion, t)
-    assert spoiled.unit_norm == pytest.approx(1e-7, rel=1e-6)
-    assert spoiled.momentum_space > 1e-8
-    assert spoiled.energy == good.energy
-
-
 def test_repr():
     assert (
         repr(ph.free_motion((1, 2, 3), m=(0, 2, 0))) == "FreeMotion(RigidBody((1, 2, 3)), steady, period=0, energy=1)"

@@ -171,7 +171,7 @@ def _tolerance(problem: Problem, span: tuple[float, float], rtol: float, atol: f
         lambda tolerance: _end(problem, span, Adaptive(max(tolerance, SMALLEST_RTOL), atol)),
         max(rtol, SMALLEST_RTOL), (SMALLEST_RTOL, LARGEST_TOLERANCE), FINER_TOLERANCE, 1.0, rtol, atol,
     )  # fmt: skip
-    return Choice(Adaptive(max(found.x, SMALLEST_RTOL), atol), None, why, found.error, found.met)
+    return Choice(Adaptive(max(float(f"{found.x:.2g}"), SMALLEST_RTOL), atol), None, why, found.error, found.met)
 
 
 class End(NamedTuple):

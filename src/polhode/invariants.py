@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def drifts(traj: Trajectory) -> dict[str, FloatArray]:
     """By how much invariants are off, (k,) + batch each: relative to what they were at the start, but for |q|.
 
-    Energy where the force has one and takes none away; of a free body |m| and the momentum in space; with a force that
-    knows a symmetry axis, the momentum along it.
+    Energy where the force has one that does not depend on time, and takes none away; of a free body |m| and the
+    momentum in space; with a force that knows a symmetry axis, the momentum along it.
 
     >>> from polhode import Problem, State, forces, integrate
     >>> top = Problem((1.0, 1.0, 0.5), State(m=(0.1, 0.0, 2.0)), forces.gravity(1.0, (0, 0, 0.3)), t_span=(0, 10))
@@ -27,7 +27,7 @@ def drifts(traj: Trajectory) -> dict[str, FloatArray]:
     force, size = traj.problem.force, length(traj.m[0])
     size = np.where(size > 0, size, 1.0)
     found = {"|q|": length(traj.q) - 1.0}
-    if force is None or (force.has_energy and not np.any(force.damping)):
+    if force is None or (force.has_energy and not force.time_dependent and not np.any(force.damping)):
         energy = traj.energy
         with np.errstate(invalid="ignore", divide="ignore"):  # NaN where there is no energy at the start
             found["energy"] = energy / energy[0] - 1.0

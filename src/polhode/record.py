@@ -142,6 +142,7 @@ def describe(problem: Problem) -> dict[str, Any]:
         "force": "" if force is None else repr(force),
         "force_axis": json.dumps(None if force is None or force.axis is None else force.axis.tolist()),
         "velocity_dependent": int(force is not None and force.velocity_dependent),
+        "time_dependent": int(force is not None and force.time_dependent),
         "t_span": json.dumps(problem.t_span),
         "suggested_h": json.dumps(problem.h),
         "conventions": "q scalar first, body to space; m and omega in body axes; m_space in space axes",

@@ -33,9 +33,9 @@ class Scheme:
 
     ``generalized_order`` (p1, p2, ...) is for weak torques, of size eps: the error is eps h^p1 + eps^2 h^p2 + ..., if
     the drift is exact. ``rkn_only``: made for torques that depend on the configuration alone; with others the order is
-    lower, or the error larger. ``processor`` has stages that are applied to states that are looked at, and undone before
-    the first step: in between there are the cheap ``stages`` alone. Of the conditions on the order, those that are linear
-    in the torque are checked: the kicks are a quadrature of that order.
+    lower, or the error larger. ``processor`` has stages that are applied to states that are looked at, and undone
+    before the first step: in between there are the cheap ``stages`` alone. Of the conditions on the order, those that
+    are linear in the torque are checked: the kicks are a quadrature of that order.
 
     >>> Scheme("leapfrog", 2, (("A", "1/2"), ("B", 1), ("A", "1/2")))
     <Scheme leapfrog: order 2, drift first, 1 torque per step>

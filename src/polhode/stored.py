@@ -123,6 +123,7 @@ def _force(record: Record) -> Force:
         function if "energy" in record.arrays else None,
         damping=record.arrays["damping"][1],
         velocity_dependent=bool(attributes["velocity_dependent"]),
+        time_dependent=bool(attributes["time_dependent"]),
         axis=json.loads(attributes["force_axis"]),
         name=attributes["force"],
     )

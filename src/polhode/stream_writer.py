@@ -184,7 +184,7 @@ class _Bar(Progress):
 
     def __init__(self, writer: StreamWriter, wanted: bool) -> None:
         run = writer.run
-        super().__init__(wanted, run.t0, run.h, run.count)
+        super().__init__(wanted, run.t0, run.h, run.count, int(run.course.steps.min()))
         self.writer = writer
 
     def show(self, done: int) -> None:

@@ -53,6 +53,7 @@ class Force:
     params : float64 (k,) or (..., k), a batch of parameters; what functions get as ``p``
     damping : float64 (3,) or (..., 3), D in body axes; not part of the torque functions
     velocity_dependent : whether the torque (without damping) depends on w
+    time_dependent : whether the energy depends on t, so that the body does not keep it
     axis : a direction in space along which neither torque nor damping change the angular momentum, or None
     """
 
@@ -65,9 +66,11 @@ class Force:
         params: npt.ArrayLike = (),
         damping: npt.ArrayLike = NO_DAMPING,
         velocity_dependent: bool = False,
+        time_dependent: bool = False,
         axis: npt.ArrayLike | None = None,
         name: str,
     ) -> None:
+        self.time_dependent = time_dependent
         self._torque, self._energy, self._gradient = torque, energy, gradient
         self.params, self.damping = as_params(params), _frozen(as_floats(damping, "damping", 3))
         self.velocity_dependent, self.name = velocity_dependent, name
@@ -221,7 +224,9 @@ class Potential(Force):
             check_gradient(of_energy.plain, of_gradient.plain, gradient, cases, largest)
             torque = Function(TORQUE_FORM, functions.torque_of_gradient, (of_gradient,))
         name = name or f"Potential({getattr(energy, '__name__', repr(energy))})"
-        super().__init__(torque, of_energy, of_gradient, params=params, axis=axis, name=name)
+        super().__init__(
+            torque, of_energy, of_gradient, params=params, time_dependent=mentions(energy, 0), axis=axis, name=name
+        )
         if self.axis is not None:
             check_axis(of_energy.plain, self.axis, cases, largest)
 
@@ -288,6 +293,7 @@ class Sum(Force):
             params=np.concatenate(params, axis=-1),
             damping=first.damping + second.damping,
             velocity_dependent=first.velocity_dependent or second.velocity_dependent,
+            time_dependent=first.time_dependent or second.time_dependent,
             axis=first.axis if _same(first.axis, second.axis) else None,
             name=f"{first.name} + {second.name}",
         )

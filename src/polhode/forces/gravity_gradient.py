@@ -24,6 +24,8 @@ from polhode.kernels.splitting import TORQUE
 def nadir_at(t, p):
     """s(t)"""
     s, n = (p[6], p[7], p[8]), (p[9], p[10], p[11])
+    if p[12] == 0.0:  # sine and cosine would take longer than all the rest
+        return s
     c, b, a = cos(p[12] * t), sin(p[12] * t), dot(s, n)
     x, y, z = cross(n, s)
     a *= 1.0 - c
@@ -85,6 +87,7 @@ def gravity_gradient(
         params=joined(
             body=k * inertia, nadir=below, orbit_normal=direction(orbit_normal, "orbit_normal"), orbit_rate=rate
         ),
+        time_dependent=bool(np.any(rate)),
         axis=below if below.ndim == 1 and not np.any(rate) else None,
         name="gravity_gradient",
     )

@@ -196,8 +196,8 @@ def kick(torque, params, body, t, h, b, c, m1, m2, m3, q0, q1, q2, q3):
     return m1 + time * f1, m2 + time * f2, m3 + time * f3, count, status
 
 
-# (params, stages, before, after, parameters, size of c, fractions, inertia, axes, damping, implicit, t0, h, saves, limit, start, stop,
-#  m, q, pending, steps, status, evaluations, m_out, q_out)
+# (params, stages, before, after, parameters, size of c, fractions, inertia, axes, damping, implicit, t0, h, saves,
+#  limit, start, stop, m, q, pending, steps, status, evaluations, m_out, q_out)
 SPLIT = (
     f"void(i8, Tuple((f8[:,::1], {INPUT}, i8, i8, {TIMES}, i8, {TIMES}, {INPUT}, {INPUT}, {INPUT}, b1, "
     f"{TIMES}, {TIMES}, i8[::1], i8, i8, i8, f8[:,::1], f8[:,::1], f8[:,::1], i8[::1], i8[::1], i8[::1], "

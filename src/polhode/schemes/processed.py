@@ -1,6 +1,6 @@
 """Schemes with a processor: steps are the cheapest there are, and states are corrected when somebody looks.
 
-For a torque of size eps the step e^(A/2) e^B e^(A/2), A the drift and B the kick, is e^(A + g(x) B) but for eps^2, where
+For a torque of size eps the step e^(A/2) e^B e^(A/2), A the drift and B the kick, is e^(A + g(x) B) but for eps^2;
 x is the commutator with A and g(x) = (x/2)/sinh(x/2). To first order in eps the change of variables e^P,
 
     P = (g(x) - 1)/x B = (-x/24 + 7 x^3/5760 - ...) B = sum_k b_k (e^(k x) - e^(-k x)) B,   k = 1..n,
@@ -45,7 +45,7 @@ def _solved(rows: list[list[Fraction]], right: list[Fraction]) -> list[Fraction]
 
 
 def _processor(count: int) -> tuple[Stage, ...]:
-    """Kicks -b_k k steps ahead and b_k k steps behind, for all k: stages are flows, which compose the other way round."""
+    """Kicks -b_k k steps ahead and b_k k steps behind: stages are flows, which compose the other way round."""
     rows = [[2 * Fraction(k ** (2 * j + 1), factorial(2 * j + 1)) for k in range(1, count + 1)] for j in range(count)]
     stages: list[Stage] = []
     for k, b in enumerate(_solved(rows, _series(count)), 1):
