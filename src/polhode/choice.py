@@ -23,6 +23,7 @@ from polhode.force import Force
 from polhode.methods import as_method
 from polhode.methods.adaptive import SMALLEST_RTOL, Adaptive
 from polhode.methods.method import Method
+from polhode.methods.splitting import Splitting
 from polhode.problem import Problem
 from polhode.progress import Progress
 from polhode.propagation import propagate
@@ -79,21 +80,28 @@ def choose(
     if method is not None:
         return _step(problem, span, as_method(method), rtol, atol, strength.radian, "")
     if h is not None:
-        return Choice(as_method(BY_FAMILY[names]), h, f"{family}, so {BY_FAMILY[names]}", np.nan, True)
+        return Choice(_tried(BY_FAMILY[names]), h, f"{family}, so {BY_FAMILY[names]}", np.nan, True)
     if names == VELOCITY:
         return _tolerance(problem, span, rtol, atol, family)
     first = _first_piece(span, strength.radian)
     part = abs(first[1] - first[0]) / abs(span[1] - span[0])
     best, fewest = "", inf
     for name in names[::-1]:
-        trial = as_method(name)
+        trial = _tried(name)
         torques = trial.scheme.torques_per_step
         found = _step(problem, first, trial, rtol * part, atol, strength.radian, "", shortest=torques / fewest)
         length = found.h or strength.radian
         if not best or (found.met and torques / length < fewest):
             best, fewest, step = name, torques / length, length
     why = f"{family}; of {', '.join(names)} it needs the fewest torques"
-    return _step(problem, span, as_method(best), rtol, atol, step, why)
+    return _step(problem, span, _tried(best), rtol, atol, step, why)
+
+
+def _tried(name: str) -> Splitting:
+    """A method that gives no advice: trial runs decide."""
+    method = Splitting(None, name)
+    method.advises = False
+    return method
 
 
 def measured(problem: Problem, span: tuple[float, float]) -> Strength:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +23,6 @@ from polhode.trajectory import Trajectory
 from polhode.watching import Watch
 
 DEFAULT_RTOL = 1e-9
-NEGATIVE_KICKS = ".* has kicks of negative length"
 FIRST_BLOCK, LARGEST_BLOCK = 2**6, 2**18  # states of which a watched run keeps every step, to look for events
 
 
@@ -72,26 +69,16 @@ def integrate(
     span = problem.t_span if t_span is None else checked_span(t_span)
     choice = None
     if _has_to_choose(problem, method, h, rtol):
-        with _trials():
-            choice = choose(problem, span, method, h, DEFAULT_RTOL if rtol is None else rtol, atol)
+        choice = choose(problem, span, method, h, DEFAULT_RTOL if rtol is None else rtol, atol)
         method, h = choice.method, choice.h
     method = as_method(method)
     follow = _adaptive if isinstance(method, Adaptive) else _fixed
-    with _trials() if choice else nullcontext():
-        result = follow(problem, span, method, h, Wanted(t_eval, save_every, dense_output, events, progress))
+    result = follow(problem, span, method, h, Wanted(t_eval, save_every, dense_output, events, progress))
     if choice is not None:
         explain(result, choice)
     if estimate_error:
         result.error_estimate = closing_check(result)
     return result
-
-
-@contextmanager
-def _trials() -> Iterator[None]:
-    """Without the advice that is meant for those who choose schemes themselves: here trial runs decide."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", NEGATIVE_KICKS, UserWarning)
-        yield
 
 
 class Wanted(NamedTuple):

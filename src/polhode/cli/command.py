@@ -35,7 +35,7 @@ class Command(click.Command):
             click.echo("\ninterrupted", err=True)
             ctx.exit(CTRL_C)
         except (PolhodeError, OSError) as problem:
-            if ctx.meta.get("debug"):
+            if ctx.meta.get("debug") or isinstance(problem, BrokenPipeError):  # somebody has seen enough, like head
                 raise
             if isinstance(problem, (RunError, StepError)):
                 raise click.ClickException(str(problem)) from None

@@ -33,6 +33,7 @@ class Splitting(Method):
     2
     """
 
+    advises = True  # against negative kicks with damping; not if trial runs have shown that they do no harm
     memory = 5  # what is pending: drift, kick, gradient kick, the time of the kick; and whether the run has begun
 
     def __init__(self, flow: Flow | None = None, scheme: Scheme | str = "RKN6_14a") -> None:
@@ -74,7 +75,7 @@ class Splitting(Method):
                 f"{self.scheme.name} is made for torques that depend on the attitude alone, and {force!r} has {what}; "
                 f"choose {ANY_TORQUE}"
             )
-        if damped and self.scheme.has_negative_kicks:
+        if damped and self.scheme.has_negative_kicks and self.advises:
             warnings.warn(
                 f"{self.scheme.name} has kicks of negative length, in which damping lets the momentum grow; if steps "
                 "are so long that damping is strong in one, choose V2",
