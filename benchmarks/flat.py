@@ -16,8 +16,8 @@ import numpy as np
 
 from polhode import problems
 from polhode.kernels.dormand_prince import COLUMN, END, FIFTH, FIRST, NODE, STAGES, THIRD, WEIGHT
-from polhode.kernels.jit import entry, helper
-from polhode.kernels.splitting import TORQUE, matrix
+from polhode.kernels.jit import borrowed, entry, helper, keep
+from polhode.kernels.splitting import call_torque, matrix
 from polhode.methods.adaptive import Adaptive
 from polhode.running import BaseRun
 
@@ -33,7 +33,7 @@ def slope(torque, params, per_I, D, t, y, k, n, h):
     """Row n of k: h y' at y = (m, q)."""
     m1, m2, m3, q0, q1, q2, q3 = y[0], y[1], y[2], y[3], y[4], y[5], y[6]
     w1, w2, w3 = m1 * per_I[0], m2 * per_I[1], m3 * per_I[2]
-    f1, f2, f3 = torque(t, matrix(q0, q1, q2, q3), (w1, w2, w3), params)
+    (f1, f2, f3), _ = call_torque(torque, (t, matrix(q0, q1, q2, q3), (w1, w2, w3), params))
     j = STRIDE * n
     k[j] = h * (m2 * w3 - m3 * w2 + f1 - D[0] * w1)
     k[j + 1] = h * (m3 * w1 - m1 * w3 + f2 - D[1] * w2)
@@ -69,11 +69,14 @@ def error_of(k, y, z, zero, e, rtol, atol):
     return fifth / sqrt(SIZE * (fifth + 0.01 * third))
 
 
-@entry(f"void(FunctionType({TORQUE}), Tuple((f8[::1], f8[::1], f8[::1], f8, f8, f8, f8, f8, f8[::1], i8[::1])))")
+@entry("void(i8, Tuple((f8[::1], f8[::1], f8[::1], f8, f8, f8, f8, f8, f8[::1], i8[::1])))")
 def flat(torque, arguments):
     """From t to t_end, in place on y = (m, q); counts: steps, rejected."""
     params, per_I, D, t, t_end, h, rtol, atol, y, counts = arguments
-    k, z, e, zero = np.zeros(STRIDE * STAGES), np.zeros(STRIDE), np.zeros(STRIDE), np.zeros(STRIDE)
+    work = np.zeros(STRIDE * (STAGES + 3))
+    k, z = borrowed(work), borrowed(work)[STRIDE * STAGES :]
+    e, zero = borrowed(work)[STRIDE * (STAGES + 1) :], borrowed(work)[STRIDE * (STAGES + 2) :]
+    params, per_I, D, y = borrowed(params), borrowed(per_I), borrowed(D), borrowed(y)
     slope(torque, params, per_I, D, t, y, k, 0, h)
     last = h
     after_rejection = False
@@ -98,6 +101,7 @@ def flat(torque, arguments):
             h *= factor
             counts[1] += 1
             after_rejection = True
+    keep(work)
 
 
 def solve(problem, rtol, atol, first_step=1e-2):
@@ -106,7 +110,7 @@ def solve(problem, rtol, atol, first_step=1e-2):
     counts, force = np.zeros(2, np.int64), problem.force
     params = np.array(force.params)
     per_I, damping = 1.0 / problem.body.moments, np.array(force.damping)
-    torque = force.torque_function()
+    torque = force.torque_address()
     began = time.perf_counter()
     flat(torque, (params, per_I, damping, *problem.t_span, first_step, rtol, atol, y, counts))
     seconds = time.perf_counter() - began

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from polhode.body import as_body
 from polhode.forces.base import Force, direction, joined, numbers
 from polhode.forces.functions import ENERGY, ENERGY_FORM, GRADIENT, GRADIENT_FORM, TORQUE_FORM, ReadyMade
-from polhode.forces.vectors import cross, dot, in_body
 from polhode.kernels.jit import entry, helper
 from polhode.kernels.splitting import TORQUE
+from polhode.kernels.vectors import cross, dot, in_body
 
 
 @helper

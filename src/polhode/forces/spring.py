@@ -16,9 +16,9 @@ from polhode.forces.functions import (
     TORQUE_FORM,
     ReadyMade,
 )
-from polhode.forces.vectors import dot
 from polhode.kernels.jit import entry, helper
 from polhode.kernels.splitting import TORQUE
+from polhode.kernels.vectors import dot
 from polhode.rotation import as_quaternion, matrix
 
 

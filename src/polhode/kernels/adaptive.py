@@ -12,7 +12,7 @@ from math import copysign, inf, nan
 
 from polhode.kernels.dormand_prince import END, STAGES
 from polhode.kernels.drive import INPUT, TIMES
-from polhode.kernels.jit import entry, helper
+from polhode.kernels.jit import borrowed, entry, helper, keep
 from polhode.kernels.munthe_kaas import (
     TOO_SMALL,
     WORK,
@@ -105,7 +105,7 @@ def follow(torque, arguments, i, k):
     m, q, memory, steps, status, evaluations, t, h, seen, rejected, trouble = arguments[10:21]
     m_out, q_out, step_t, step_m, step_q, kept = arguments[21:]
     body, _ = body_of(inertia, axes, damping, False, m, t_end - float(t[i]), i)
-    own = params[row_of(params, i)]
+    own = borrowed(params)[row_of(params, i)]
     frame, u, forward, why = body.frame, body.frame.scale.per_m, t[i] < t_end, int(memory[i, 3])
     tolerance = Tolerance(rtol, u * atol, UNDERFLOW * max(1.0, u))
     a = load(frame, float(t[i]), m, q, memory, evaluations[i], i)
@@ -155,11 +155,12 @@ def adapt(torque, arguments):
     these have any. A body that cannot go on stops where it is, with its status; if its torque failed, ``trouble`` holds
     t, m, q of where it did.
     """
-    k = new_constants(WORK)
+    work = new_constants(WORK)
     t_end, start, stop, status, t = arguments[5], arguments[8], arguments[9], arguments[14], arguments[16]
     for i in range(start, stop):
         if status[i] == FINE and t[i] != t_end:
-            follow(torque, arguments, i, k)
+            follow(torque, arguments, i, borrowed(work))
+    keep(work)
 
 
 # (params, inertia, axes, damping, left, right, start, stop, m, q, t, m_out, q_out)

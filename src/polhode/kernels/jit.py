@@ -29,7 +29,7 @@ from pathlib import Path
 JIT = os.environ.get("POLHODE_JIT", "1") != "0"
 
 PACKAGE = Path(__file__).resolve().parents[1]
-COMPILED_FOLDERS = ("kernels", "flows", "forces")  # every folder that holds code Numba compiles
+COMPILED_FOLDERS = ("kernels", "flows", "forces", "methods")  # every folder that holds code Numba compiles
 KEPT_STAMPS = 8  # caches of older sources that are kept for other checkouts and versions
 
 
@@ -196,6 +196,25 @@ if JIT:
         return call
 
     @intrinsic
+    def borrowed(typingctx, array):
+        """The same array without its reference counts, which Numba otherwise keeps in atomic steps around every call.
+
+        Whoever borrows has to ``keep`` what was made here, for as long as it is needed.
+        """
+
+        def codegen(context, builder, signature, args):
+            view = context.make_array(signature.args[0])(context, builder, args[0])
+            view.meminfo, view.parent = view.meminfo.type(None), view.parent.type(None)
+            return view._getvalue()
+
+        return array(array), codegen
+
+    @intrinsic
+    def keep(typingctx, array):
+        """Nothing, but up to here the array exists."""
+        return types.void(array), lambda context, builder, signature, args: context.get_dummy_value()
+
+    @intrinsic
     def fma(typingctx, a, b, c):
         """a*b + c rounded once."""
 
@@ -352,6 +371,11 @@ else:
 
     def entry(signature, cache=True):
         return helper
+
+    def keep(array):
+        """Nothing: see the compiled one."""
+
+    borrowed = helper
 
     def address_of(function, signature):
         """The function itself."""

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from polhode.kernels.cayley import cross
 from polhode.kernels.damping import Damping, damped_kick, damping_of, resistance
 from polhode.kernels.drive import INPUT, TIMES, Scale, axis_order, from_order, to_order, to_standard_time
-from polhode.kernels.jit import caller, helper, power_of_two
+from polhode.kernels.jit import borrowed, caller, helper, keep, power_of_two
 from polhode.kernels.quat import product
 from polhode.kernels.repeat import new_constants, plain, whole_step
 from polhode.kernels.trig import sincos
@@ -310,20 +310,6 @@ def user_attitude(frame, s):
 
 
 @helper
-def with_stages(advance, c, fractions, torque, params, body, stages, first, last, t0, n, h, s):
-    """The state after stages first..last - 1, nothing being left to do; parts of steps count from step n."""
-    for k in range(first, last):
-        kind = float(stages[k, 0])
-        if kind == DRIFT:
-            s = after_kick(torque, params, body, h, s)
-        else:
-            s = after_drift(advance, c, fractions, body.frame.scale, h, s)
-        s = with_stage(kind, float(stages[k, 1]), t0 + (n + float(stages[k, 2])) * h, s)
-    s = after_kick(torque, params, body, h, s)
-    return after_drift(advance, c, fractions, body.frame.scale, h, s)
-
-
-@helper
 def split_steps(prepare, advance, torque, arguments):
     """Bodies start..stop up to the last of the steps ``saves``, whose states go to m_out, q_out, or to step ``limit``.
 
@@ -334,7 +320,8 @@ def split_steps(prepare, advance, torque, arguments):
     params, stages, before, after, parameters, size, fractions, inertia, axes, damping, implicit = arguments[:11]
     starts, lengths, saves, limit, start, stop = arguments[11:17]
     m, q, pending, steps, status, evaluations, m_out, q_out = arguments[17:]
-    c, end = new_constants(size), stages.shape[0] - after
+    constants, end = new_constants(size), stages.shape[0] - after
+    c, params, stages, fractions = borrowed(constants), borrowed(params), borrowed(stages), borrowed(fractions)
     for i in range(start, stop):
         t0, h = float(starts[row_of(starts, i)]), float(lengths[row_of(lengths, i)])
         body, (I1, I2, I3) = body_of(inertia, axes, damping, implicit, m, h, i)
@@ -347,32 +334,34 @@ def split_steps(prepare, advance, torque, arguments):
             u * m1, u * m2, u * m3, float(q[i, 0]), q1, q2, q3,
             float(p[0]), float(p[1]), float(p[2]), float(p[3]), evaluations[i], status[i],
         )  # fmt: skip
-        n, j, k, begun = steps[i], 0, before, p[4] != 0.0
-        while j < len(saves) and s.status == FINE and (n < limit or n == saves[j]):
-            kind = float(stages[k, 0]) if n < saves[j] else SAVE
-            if not begun and kind != SAVE:
-                s = with_stages(advance, c, fractions, torque, own, body, stages, 0, before, t0, n, h, s)
-                begun = True
+        n, j, k, kept = steps[i], 0, before if p[4] != 0.0 else 0, s
+        while j < len(saves) and s.status == FINE:
+            between = k in (0, before)  # steps
+            if between and n >= limit and n != saves[j]:
+                break
+            looked_at = (between and n == saves[j]) or k == stages.shape[0]
+            kind = SAVE if looked_at else float(stages[k, 0])
             if kind in (DRIFT, SAVE):
                 s = after_kick(torque, own, body, h, s)
             if kind != DRIFT:
                 s = after_drift(advance, c, fractions, scale, h, s)
             if s.status != FINE:
                 break
-            if kind == SAVE:
-                seen = s
-                if begun and after > 0:
-                    seen = with_stages(advance, c, fractions, torque, own, body, stages, end, end + after, t0, n, h, s)
-                    s = State(*s[:11], seen.evaluations, seen.status)
-                m_out[j, i, 0], m_out[j, i, 1], m_out[j, i, 2] = user_momentum(frame, seen)
-                q_out[j, i, 0], q_out[j, i, 1], q_out[j, i, 2], q_out[j, i, 3] = user_attitude(frame, seen)
-                j += 1
-            else:
+            if not looked_at:
                 s = with_stage(kind, float(stages[k, 1]), t0 + (n + float(stages[k, 2])) * h, s)
                 k += 1
                 if k == end:
                     n, k = n + 1, before
+            elif 0 < k < end and after > 0:
+                kept, k = s, end  # the processor works on a copy
+            else:
+                m_out[j, i, 0], m_out[j, i, 1], m_out[j, i, 2] = user_momentum(frame, s)
+                q_out[j, i, 0], q_out[j, i, 1], q_out[j, i, 2], q_out[j, i, 3] = user_attitude(frame, s)
+                j += 1
+                if k > end:
+                    s, k = State(*kept[:11], s.evaluations, s.status), before
         m[i, 0], m[i, 1], m[i, 2] = user_momentum(frame, s)
         q[i, 0], q[i, 1], q[i, 2], q[i, 3] = user_attitude(frame, s)
-        p[0], p[1], p[2], p[3], p[4] = s.drift, s.kick, s.gradient, s.time, 1.0 if begun else 0.0
+        p[0], p[1], p[2], p[3], p[4] = s.drift, s.kick, s.gradient, s.time, 1.0 if k > 0 else 0.0
         steps[i], status[i], evaluations[i] = n, s.status, s.evaluations
+    keep(constants)

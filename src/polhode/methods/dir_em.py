@@ -1,0 +1,188 @@
+"""DIR_EM, the energy-momentum scheme on the nine direction cosines: Betsch and Siebert 2009, section 3, with the
+midpoint rule of Betsch and Steinmann 2001.
+
+    Q1 - Q0 = (h/2) (V0 + V1),   (V1 - V0) E = -h dV/dQ(Qh) - h Qh L,   L symmetric,   Q1^T Q1 = 1             (1)
+
+Qh = (Q0 + Q1)/2 is no rotation; E = tr(J)/2 - J. With Q1 = Q0 R, R = (1 + hat e) (1 - hat e)^-1 and the velocities
+W = Q^T V, multipliers drop out of the skew part of (1):
+
+    ((4/h) J + tr(A) - A) e = rot(A),   A = 2 W E - h Q0^T dV/dQ(Qh)                                           (2)
+    W1 = N (2/h + W) - W,   N = 1 - R^T = 2 (hat e - hat e^2)/(1 + |e|^2),   m = rot(W E)                      (3)
+
+Linear where dV/dQ does not depend on Q, as for gravity: one solution per step. Otherwise (2) is repeated. So that what
+is rounded in the same way in every step is small, e = e0 + d is counted from e0, that of the skew part of W alone, and
+W1 from W; with S, the symmetric part of W, and A as above,
+
+    ((4/h) J + tr(A) - A) d = 2 rot(S E) - rot(h Q0^T dV/dQ) - (tr(A) - A) e0,   hat e0 = (h/4) (W - W^T)       (4)
+    W1 = (4/h) (hat d - (|e|^2 hat e + hat e^2)/(1 + |e|^2)) + N W - W^T                                       (5)
+
+W starts as hat(w), and is not skew later: the energy that is kept is tr(W E W^T)/2 + V, and that of m and q is not.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+from polhode.kernels.cayley import solve3, turn
+from polhode.kernels.jit import entry, helper
+from polhode.kernels.splitting import FINE, NO_STEP, matrix
+from polhode.kernels.vectors import columns, dot, hat, image, largest, matrix_product, plus, rot, times
+from polhode.kernels.whole_steps import ARGUMENTS, Step, slope_at, take_steps
+from polhode.methods.record import MOMENTA, MOMENTUM_ALONG, ORTHOGONALITY, OWN_ENERGY, MethodRecord
+from polhode.methods.whole_step import WholeStep
+from polhode.references import BETSCH_SIEBERT_2009
+
+BETSCH_STEINMANN_2001 = (
+    "P. Betsch, P. Steinmann, Constrained integration of rigid body dynamics, Comput. Methods Appl. Mech. Engrg. 191 "
+    "(2001) 467-488"
+)
+
+MOST = 200  # repetitions of (2)
+ROUNDING = 2.0**-51  # of e: a change that is smaller is the last
+STALLED = 2.0**-40  # of e: a change that no longer falls is rounding if it is smaller
+
+
+@helper
+def velocities(body, memory, first, m):
+    """W"""
+    if first:
+        return hat((m[0] / body.J[0], m[1] / body.J[1], m[2] / body.J[2]))
+    x = 1.0 / body.rate
+    return (
+        (x * float(memory[0]), x * float(memory[1]), x * float(memory[2])),
+        (x * float(memory[3]), x * float(memory[4]), x * float(memory[5])),
+        (x * float(memory[6]), x * float(memory[7]), x * float(memory[8])),
+    )
+
+
+@helper
+def times_Euler(W, J):
+    """W E"""
+    E1, E2, E3 = 0.5 * (J[1] + J[2] - J[0]), 0.5 * (J[2] + J[0] - J[1]), 0.5 * (J[0] + J[1] - J[2])
+    (a, b, c), (d, e, f), (g, h, i) = W
+    return (a * E1, b * E2, c * E3), (d * E1, e * E2, f * E3), (g * E1, h * E2, i * E3)
+
+
+@helper
+def combined(A, x, B):
+    """A + x B"""
+    return plus(A[0], x, B[0]), plus(A[1], x, B[1]), plus(A[2], x, B[2])
+
+
+@helper
+def mean_turn(e):
+    """(1 + R)/2 = (1 + hat e + e e^T)/(1 + |e|^2)"""
+    x = 1.0 / (1.0 + dot(e, e))
+    a, b, c = e
+    return (
+        times(x, (1.0 + a * a, a * b - c, a * c + b)),
+        times(x, (b * a + c, 1.0 + b * b, b * c - a)),
+        times(x, (c * a - b, c * b + a, 1.0 + c * c)),
+    )
+
+
+@helper
+def correction(body, W, WE, QG, e0):
+    """(det, det d) of (4)."""
+    x, J = 0.25 * body.h, body.J
+    A = combined(combined(WE, 1.0, WE), -1.0, QG)
+    (a, b, c), (d, e, f), (g, h, i) = A
+    r = plus(plus(plus(symmetric_momentum(W, J), -0.5, rot(QG)), -0.5 * (a + e + i), e0), 0.5, image(A, e0))
+    det, d1, d2, d3 = solve3(
+        J[0] + x * (e + i), -x * b, -x * c,
+        -x * d, J[1] + x * (i + a), -x * f,
+        -x * g, -x * h, J[2] + x * (a + e),
+        2.0 * x * r[0], 2.0 * x * r[1], 2.0 * x * r[2],
+    )  # fmt: skip
+    return det, (d1, d2, d3)
+
+
+@helper
+def symmetric_momentum(W, J):
+    """rot(S E), S being the symmetric part of W."""
+    a, b, c = W[1][2] + W[2][1], W[2][0] + W[0][2], W[0][1] + W[1][0]
+    return 0.5 * a * (J[2] - J[1]), 0.5 * b * (J[0] - J[2]), 0.5 * c * (J[1] - J[0])
+
+
+@helper
+def turned_velocities(body, W, d, e):
+    """W1 of (5)."""
+    a, b, c = e
+    ee, x, y = dot(e, e), 2.0 / (1.0 + dot(e, e)), 2.0 / body.h
+    squares = (b * b + c * c, -a * b, -a * c), (-a * b, a * a + c * c, -b * c), (-a * c, -b * c, a * a + b * b)
+    N = combined(hat(e), 1.0, squares)
+    grown = combined(hat(plus(times(2.0 * y, d), -x * y * ee, e)), x * y, squares)
+    return combined(combined(grown, x, matrix_product(N, W)), -1.0, columns(W))
+
+
+@helper
+def step(gradient, params, body, t, memory, first, m, q):
+    W = velocities(body, memory, first, m)
+    Q0, WE = matrix(q[0], q[1], q[2], q[3]), times_Euler(W, body.J)
+    e0, zero = times(0.25 * body.h, rot(W)), (0.0, 0.0, 0.0)
+    d, known, before, residual, solved, status = zero, (zero, zero, zero), inf, 0.0, 0, NO_STEP
+    for n in range(MOST):
+        G, found = slope_at(gradient, params, body, t, matrix_product(Q0, mean_turn(plus(e0, 1.0, d))))
+        if found != FINE:
+            return Step(m, q, found, n + 1, solved, 0.0)
+        if n > 0 and largest_difference(G, known) == 0.0:
+            status = FINE
+            break
+        det, times_det = correction(body, W, WE, matrix_product(columns(Q0), G), e0)
+        if not det > 0.0:
+            break
+        new = times(1.0 / det, times_det)
+        moved, size = largest(plus(new, -1.0, d)), largest(plus(e0, 1.0, new))
+        d, known, residual, solved = new, G, moved / size if size > 0.0 else 0.0, n + 1
+        if moved <= ROUNDING * size or before <= moved <= STALLED * size:
+            status = FINE
+            break
+        before = moved
+    if status != FINE:
+        return Step(m, q, NO_STEP, n + 1, solved, residual)
+    e = plus(e0, 1.0, d)
+    W = turned_velocities(body, W, d, e)
+    for j in range(3):
+        memory[3 * j], memory[3 * j + 1], memory[3 * j + 2] = times(body.rate, W[j])
+    _, _, _, q0, q1, q2, q3 = turn(e[0], e[1], e[2], 0.0, 0.0, 0.0, q[0], q[1], q[2], q[3])
+    return Step(rot(times_Euler(W, body.J)), (q0, q1, q2, q3), FINE, n + 1, solved, 0.0)
+
+
+@helper
+def largest_difference(A, B):
+    C = combined(A, -1.0, B)
+    return max(largest(C[0]), largest(C[1]), largest(C[2]))
+
+
+@entry(f"void(i8, {ARGUMENTS})")
+def run(gradient, arguments):
+    take_steps(step, gradient, arguments)
+
+
+class DirEM(WholeStep):
+    """The director-based energy-momentum scheme: energy and momentum of its own velocities are kept.
+
+    Those velocities are nine numbers, more than a rigid body has: the energy of ``m`` and ``q`` is off by the fourth
+    power of the step. It needs the gradient, which is also evaluated at means of rotations.
+
+    >>> from polhode import integrate, problems
+    >>> traj = integrate(problems.gyro_top(), method=DirEM(), h=0.005)
+    >>> traj.stats.iterations == traj.stats.steps
+    True
+    """
+
+    run = staticmethod(run)
+    memory = 9
+    record = MethodRecord(
+        name="DirEM()",
+        summary="energy-momentum scheme on direction cosines",
+        order=2,
+        symmetric=True,
+        symplectic=False,
+        free=MOMENTA | {OWN_ENERGY, ORTHOGONALITY},
+        quadratic=frozenset({OWN_ENERGY, MOMENTUM_ALONG, ORTHOGONALITY}),
+        axial=frozenset({MOMENTUM_ALONG, ORTHOGONALITY}),
+        potential=frozenset({ORTHOGONALITY}),
+        references=(BETSCH_STEINMANN_2001, BETSCH_SIEBERT_2009),
+        test_step=0.4,
+    )

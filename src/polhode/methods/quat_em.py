@@ -1,0 +1,175 @@
+"""QUAT_EM, the energy-momentum scheme on quaternions of Betsch and Siebert 2009, section 4.4.
+
+With q, p = 2 G(q)^T m and their means qh, ph, its equations (51) are seven once the multiplier is gone, (52) and (53):
+
+    q1 - q0 = (h/8) Ql(qh) J4^-1 (Ql(q0)^T p0 + Ql(q1)^T p1)                                               (52)_1
+    G(qh) (p1 - p0 + (h/8) Ql(ph) J4^-1 (Ql(p0)^T q0 + Ql(p1)^T q1) + h DV) = 0                              (53)
+
+Written with q1 = q0 (1, e)^2/(1 + |e|^2), which is (54) in other words, both sides of (52)_1 are qh times a quaternion.
+Its scalar part says q1.p1 = 0, its vector part m0 + m1 = (8/h) J e: so p1 is known from e, and what is left are the
+three equations of ``kernels.half_turns``, with g = 1 and the impulse k = -(h/2) G(qh) DV. Tests hold their solution
+against the seven equations, and Newton's method on those with the Jacobian (D1), corrected.
+
+DV is a discrete gradient (Gonzalez 1996). V(Q(q)) is taken for Q(q) quadratic in q, also where |qh| < 1. With
+f = -rot(Q^T dV/dQ) at qh and the energies V0, V1 at both ends,
+
+    k = h (f - e (V1 - V0 + 4 e.f)/(4 |e|^2)),   so that (4/h) e.k = -(V1 - V0)                                  (1)
+
+keeps the energy exactly. If V is a function of u = Q^T s, s being the axis of the force, it is taken in u instead:
+
+    k = h uh x D,   D = V'(um) + (V1 - V0 - V'(um).du) du/|du|^2,   um = (u0 + u1)/2,   du = u1 - u0 = 4 uh x e   (2)
+
+which has no component along uh = Q(qh)^T s, and so keeps the momentum along s too. Where |e| or |du| is so small that
+the differences of energies are rounding, what they correct is below it.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from polhode.checks import FloatArray
+from polhode.forces.base import writable
+from polhode.forces.trigonometric import trial_cases
+from polhode.kernels.drive import TIMES, to_order
+from polhode.kernels.half_turns import half_turn_step, half_turn_system, middle
+from polhode.kernels.jit import address_of, entry, helper
+from polhode.kernels.quat import product
+from polhode.kernels.splitting import FINE, matrix
+from polhode.kernels.vectors import columns, cross, dot, image, largest, matrix_product, plus, rot, times
+from polhode.kernels.whole_steps import ARGUMENTS, ENERGY, Step, energy_at, slope_at, take_steps
+from polhode.methods.record import CONSTRAINTS, ENERGIES, MOMENTA, MOMENTUM_ALONG, MethodRecord
+from polhode.methods.whole_step import WholeStep
+from polhode.references import BETSCH_SIEBERT_2009
+
+if TYPE_CHECKING:
+    from polhode.force import Force
+
+GONZALEZ_1996 = "O. Gonzalez, Time integration and discrete Hamiltonian systems, J. Nonlinear Sci. 6 (1996) 449-467"
+
+ROUNDING = 2.0**-50  # of energies, relative to what they add up
+TINY = 2.0**-36  # |e|^2, of which |e|^3 is rounding: the size of what (1) and (2) correct
+THROUGH_AXIS = 1e-12  # of dV/dQ: rounding, where V is a function of Q^T s
+
+
+class Tools(NamedTuple):
+    """What a step needs to know of the force; ``axis`` is 0 where V is no function of Q^T s."""
+
+    gradient: Any
+    energy: Any
+    axis: FloatArray
+
+
+@helper
+def impulse(tools, params, body, t, V0, q, e):
+    ee = dot(e, e)
+    x = 1.0 / (1.0 + ee)
+    h0, h1, h2, h3 = middle(q, e)
+    Qh = matrix(x * h0, x * h1, x * h2, x * h3)
+    a0, a1, a2, a3 = product(h0, h1, h2, h3, 1.0, e[0], e[1], e[2])
+    Q1 = matrix(x * a0, x * a1, x * a2, x * a3)
+    V1, status = energy_at(tools.energy, params, body, t, Q1)
+    s = to_order(body.frame.order, float(tools.axis[0]), float(tools.axis[1]), float(tools.axis[2]))
+    gain, blur = body.kick * (V1 - V0), ROUNDING * abs(body.kick) * (abs(V0) + abs(V1))
+    if dot(s, s) > 0.0:
+        Q0 = matrix(q[0], q[1], q[2], q[3])
+        k, found, noise = impulse_in_u(tools.gradient, params, body, t, gain, blur, s, Q0, Qh, Q1, e)
+    else:
+        k, found, noise = impulse_in_q(tools.gradient, params, body, t, gain, blur, Qh, e, ee)
+    return k, max(status, found), noise
+
+
+@helper
+def impulse_in_q(gradient, params, body, t, gain, blur, Qh, e, ee):
+    """(k, status, noise) of (1). What V adds up is as large as dV/dQ, also where little is left of it."""
+    G, status = slope_at(gradient, params, body, t, Qh)
+    f = times(-1.0, rot(matrix_product(columns(Qh), G)))
+    if ee <= TINY:
+        return f, status, 0.0
+    blur += ROUNDING * (largest(G[0]) + largest(G[1]) + largest(G[2]))
+    return plus(f, -0.25 * (gain + 4.0 * dot(e, f)) / ee, e), status, blur / sqrt(ee)
+
+
+@helper
+def impulse_in_u(gradient, params, body, t, gain, blur, s, Q0, Qh, Q1, e):
+    """(k, status, noise) of (2)."""
+    mean = (
+        times(0.5, plus(Q0[0], 1.0, Q1[0])),
+        times(0.5, plus(Q0[1], 1.0, Q1[1])),
+        times(0.5, plus(Q0[2], 1.0, Q1[2])),
+    )
+    G, status = slope_at(gradient, params, body, t, mean)
+    D, uh = image(columns(G), s), image(columns(Qh), s)
+    du = times(4.0, cross(uh, e))
+    dd = dot(du, du)
+    if dd <= 16.0 * TINY:
+        return cross(uh, D), status, 0.0
+    blur += ROUNDING * largest(D)
+    return cross(uh, plus(D, (gain - dot(D, du)) / dd, du)), status, blur / sqrt(dd)
+
+
+@helper
+def system(body, m, e, k, K, noise):
+    return half_turn_system(body, 1.0, 0.0, m, e, k, K, noise)
+
+
+@helper
+def step(tools, params, body, t, memory, first, m, q):
+    V0, status = energy_at(tools.energy, params, body, t, matrix(q[0], q[1], q[2], q[3]))
+    if status != FINE:
+        return Step(m, q, status, 0, 0, 0.0)
+    return half_turn_step(impulse, system, tools, params, body, t, V0, m, q)
+
+
+@entry(f"void(i8, i8, {TIMES}, {ARGUMENTS})")
+def run(gradient, energy, axis, arguments):
+    take_steps(step, Tools(gradient, energy, axis), arguments)
+
+
+class QuatEM(WholeStep):
+    """The quaternion-based energy-momentum scheme: it keeps the energy, whatever the potential.
+
+    The momentum along a symmetry axis s is kept too if the force has that ``axis`` and V depends on Q through Q^T s
+    alone, as that of gravity does. It needs energy and gradient; each step solves three equations.
+
+    >>> from polhode import integrate, problems
+    >>> traj = integrate(problems.gyro_top(), method=QuatEM(), h=0.01)
+    >>> bool(abs(traj.energy_error()).max() < 1e-13)
+    True
+    """
+
+    run = staticmethod(run)
+    record = MethodRecord(
+        name="QuatEM()",
+        summary="energy-momentum scheme on quaternions",
+        order=2,
+        symmetric=True,
+        symplectic=False,
+        free=ENERGIES | MOMENTA | CONSTRAINTS,
+        quadratic=ENERGIES | CONSTRAINTS | {MOMENTUM_ALONG},
+        axial=ENERGIES | CONSTRAINTS | {MOMENTUM_ALONG},
+        potential=ENERGIES | CONSTRAINTS,
+        references=(BETSCH_SIEBERT_2009, GONZALEZ_1996),
+        test_step=0.4,
+    )
+
+    def tools(self, force: Force) -> tuple[Any, ...]:
+        axis = force.axis if force.axis is not None and acts_through_axis(force) else np.zeros(3)
+        return *super().tools(force), address_of(force.energy_function(), ENERGY), axis
+
+
+def acts_through_axis(force: Force) -> bool:
+    """Whether V is a function of u = Q^T s, also where Q is no rotation: whether dV/dQ is s times a row."""
+    gradient, cases = force.gradient_function(), trial_cases(force.params)
+    for one, other in zip(cases, cases[1:] + cases[:1], strict=True):
+        Q = tuple(tuple(0.5 * (a + b) for a, b in zip(x, y, strict=True)) for x, y in zip(one.Q, other.Q, strict=True))
+        try:
+            G = np.array(gradient(one.t, Q, writable(one.p)))
+        except Exception:  # whatever a function does where it need not be defined
+            return False
+        across = G - np.outer(force.axis, force.axis @ G)  # type: ignore[arg-type]
+        if not np.abs(across).max() <= THROUGH_AXIS * np.abs(G).max():
+            return False
+    return True

@@ -1,0 +1,75 @@
+"""What the methods that are no splittings have in common: a record, what they need of a force, and their loop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polhode.checks import FloatArray
+from polhode.errors import InputError
+from polhode.kernels.jit import address_of
+from polhode.kernels.whole_steps import GRADIENT
+from polhode.methods.method import Advance, Bodies, Course, IntArray, Method, arrays_of
+from polhode.methods.record import MethodRecord
+
+if TYPE_CHECKING:
+    from polhode.force import Force
+
+INSTEAD = "S4_6, S6_10 or Adaptive()"
+
+
+class WholeStep(Method):
+    """A method whose step is one compiled function: see ``kernels.whole_steps``.
+
+    A subclass is one file: its kernels, an ``entry`` that repeats its step, and a record.
+    """
+
+    record: MethodRecord
+    needs_gradient = True
+
+    @property
+    def order(self) -> int:
+        return self.record.order
+
+    @property
+    def stages(self) -> int:
+        return 8
+
+    def check(self, force: Force) -> None:
+        damped = bool(np.any(force.damping))
+        if damped or force.velocity_dependent:
+            what = "damping" if damped else "a torque that depends on the angular velocity"
+            raise InputError(
+                f"{self!r} is made for torques that depend on the attitude alone, and {force!r} has {what}; choose "
+                f"{INSTEAD}"
+            )
+        if self.needs_gradient and not (force.has_energy and force.has_gradient):
+            lacks = "gradient" if force.has_energy else "energy"
+            raise InputError(
+                f"{self!r} needs the energy and its gradient dV/dQ, and {force!r} has no {lacks}; type "
+                "Potential(energy, gradient=...), or choose AlgoC1() or RKN6_14a, which take any torque of the attitude"
+            )
+
+    def tools(self, force: Force) -> tuple[Any, ...]:
+        """What the entry ``run`` takes before the arrays; the force has to outlive what it is told."""
+        return (address_of(force.gradient_function(), GRADIENT),)
+
+    def run(self, *arguments: Any) -> None:
+        """The compiled loop."""
+        raise NotImplementedError
+
+    def advance(self, force: Force) -> Advance:
+        tools = self.tools(force)
+
+        def go(
+            bodies: Bodies, t0: FloatArray, h: FloatArray, saves: IntArray, limit: int, start: int, stop: int,
+            course: Course, m_out: FloatArray, q_out: FloatArray,
+        ) -> None:  # fmt: skip
+            told = bodies.params, bodies.inertia, bodies.axes, t0, h, saves, limit, start, stop
+            self.run(*tools, (*told, *arrays_of(course), m_out, q_out))
+
+        return go
+
+    def __repr__(self) -> str:
+        return self.record.name
