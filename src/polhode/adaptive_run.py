@@ -19,7 +19,7 @@ from polhode.threads import in_ranges
 if TYPE_CHECKING:
     from polhode.watching import Watch
 
-FIRST_PIECE, LARGEST_PIECE = 64, 2**18  # trials; and, of all bodies together, steps that are kept at a time
+FIRST_PIECE, LARGEST_PIECE = 1000, 2**18  # trials; and, of all bodies together, steps that are kept at a time
 MARKS = 1000  # of the progress bar
 Rows = tuple[FloatArray, FloatArray, FloatArray]
 
@@ -57,7 +57,8 @@ class AdaptiveRun(BaseRun):
         self, times: FloatArray, m: FloatArray, q: FloatArray, keep: bool, watch: Watch | None, bar: Progress
     ) -> None:
         """All the way, in pieces of about PIECE_SECONDS."""
-        advance, course, n, piece = self.method.advance(self.force), self.course, self.count_bodies, FIRST_PIECE
+        advance, course, n = self.method.advance(self.force), self.course, self.count_bodies
+        piece = max(2, FIRST_PIECE // n)
         while ((course.status == 0) & (course.t != self.t1)).any():
             cap = piece if keep else 0
             block = np.full((cap, n), np.nan), np.full((cap, n, 3), np.nan), np.full((cap, n, 4), np.nan)

@@ -14,14 +14,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 from math import lcm
 from typing import Any
 
+import numpy as np
+
+from polhode.checks import FloatArray
 from polhode.composition import Composition
 from polhode.errors import InputError
 
 Stage = tuple[str, Fraction]
+LETTERS = {"A": 0.0, "B": 1.0, "C": 2.0}  # DRIFT, KICK, GRADIENT of ``kernels.splitting``
 
 SUM_TOLERANCE = Fraction(1, 10**20)  # of the drifts, and of the kicks
 DIGITS_TOLERANCE = Fraction(1, 10**10)  # of all that needs many digits: a table may have been printed with few
@@ -96,6 +101,18 @@ class Scheme:
     def preprocessor(self) -> tuple[Stage, ...]:
         """The processor undone."""
         return tuple((letter, -x) for letter, x in self.processor[::-1])
+
+    @cached_property
+    def table(self) -> FloatArray:
+        """For the kernel, (stages, 3), the processor undone before and done after: kind, coefficient, and the part of
+        the step that is then over."""
+        rows = []
+        for stages in (self.preprocessor, self.stages, self.processor):
+            part = Fraction(0)
+            for letter, coefficient in stages:
+                part += coefficient if letter == "A" else 0
+                rows.append((LETTERS[letter], float(coefficient), float(part)))
+        return np.array(rows)
 
     @property
     def first(self) -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from fractions import Fraction
-from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,14 +10,13 @@ import numpy as np
 from polhode.checks import FloatArray
 from polhode.errors import InputError
 from polhode.methods.method import Advance, Bodies, Course, IntArray, Method
-from polhode.scheme import Scheme, Stage
+from polhode.scheme import Scheme
 from polhode.schemes import get
 
 if TYPE_CHECKING:
     from polhode.flows.flow import Flow
     from polhode.force import Force
 
-LETTERS = {"A": 0.0, "B": 1.0, "C": 2.0}  # DRIFT, KICK, GRADIENT of ``kernels.splitting``
 ANY_TORQUE = "S4_6, S6_10 or a composition such as Suzuki4"
 
 
@@ -85,7 +82,8 @@ class Splitting(Method):
     def advance(self, force: Force) -> Advance:
         flow, torque = self.flow, force.torque_address()
         split, implicit = flow.split, bool(force.velocity_dependent)
-        table, before, after = _table(self.scheme.preprocessor, self.scheme.stages, self.scheme.processor)
+        scheme = self.scheme
+        table, before, after = scheme.table, len(scheme.processor), len(scheme.processor)
         parameters = np.array([float(x) for x in flow.exact_parameters])
         fractions = np.array([float(x) for x in flow.fractions])
 
@@ -116,15 +114,3 @@ class Splitting(Method):
 
     def __repr__(self) -> str:
         return f"Splitting({self.flow!r}, {self.scheme.name!r})"
-
-
-@cache
-def _table(*parts: tuple[Stage, ...]) -> tuple[FloatArray, int, int]:
-    """For the kernel: (stages, 3), kind, coefficient, and the part of the step that is then over; where the step is."""
-    rows = []
-    for stages in parts:
-        part = Fraction(0)
-        for letter, coefficient in stages:
-            part += coefficient if letter == "A" else 0
-            rows.append((LETTERS[letter], float(coefficient), float(part)))
-    return np.array(rows), len(parts[0]), len(parts[-1])
