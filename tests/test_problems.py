@@ -10,6 +10,7 @@ import pytest
 
 from conftest import TESTS
 from polhode import errors, problems
+from polhode.comparison import work_precision
 from polhode.integration import integrate
 from polhode.problem import Problem
 from polhode.problems.free_body import DATA
@@ -200,3 +201,29 @@ def test_damped_vessel_turns_once_and_is_upright_again():
     traj = integrate(problems.vessel(t_end=200.0), method="V2_BAB")
     assert traj.q[-1, 0] < 0
     np.testing.assert_allclose(traj.matrix[-1, 2], (0.0, 0.0, 1.0), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["heavy_top", "vilmart_top", "perturbed", "satellite", "vessel"])
+def test_truths_are_those_of_the_reference_solutions(name):
+    from test_torqued_golden import CASES, PROBLEMS, errors
+
+    golden = {"vilmart_top": "heavy_top_vilmart", "perturbed": "driver_example1", "heavy_top": "heavy_top_eps1e-3"}
+    case = CASES[golden.get(name, "vessel_damped" if name == "vessel" else name)]
+    problem = problems.get(name)
+    ((t, state),) = problem.truth.items()
+    last = case["states"][-1]
+    assert t == float.fromhex(last["t"]["hex"])
+    assert errors({**case, "states": [last]}, [state.m], [state.q])[0] < 3e-16
+    assert all(make().truth or key.startswith("gyro") for key, make in PROBLEMS.items())
+
+
+def test_no_truth_for_other_arguments():
+    assert not problems.heavy_top(1e-3, m12=(0.1, 0.2)).truth
+    assert not problems.heavy_top(0.5).truth
+    assert not problems.vilmart_top(m=np.array([0.5, 0.0, 1.0])).truth
+    assert not problems.vessel(restoring=False).truth
+
+
+def test_work_precision_takes_the_truth():
+    run = work_precision(problems.vilmart_top(), ["RKN8_19"], h=[0.25]).runs[0]
+    assert 1e-12 < run.error_q < 1e-9

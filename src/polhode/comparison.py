@@ -66,8 +66,8 @@ def work_precision(
 ) -> WorkPrecision:
     """Errors at the end of the time span of one body, and their cost, for every method and every step ``h`` (k,).
 
-    ``reference`` is the true state at the end; without it, it is computed by a scheme of order 8 or 10 with steps four
-    times shorter than the shortest.
+    ``reference`` is the true state at the end; without it, it is that of ``problem.truth``, if there is one, or else
+    computed by a scheme of order 8 or 10 with steps four times shorter than the shortest.
 
     >>> from polhode import forces
     >>> top = Problem((1.0, 1.5, 2.0), State(m=(0.3, 0.2, 0.9)), forces.gravity(0.1, (0, 0, 1)), (0, 10))
@@ -81,7 +81,7 @@ def work_precision(
     if lengths.ndim != 1 or len(lengths) == 0:
         raise ShapeError(f"h has shape {lengths.shape}; needed: steps (k,), such as h=(0.1, 0.05)")
     chosen = [as_method(method) for method in methods]
-    truth = _reference(problem, float(lengths.min())) if reference is None else reference
+    truth = reference or problem.truth.get(problem.t_span[1]) or _reference(problem, float(lengths.min()))
     runs = [_run(problem, method, float(length), truth) for method in chosen for length in lengths]
     return WorkPrecision(repr(problem), tuple(runs))
 

@@ -22,7 +22,8 @@ class Problem:
     """A rigid body with its state at ``t_span[0]``, to be followed to ``t_span[1]`` under a force (None: it is free).
 
     Instead of a State, ``omega`` (..., 3) and ``q`` (..., 4) may be given. ``units`` label plots and tables and never
-    enter the arithmetic; ``h`` is a step that suits the problem.
+    enter the arithmetic; ``h`` is a step that suits the problem; ``truth`` has states that are known from elsewhere, by
+    their times.
 
     >>> Problem((1.0, 1.65, 1.97), State(m=(0.3, 0.2, 0.9)), t_span=(0, 20)).duration
     20.0
@@ -42,6 +43,7 @@ class Problem:
         units: Mapping[str, str] | None = None,
         references: tuple[str, ...] = (),
         h: float | None = None,
+        truth: Mapping[float, State] | None = None,
     ) -> None:
         self.body = as_body(body)
         if (state is None) == (omega is None):
@@ -52,7 +54,7 @@ class Problem:
         self.force = force
         self.t_span = checked_span(t_span)
         self.name, self.summary, self.h = name, summary, h
-        self.units, self.references = dict(units or {}), references
+        self.units, self.references, self.truth = dict(units or {}), references, dict(truth or {})
 
     @property
     def duration(self) -> float:

@@ -18,6 +18,11 @@ MOMENTS = (1.0, 1.0126869887825154, 3.3062374224730378)
 M0 = (-3.4790957088547336e-01, -1.9822914599675923e-01, -9.1633189192763642e-01)
 U0 = (9.5586303547238536e-05, 4.8777318247201465e-04, -8.6772148817192390e-04)
 
+AT_100 = State(  # Taylor series in high precision
+    m=(-0.3992738619223024, 0.014451763758186733, -0.9167228560656816),
+    q=(0.6779115827797574, 0.1754267434929365, 0.043532707185571985, 0.7125771867002219),
+)
+
 
 def perturbed(t_end: float = 5e4) -> Problem:
     """A free body with a weak constant weight that is aslant to the space axes. No units.
@@ -36,4 +41,5 @@ def perturbed(t_end: float = 5e4) -> Problem:
         t_span=(0.0, t_end),
         h=0.5,
         references=(FRB_2010,),
+        truth={100.0: AT_100},
     )

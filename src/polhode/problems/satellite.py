@@ -12,11 +12,16 @@ from __future__ import annotations
 from polhode.forces import gravity_gradient
 from polhode.problem import Problem
 from polhode.references import CELLEDONI_2008
+from polhode.state import State
 
 MOMENTS = (1.7e4, 3.7e4, 5.4e4)
 OMEGA = (15.0, -15.0, 15.0)
 MU = 3.986e14
 RADIUS = 1.5e5
+AT_10 = State(  # Taylor series in high precision
+    m=(255172.53222807054, 554678.5562799437, 810201.9963938649),
+    q=(-0.20376237941452943, 0.17909309401830464, 0.0036742236844776155, 0.9624931462044789),
+)
 
 
 def satellite(t_end: float = 400.0) -> Problem:
@@ -37,6 +42,7 @@ def satellite(t_end: float = 400.0) -> Problem:
         force=gravity_gradient(MOMENTS, strength=3.0 * MU / RADIUS**3),
         t_span=(0.0, t_end),
         h=0.1,
+        truth={10.0: AT_10},
         references=(
             CELLEDONI_2008,
             "J. Wm. Mitchell, A simplified variation of parameters solution for the motion of an arbitrarily torqued "

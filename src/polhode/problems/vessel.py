@@ -13,6 +13,7 @@ from polhode import forces
 from polhode.force import Force
 from polhode.problem import Problem
 from polhode.references import GUSTAFSSON_2010
+from polhode.state import State
 
 MOMENTS = (3.2164e8, 5.4782e9, 5.7426e9)  # kg m^2
 MASS = 6.3622e6  # kg
@@ -20,6 +21,16 @@ GRAVITY = 9.81  # m/s^2
 GM_L, GM_T = 103.628, 2.14440  # m, longitudinal and transverse
 DAMPING = (1e9, 1e9, 1e9)  # N m s
 OMEGA = (1.0, 1.0, 1.0)  # rad/s
+AT_15 = {  # damped or not, with buoyancy: Taylor series in high precision
+    True: State(
+        m=(-3126570.2531884806, 31733281.36472442, 427832082.22815233),
+        q=(-0.9920056077547542, -0.03267695636134926, 0.10165724395456288, 0.06725247547593872),
+    ),
+    False: State(
+        m=(139947723.2546788, 6791815993.477015, 2428209277.3356276),
+        q=(-0.8296506440206902, -0.45029246834006026, 0.1849885168685604, -0.27330523313511607),
+    ),
+}
 
 
 def vessel(damped: bool = True, restoring: bool = True, t_end: float = 15.0) -> Problem:
@@ -47,4 +58,5 @@ def vessel(damped: bool = True, restoring: bool = True, t_end: float = 15.0) -> 
         h=0.1,
         units={"t": "s", "omega": "rad/s", "m": "kg m^2/s", "inertia": "kg m^2", "energy": "J"},
         references=(GUSTAFSSON_2010,),
+        truth={15.0: AT_15[bool(damped)]} if restoring else None,
     )

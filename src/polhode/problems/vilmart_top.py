@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from polhode.forces import gravity
@@ -16,11 +17,17 @@ from polhode.problem import Problem
 from polhode.references import VILMART_2013
 from polhode.state import State
 
+MOMENTS, M0, Q0 = (0.6, 0.8, 1.0), (0.5, -0.25, 1.0), (0.5, 0.5, -0.5, 0.5)
+AT_10 = State(  # Taylor series in high precision
+    m=(-0.5726898046221167, 0.1000353418829716, 0.09634615316362662),
+    q=(0.047025984864431665, 0.4261893552310267, -0.29456449749703656, -0.8540391952654224),
+)
+
 
 def vilmart_top(
-    moments: npt.ArrayLike = (0.6, 0.8, 1.0),
-    m: npt.ArrayLike = (0.5, -0.25, 1.0),
-    q: Any = (0.5, 0.5, -0.5, 0.5),
+    moments: npt.ArrayLike = MOMENTS,
+    m: npt.ArrayLike = M0,
+    q: Any = Q0,
     t_end: float = 10.0,
 ) -> Problem:
     """An asymmetric heavy top of weight 1 and lever 1. No units.
@@ -29,13 +36,16 @@ def vilmart_top(
     >>> bool(abs(integrate(vilmart_top(), method="RKN8_19").energy_error()).max() < 1e-12)
     True
     """
+    state = State(m, q)
+    known = all(map(np.array_equal, (moments, state.m, state.q), (MOMENTS, M0, Q0)))
     return Problem(
         name="vilmart_top",
         summary="Asymmetric heavy top, its weight as strong as its spin",
         body=moments,
-        state=State(m, q),
+        state=state,
         force=gravity(1.0, offset=(0.0, 0.0, 1.0)),
         t_span=(0.0, t_end),
         h=0.05,
         references=(VILMART_2013,),
+        truth={10.0: AT_10} if known else None,
     )
