@@ -107,9 +107,14 @@ def drag(t, Q, w, p):
     return -0.1 * w[0], 0.0, 0.0
 
 
+def test_work_precision_with_steps_of_their_own():
+    found = ph.work_precision(top(force=ph.Torque(drag)), ["V2", ph.Adaptive(1e-6), ph.Adaptive(1e-9)], h=(0.1, 0.05))
+    coarse, fine, loose, tight = found.runs
+    assert coarse.error_q / fine.error_q == pytest.approx(4, rel=0.2)
+    assert tight.error_q < loose.error_q < 1e-6
+
+
 def test_work_precision_refuses():
-    with pytest.raises(errors.InputError, match="reference=State"):
-        ph.work_precision(top(force=ph.Torque(drag)), ["V2"], h=(0.1,))
     with pytest.raises(errors.ShapeError, match="steps"):
         ph.work_precision(top(), ["V2"], h=0.1)
     with pytest.raises(errors.ShapeError, match="not a batch"):
@@ -129,6 +134,8 @@ def test_a_method_that_fails_does_not_stop_the_others():
 def test_cite():
     assert MOSER_VESELOV_1991 in ph.cite(ph.MoserVeselov(4))
     assert MOSER_VESELOV_1991 in ph.cite(ph.Rattle())
+    assert any("Munthe-Kaas" in text for text in ph.cite("Adaptive"))
+    assert any("Betsch" in text for text in ph.cite("QuatEM"))
     assert ph.cite("RKN6_14a") == ph.schemes.get("RKN6_14a").references
     run = ph.integrate(top(), method=ph.Splitting(ph.SymmetricRotation(), "RKN6_14a"), h=0.5)
     assert VILMART_2013 in ph.cite(run)

@@ -71,7 +71,8 @@ def test_torque_evaluations(name):
     steps = 50
     run = integrate(problem(), method=name, h=2.0 / steps, save_every=steps)
     per_step = scheme.torques_per_step + 4 * scheme.gradients_per_step
-    assert run.stats.torques - steps * per_step in (0, 1)
+    processing = 2 * sum(letter == "B" for letter, _ in scheme.processor)  # undone once, done once
+    assert run.stats.torques - steps * per_step - processing in (0, 1)
     assert run.stats.steps == steps
 
 
@@ -80,6 +81,9 @@ def test_the_way_back(name):
     start = problem()
     end = integrate(start, method=name, h=0.1, save_every=20).state()
     home = integrate(problem((2.0, 0.0), end.m, end.q), method=name, h=0.1, save_every=20).state()
+    if not SCHEMES[name].reversible:
+        assert np.abs(home.m - M0).max() > 1e6 * EPS
+        return
     np.testing.assert_allclose(home.m, M0, rtol=0, atol=4000 * EPS)
     np.testing.assert_allclose(home.q, Q0, rtol=0, atol=4000 * EPS)
 

@@ -24,9 +24,7 @@ def cite(*things: Any) -> tuple[str, ...]:
 def _references(thing: Any) -> tuple[str, ...]:
     """Of one thing: its own, those of its record, and those of its parts."""
     if isinstance(thing, str):
-        from polhode import schemes
-
-        thing = schemes.get(thing)
+        thing = _named(thing)
     record = getattr(thing, "record", None)
     if record is not None:
         return tuple(record.references)
@@ -35,3 +33,12 @@ def _references(thing: Any) -> tuple[str, ...]:
     if own is None and not parts:
         raise InputError(f"{thing!r} came; needed: a flow, a scheme or its name, a method, a problem or a trajectory")
     return (*(own or ()), *(reference for part in parts for reference in _references(part)))
+
+
+def _named(name: str) -> Any:
+    """The scheme of that name, or the class of the method."""
+    from polhode import schemes
+    from polhode.methods import METHODS, load
+
+    known = name in METHODS and name not in schemes.SCHEMES
+    return load(name)() if known else schemes.get(name)

@@ -75,6 +75,11 @@ BLANES_2013 = (
     "S. Blanes, F. Casas, A. Farrés, J. Laskar, J. Makazaga, A. Murua, New families of symplectic splitting methods "
     "for numerical integration in dynamical astronomy, Appl. Numer. Math. 68 (2013) 58-72"
 )
+PRINCE_DORMAND_1981 = (
+    "P. J. Prince and J. R. Dormand, High order embedded Runge-Kutta formulae, J. Comput. Appl. Math. 7 (1981) 67-75"
+)
+HAIRER_1993 = "E. Hairer, S. P. Norsett and G. Wanner, Solving Ordinary Differential Equations I, 2nd edition (1993)"
+MUNTHE_KAAS_1999 = "H. Munthe-Kaas, High order Runge-Kutta methods on manifolds, Appl. Numer. Math. 29 (1999) 115-127"
 WISDOM_1996 = (
     "J. Wisdom, M. Holman and J. Touma, Symplectic correctors, in: Integration Algorithms and Classical Mechanics, "
     "Fields Institute Communications 10 (1996) 217-244"

@@ -148,6 +148,11 @@ class Scheme:
         return self.first == "B" and self.stages[-1][0] != "A"
 
     @property
+    def reversible(self) -> bool:
+        """Whether steps back lead home; with a processor, whose kicks then come in another order, only nearly."""
+        return self.symmetric and not self.processor
+
+    @property
     def has_negative_kicks(self) -> bool:
         """Then damping by a kick grows instead: exp(-b h D) with b < 0."""
         return min(self.kicks) < 0

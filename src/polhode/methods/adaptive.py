@@ -12,6 +12,7 @@ import numpy as np
 from polhode.checks import FloatArray, as_floats
 from polhode.errors import InputError
 from polhode.methods.method import Course, IntArray
+from polhode.references import HAIRER_1993, MUNTHE_KAAS_1999, PRINCE_DORMAND_1981
 
 if TYPE_CHECKING:
     from polhode.force import Force
@@ -58,6 +59,7 @@ class Adaptive:
     Adaptive(rtol=1e-06, atol=0.0, max_step=0.5)
     """
 
+    references = (PRINCE_DORMAND_1981, HAIRER_1993, MUNTHE_KAAS_1999)
     order = 8
     stages = 12
 
