@@ -40,7 +40,7 @@ class Event:
 def flip(body: RigidBody | npt.ArrayLike, *, terminal: bool | int = False, direction: float = 0.0) -> Event:
     """The momentum crosses the plane across the middle axis: a tennis racket turns over, twice in a period.
 
-    >>> flip((1.0, 2.0, 3.0))(0.0, np.array([0.1, -0.2, 1.0]), np.array([1.0, 0.0, 0.0, 0.0]))
+    >>> float(flip((1.0, 2.0, 3.0))(0.0, np.array([0.1, -0.2, 1.0]), np.array([1.0, 0.0, 0.0, 0.0])))
     -0.2
     """
     axis = as_body(body).middle_axis

@@ -161,7 +161,7 @@ def _streamed(scenario: Scenario, folder: Path, files: dict[str, Path], choice: 
 def _saved(
     scenario: Scenario, folder: Path, files: dict[str, Path], result: Trajectory, failure: RunError | None = None
 ) -> Results:
-    name = scenario.output.format or ("nc" if _installed("xarray", "h5netcdf") else "csv")
+    name = scenario.output.format or ("nc" if _installed("xarray", "h5netcdf", "h5py") else "csv")
     files["trajectory"] = folder / f"trajectory.{name}"
     store.save(result, files["trajectory"])
     found, problem = report.summary(result), scenario.problem

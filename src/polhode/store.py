@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from polhode.trajectory import Trajectory
 
-NEEDED = {".nc": ("xarray", "h5netcdf"), ".zarr": ("xarray", "zarr")}
+NEEDED = {".nc": ("xarray", "h5netcdf", "h5py"), ".zarr": ("xarray", "zarr")}
 
 
 def to_xarray(trajectory: Trajectory) -> xarray.Dataset:

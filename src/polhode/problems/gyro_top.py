@@ -49,7 +49,7 @@ def gyro_top(tilt: float = TILT, precession: float = PRECESSION, tilt_rate: floa
 
     >>> from polhode.integration import integrate
     >>> from polhode.problems.gyro_top import LEVER, mass_center
-    >>> traj = integrate(gyro_top())
+    >>> traj = integrate(gyro_top(), method="RKN6_14a")
     >>> bool(abs(LEVER * traj.matrix[..., 2] - mass_center(traj.t)).max() < 1e-14)
     True
     """
