@@ -194,6 +194,14 @@ class Run(BaseRun):
         self.seconds += time.perf_counter() - began
         return self.times(saves), m, q
 
+    def load(self) -> None:
+        """Compile what will be needed, or load it from the cache: a compiler that is at work does not hear Ctrl-C."""
+        none = np.empty((0, self.count_bodies, 3)), np.empty((0, self.count_bodies, 4))
+        t0, h = np.array([self.t0]), np.array([self.h])
+        self.method.advance(self.force)(self.bodies, t0, h, np.empty(0, np.int64), 0, 0, 0, self.course, *none)
+        if self.force.has_energy:
+            self.force.potential(self.t0, self.problem.state.q)
+
     def times(self, steps: IntArray) -> FloatArray:
         """After so many steps: never a sum."""
         return np.asarray(self.t0 + steps * self.h, dtype=np.float64)

@@ -66,6 +66,7 @@ def stream(
     width = prod(run.batch) * (8 if has_energy(problem) else 7) + 1
     chunk = max(1, CHUNK_BYTES // (8 * width)) if chunk is None else whole_number(chunk, "chunk", 1)
     writer = StreamWriter(run, Path(path), every, chunk)
+    run.load()
     writer.create(span)
     return writer.go_on(progress)
 
