@@ -62,7 +62,7 @@ CASES = {
     for case in (
         Case("perturbed", problems.perturbed, 1e-9, "2x heyoka at 1e-9, 4x at 1e-7",
              {"ABA864": geometric(4, 11), "ABA1064": geometric(5, 12), "ABA82": geometric(4, 9),
-              "WH17G": geometric(2, 9)}, scipy_part=0.004),
+              "PABA1264": geometric(2.5, 8)}, scipy_part=0.004),
         Case("satellite", problems.satellite, 3e-8, "5x heyoka",
              {"ABA864": geometric(0.1, 12), "ABA1064": geometric(0.15, 12), "ABA82": geometric(0.1, 9),
               "WH17G": geometric(0.06, 9)}, scipy_part=0.02),

@@ -134,7 +134,7 @@ def merged(sequence):
 
 
 def test_every_golden_scheme_is_there():
-    assert set(schemes.SCHEMES) == {entry["name"] for entry in GOLDEN} | {"PEFRL", "WH17", "WH17G"}
+    assert set(schemes.SCHEMES) == {entry["name"] for entry in GOLDEN} | {"PEFRL", "WH17", "WH17G", "PABA1264"}
 
 
 @pytest.mark.parametrize("golden", GOLDEN, ids=lambda entry: entry["name"])
@@ -364,7 +364,7 @@ def test_what_is_refused(build, message):
 
 def test_names():
     assert len(ALL) == 26
-    assert set(schemes.SCHEMES) - {scheme.name for scheme in ALL} == {"WH17", "WH17G"}  # see test_processed
+    assert set(schemes.SCHEMES) - {scheme.name for scheme in ALL} == {"WH17", "WH17G", "PABA1264"}  # see test_processed
     for scheme in ALL:
         assert schemes.get(scheme.name) is scheme
         assert scheme.name.isidentifier()

@@ -15,6 +15,7 @@ import hashlib
 import importlib
 import io
 import json
+import shutil
 from dataclasses import dataclass
 from math import ceil, prod
 from pathlib import Path
@@ -170,10 +171,12 @@ def check(path: Path, checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def tidy(path: Path) -> None:
-    """Remove what a process left behind that was ended while it wrote."""
+    """Remove what processes left behind that were ended while they wrote: in the store, or while they made one."""
     with telling("written", path):
-        for leftover in (*path.glob("*/*.partial"), *path.glob(f"time/.*-{CHECKPOINT.name}")):
+        for leftover in (*path.rglob("*.partial"), *path.glob(f"time/.*-{CHECKPOINT.name}")):
             leftover.unlink()
+        for unfinished in path.parent.glob(f".????????-{path.name}"):
+            shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def close(path: Path, checkpoint: Checkpoint) -> None:

@@ -42,6 +42,10 @@ BLANES_2000 = (
     "S. Blanes, F. Casas, J. Ros, Improved high order integrators based on the Magnus expansion, "
     "BIT Numer. Math. 40 (2000) 434-450"
 )
+BLANES_CASAS_ROS_2000 = (
+    "S. Blanes, F. Casas, J. Ros, Processing symplectic methods for near-integrable Hamiltonian systems, "
+    "Celest. Mech. Dyn. Astron. 77 (2000) 17-36"
+)
 YOSHIDA_1990 = "H. Yoshida, Construction of higher order symplectic integrators, Phys. Lett. A 150 (1990) 262-268"
 SUZUKI_1990 = (
     "M. Suzuki, Fractal decomposition of exponential operators with applications to many-body theories and Monte Carlo "
