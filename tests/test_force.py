@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from functools import partial
 from math import exp, sin
 
@@ -394,3 +395,12 @@ def test_a_single_number_is_one_parameter():
     assert Torque(lambda t, Q, w, p: (p[0], 0, 0), 2.0).params.tolist() == [2.0]
     with pytest.raises(ValueError, match="read-only"):
         Torque(wind, (1.0, 2.0)).params[0] = 3.0
+
+
+def test_a_copy_forgets_where_its_code_is():
+    """As pickling does: an address of another process would end this one."""
+    used = forces.gravity(2.0, offset=(0, 3, 0))
+    used.torque_address()
+    other = copy(used._torque)
+    assert other._address is None
+    assert other.address() == used.torque_address() or not JIT

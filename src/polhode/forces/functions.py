@@ -293,6 +293,10 @@ class Function:
             self._address = jit.address_of(function, self.form.signature)
         return self._address
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Machine code, and where it is, belong to this process."""
+        return vars(self) | {"_compiled": None, "_address": None}
+
     def _wrapped(self) -> Any:
         parts = [part.compiled() if isinstance(part, Function) else jit.compile_user(part) for part in self._parts]
         return self._template(*parts, *self._settings)
