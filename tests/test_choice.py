@@ -144,3 +144,12 @@ def test_adaptive_takes_no_step():
         integrate(problems.vilmart_top(), method=Adaptive(1e-6), h=0.1)
     with pytest.raises(InputError, match=r"t_eval=numpy\.linspace"):
         integrate(Problem(MOMENTS, ph.State(np.ones((2, 3))), None, (0.0, 1.0)), method="Adaptive")
+
+
+@pytest.mark.parametrize("method", [Splitting(ph.ThreeRotations(), "V2"), "QuatEM", "Adaptive"])
+def test_a_free_body_with_a_method_that_is_not_exact(method):
+    run = integrate(Problem(MOMENTS, ph.State(M0), t_span=(0.0, 20.0)), method=method, rtol=1e-5)
+    m, q = ph.propagate(MOMENTS, M0, t=20.0)
+    error = max(np.linalg.norm(run.m[-1] - m) / np.linalg.norm(m), np.linalg.norm(run.q[-1] - q))
+    assert 1e-7 <= error <= 1e-5
+    assert "exact" not in run.message

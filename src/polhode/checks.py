@@ -127,7 +127,14 @@ def common_batch(**shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 def unknown_name(kind: str, name: Any, known: Iterable[str]) -> UnknownNameError:
     """An error to raise: no ``kind`` has that name, and which known name is nearest."""
-    by_lower = {entry.lower(): entry for entry in known}
-    near = difflib.get_close_matches(str(name).lower(), by_lower, n=1)
-    hint = f"did you mean {by_lower[near[0]]!r}?" if near else f"known are: {', '.join(by_lower.values())}"
+    names = list(known)
+    close = nearest(name, names)
+    hint = f"known are: {', '.join(names)}" if close is None else f"did you mean {close!r}?"
     return UnknownNameError(f"no {kind} is called {name!r}; {hint}")
+
+
+def nearest(name: Any, known: Iterable[str]) -> str | None:
+    """The known name that is most like ``name``, whatever its case, or None."""
+    by_lower = {entry.lower(): entry for entry in known}
+    close = difflib.get_close_matches(str(name).lower(), by_lower, n=1)
+    return by_lower[close[0]] if close else None

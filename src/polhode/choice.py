@@ -20,6 +20,7 @@ from polhode.adaptive_run import AdaptiveRun
 from polhode.checks import FloatArray, common_batch
 from polhode.errors import RunWarning
 from polhode.force import Force
+from polhode.forces.nothing import nothing
 from polhode.methods import as_method
 from polhode.methods.adaptive import SMALLEST_RTOL, Adaptive
 from polhode.methods.method import Method
@@ -68,17 +69,27 @@ class Choice:
     met: bool
 
 
+def has_to_choose(problem: Problem, method: Any, h: float | None, rtol: float | None) -> bool:
+    """Unless method and step are given, or the method has a step of its own or the problem one that suits it."""
+    if method is None:
+        return True
+    if isinstance(method, Adaptive):
+        return False
+    return h is None and (rtol is not None or (method != "Adaptive" and problem.h is None))
+
+
 def choose(
     problem: Problem, span: tuple[float, float], method: Any, h: float | None, rtol: float, atol: float
 ) -> Choice:
     """Whatever of method and step is not given."""
-    if problem.force is None:
+    given = None if method is None else as_method(method)
+    if problem.force is None and (given is None or _drifts_exactly(given)):
         length = abs(span[1] - span[0]) / FREE_STEPS if h is None else h
-        return Choice(as_method(method or "V2"), length, "no torque, so all steps are exact", 0.0, True)
+        return Choice(given or _tried("V2"), length, "no torque, so all steps are exact", 0.0, True)
     strength = measured(problem, span)
+    if given is not None:
+        return _step(problem, span, given, rtol, atol, strength.radian, "")
     family, names = _family(problem, strength)
-    if method is not None:
-        return _step(problem, span, as_method(method), rtol, atol, strength.radian, "")
     if h is not None:
         return Choice(_tried(BY_FAMILY[names]), h, f"{family}, so {BY_FAMILY[names]}", np.nan, True)
     if names == VELOCITY:
@@ -97,6 +108,10 @@ def choose(
     return _step(problem, span, _tried(best), rtol, atol, step, why)
 
 
+def _drifts_exactly(method: Any) -> bool:
+    return isinstance(method, Splitting) and method.flow.record.order is None
+
+
 def _tried(name: str) -> Splitting:
     """A method that gives no advice: trial runs decide."""
     method = Splitting(None, name)
@@ -106,8 +121,7 @@ def _tried(name: str) -> Splitting:
 
 def measured(problem: Problem, span: tuple[float, float]) -> Strength:
     """The strongest torque, of all bodies, on the free motion in the first radians."""
-    body, state, force = problem.body, problem.state, problem.force
-    assert force is not None
+    body, state, force = problem.body, problem.state, problem.force or nothing()
     batch = common_batch(body=body.batch, state=state.batch, force=force.batch)
     speed = float(np.linalg.norm(body.omega(state.m), axis=-1).max())
     length = min(abs(span[1] - span[0]), RADIANS / speed if speed > 0 else inf)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from polhode.adaptive_run import AdaptiveRun, AdaptiveSolution
 from polhode.checks import FloatArray, as_floats, check_finite, show, whole_number
-from polhode.choice import choose, closing_check, explain
+from polhode.choice import choose, closing_check, explain, has_to_choose
 from polhode.errors import InputError, TimeError
 from polhode.methods import as_method
 from polhode.methods.adaptive import Adaptive
@@ -68,7 +68,7 @@ def integrate(
     """
     span = problem.t_span if t_span is None else checked_span(t_span)
     choice = None
-    if _has_to_choose(problem, method, h, rtol):
+    if has_to_choose(problem, method, h, rtol):
         choice = choose(problem, span, method, h, DEFAULT_RTOL if rtol is None else rtol, atol)
         method, h = choice.method, choice.h
     method = as_method(method)
@@ -133,14 +133,6 @@ def _adaptive(problem: Problem, span: tuple[float, float], method: Adaptive, h: 
 def _thinned(rows: FloatArray, every: int) -> FloatArray:
     """Every so many rows, and the last."""
     return rows[np.union1d(np.arange(0, len(rows), every), [len(rows) - 1])]
-
-
-def _has_to_choose(problem: Problem, method: Any, h: float | None, rtol: float | None) -> bool:
-    """Unless method and step are given, or the method has a step of its own or the problem one that suits it."""
-    if method is None:
-        return True
-    own = isinstance(method, Adaptive) or method == "Adaptive" or problem.h is not None
-    return h is None and (rtol is not None or not own) and not isinstance(method, Adaptive)
 
 
 def _trajectory(

@@ -21,7 +21,7 @@ import numpy as np
 from polhode import chunked, report, store, streaming
 from polhode.atomic import replacing
 from polhode.checks import FloatArray, common_batch
-from polhode.choice import Choice, choose, explain
+from polhode.choice import Choice, choose, explain, has_to_choose
 from polhode.errors import InputError, MissingExtraError, RunError
 from polhode.flows.exact import Exact
 from polhode.integration import DEFAULT_RTOL, integrate
@@ -112,10 +112,8 @@ def resume_folder(folder: Path, *, allow_python: bool = False, progress: bool = 
 def _plan(scenario: Scenario) -> tuple[Any, float | None, Choice | None]:
     """Method and step, and how they were chosen, if they had to be."""
     problem, method, h = scenario.problem, scenario.method, scenario.h
-    if h is None and scenario.rtol is None and method is not None:
-        h = problem.h
-    if isinstance(method, Adaptive) or (method is not None and h is not None):
-        return method, scenario.h if isinstance(method, Adaptive) else h, None
+    if not has_to_choose(problem, method, h, scenario.rtol):
+        return method, h if isinstance(method, Adaptive) else h or problem.h, None
     rtol = DEFAULT_RTOL if scenario.rtol is None else scenario.rtol
     choice = choose(problem, problem.t_span, method, h, rtol, 0.0)
     return choice.method, choice.h, choice

@@ -6,11 +6,11 @@ The part of JSON Schema (draft 2020-12) that ``scenario.schema.json`` uses. What
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from polhode.checks import nearest
 from polhode.errors import InputError
 
 Node = Mapping[str, Any]
@@ -135,8 +135,8 @@ def near(name: Any, known: Iterable[str]) -> str:
     "did you mean 'omega'? known are: m, omega, q"
     """
     names = list(known)
-    close = difflib.get_close_matches(str(name), names, n=1)
-    return (f"did you mean {close[0]!r}? " if close else "") + f"known are: {', '.join(names)}"
+    close = nearest(name, names)
+    return ("" if close is None else f"did you mean {close!r}? ") + f"known are: {', '.join(names)}"
 
 
 def _is_of_type(value: Any, kind: str) -> bool:
