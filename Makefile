@@ -7,8 +7,8 @@ BIN := $(VENV)/bin
 # Coverage doubles the time of tests that compute truth in high precision, so it watches only where it is needed:
 # the user layer compiled, the kernels as plain Python (where compiled and uncompiled must agree anyway).
 TESTS = $(wildcard tests/test_*.py)
-USER_TESTS = $(patsubst %,tests/test_%.py,adaptive aem bad_input body choice cli composition conserving events examples flow force forces geometry import integrate methods motion plot problems processed rotation scenario schemes state store streaming study)
-KERNEL_TESTS = $(patsubst %,tests/test_%.py,golden adaptive batch chain conserving declared dense dormand_prince eft elliptic flow force forces frb gauss integrate jacobian landen long_times magnus midpoint modes moser_veselov motion principal problems processed series three_rotations trig)
+USER_TESTS = $(patsubst %,tests/test_%.py,adaptive aem bad_input body choice cli cluster composition conserving ensemble ensemble_cli events examples flow force forces geometry import integrate interactions methods motion plot problems processed rotation sampling scenario schemes state store streaming study system)
+KERNEL_TESTS = $(patsubst %,tests/test_%.py,golden adaptive batch chain conserving declared dense dormand_prince eft elliptic flow force forces frb gauss integrate interactions jacobian landen long_times magnus midpoint modes moser_veselov motion principal problems processed sampling series system three_rotations trig)
 
 # All cores; a file stays in one process, which then loads or compiles its kernels once.
 PARALLEL = -n auto --dist loadfile
@@ -71,6 +71,8 @@ bench: $(VENV)/installed-test
 	$(BIN)/python benchmarks/flat.py
 	$(BIN)/python benchmarks/race.py
 	$(BIN)/python benchmarks/conserving.py
+	$(BIN)/python benchmarks/ensemble.py
+	$(BIN)/python benchmarks/dipoles.py
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/drift.py
 

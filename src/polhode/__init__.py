@@ -19,11 +19,12 @@ from polhode.methods import METHODS
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from polhode import errors, events, forces, geometry, problems, rotation, schemes
+    from polhode import errors, events, forces, geometry, interactions, problems, rotation, sampling, schemes
     from polhode.body import RigidBody
     from polhode.citing import cite
     from polhode.comparison import WorkPrecision, work_precision
     from polhode.derivatives import ErrorBound, Jacobian
+    from polhode.ensembles import ensemble, open_ensemble
     from polhode.errors import InputError, PolhodeError
     from polhode.force import Potential, Torque
     from polhode.geometry import Andoyer, andoyer, from_andoyer
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from polhode.store import load
     from polhode.streaming import resume, stream
     from polhode.study import OrderStudy, order_study
+    from polhode.system import System
+    from polhode.system_trajectory import SystemTrajectory
     from polhode.trajectory import Trajectory
 
 _HOME = {
@@ -51,15 +54,19 @@ _HOME = {
     "RigidBody": "body",
     "Scheme": "scheme",
     "State": "state",
+    "System": "system",
+    "SystemTrajectory": "system_trajectory",
     "Torque": "force",
     "Trajectory": "trajectory",
     "WorkPrecision": "comparison",
     "andoyer": "geometry",
     "cite": "citing",
+    "ensemble": "ensembles",
     "free_motion": "motion",
     "from_andoyer": "geometry",
     "integrate": "integration",
     "load": "store",
+    "open_ensemble": "ensembles",
     "order_study": "study",
     "propagate": "propagation",
     "resume": "streaming",
@@ -68,7 +75,18 @@ _HOME = {
 }
 _HOME |= {name: f"flows.{module}" for name, module in FLOWS.items()}
 _HOME |= {name: f"methods.{module}" for name, module in METHODS.items()}
-_MODULES = ("errors", "events", "flows", "forces", "geometry", "problems", "rotation", "schemes")
+_MODULES = (
+    "errors",
+    "events",
+    "flows",
+    "forces",
+    "geometry",
+    "interactions",
+    "problems",
+    "rotation",
+    "sampling",
+    "schemes",
+)
 
 __all__ = [
     "Andoyer",
@@ -83,11 +101,14 @@ __all__ = [
     "RigidBody",
     "Scheme",
     "State",
+    "System",
+    "SystemTrajectory",
     "Torque",
     "Trajectory",
     "WorkPrecision",
     "andoyer",
     "cite",
+    "ensemble",
     "errors",
     "events",
     "flows",
@@ -96,12 +117,15 @@ __all__ = [
     "from_andoyer",
     "geometry",
     "integrate",
+    "interactions",
     "load",
+    "open_ensemble",
     "order_study",
     "problems",
     "propagate",
     "resume",
     "rotation",
+    "sampling",
     "schemes",
     "stream",
     "work_precision",

@@ -12,7 +12,6 @@ where the run is. What is in other files beyond that does not count, and will be
 from __future__ import annotations
 
 import hashlib
-import importlib
 import io
 import json
 import shutil
@@ -25,7 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.atomic import guarded, replacing, sync, telling
-from polhode.errors import MissingExtraError, StoreError
+from polhode.errors import StoreError
+from polhode.extras import needed
 from polhode.record import LABELS, Arrays, Record
 
 ZARR_FORMAT = 2  # version 3 of Zarr has no texts yet, such as the labels of axes
@@ -61,8 +61,8 @@ def is_store(path: Path) -> bool:
 
 def create(path: Path, record: Record, rows: int, chunk: int, checkpoint: Checkpoint) -> None:
     """A store for that many states, with the arrays of the record and those of the (empty) tail."""
-    zarr = _zarr()
-    checksum = importlib.import_module("numcodecs").CRC32()
+    zarr = needed("zarr", "store")
+    checksum = needed("numcodecs", "store").CRC32()
     with guarded("written", path), replacing(path) as new:
         if path.exists():
             hint = "type polhode.streaming.resume(path, problem) to go on" if is_store(path) else "choose another name"
@@ -90,7 +90,7 @@ def create(path: Path, record: Record, rows: int, chunk: int, checkpoint: Checkp
 def write_chunk(path: Path, first: int, rows: Rows) -> None:
     """States from number ``first`` on, which begins a chunk, brought to the disk."""
     with guarded("written", path):
-        group = _zarr().open_group(path, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
+        group = needed("zarr", "store").open_group(path, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
         for name, values in rows.items():
             array = group[name]
             array[first : first + len(values)] = values
@@ -138,7 +138,7 @@ def committed(path: Path) -> Record:
     """All states that count, as a record; its message tells if the run is not finished."""
     checkpoint = checkpoint_of(path)
     with guarded("read", path):
-        group = _zarr().open_group(path, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
+        group = needed("zarr", "store").open_group(path, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
         attributes = dict(group.attrs)
         arrays: Arrays = {}
         for name, array in group.arrays():
@@ -155,7 +155,7 @@ def committed(path: Path) -> Record:
 def constants(path: Path) -> Rows:
     """Arrays that belong to the problem."""
     with guarded("read", path):
-        group = _zarr().open_group(path, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
+        group = needed("zarr", "store").open_group(path, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
         varying = {"status", *LABELS}
         found = {name: array for name, array in group.arrays() if name not in varying}
         return {name: array[...] for name, array in found.items() if array.attrs["_ARRAY_DIMENSIONS"][:1] != ["time"]}
@@ -164,7 +164,7 @@ def constants(path: Path) -> Rows:
 def check(path: Path, checkpoint: Checkpoint) -> dict[str, Any]:
     """The attributes of a store whose committed chunks are all there, in full length."""
     with guarded("read", path):
-        group = _zarr().open_group(path, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
+        group = needed("zarr", "store").open_group(path, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
         for name in checkpoint.tail:
             _check_files(path, name, group[name], checkpoint.rows)
         return dict(group.attrs)
@@ -181,7 +181,7 @@ def tidy(path: Path) -> None:
 
 def close(path: Path, checkpoint: Checkpoint) -> None:
     """Tell other readers of the store how the run went, and cut off the room that it did not need."""
-    zarr = _zarr()
+    zarr = needed("zarr", "store")
     with guarded("written", path):
         group = zarr.open_group(path, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
         for name in checkpoint.tail:
@@ -204,11 +204,3 @@ def _check_files(path: Path, name: str, array: Any, rows: int) -> None:
         found = file.stat().st_size if file.exists() else 0
         if found != size:
             raise StoreError(f"{file} is damaged: it has {found} of {size} bytes")
-
-
-def _zarr() -> Any:
-    try:
-        import zarr
-    except ImportError:
-        raise MissingExtraError("zarr", "store") from None
-    return zarr

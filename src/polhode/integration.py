@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from polhode.adaptive_run import AdaptiveRun, AdaptiveSolution
-from polhode.checks import FloatArray, as_floats, check_finite, show, whole_number
+from polhode.checks import FloatArray, whole_number
 from polhode.choice import choose, closing_check, explain, has_to_choose
 from polhode.errors import InputError, TimeError
 from polhode.methods import as_method
@@ -17,8 +17,11 @@ from polhode.methods.adaptive import Adaptive
 from polhode.methods.method import IntArray, Method
 from polhode.problem import Problem, checked_span
 from polhode.progress import Progress
-from polhode.running import BaseRun, Run
+from polhode.running import BaseRun, Run, times_within
 from polhode.solution import FixedSolution
+from polhode.system import System
+from polhode.system_integration import integrate_system
+from polhode.system_trajectory import SystemTrajectory
 from polhode.trajectory import Trajectory
 from polhode.watching import Watch
 
@@ -26,9 +29,31 @@ DEFAULT_RTOL = 1e-9
 FIRST_BLOCK, LARGEST_BLOCK = 2**6, 2**18  # states of which a watched run keeps every step, to look for events
 
 
+class Options(TypedDict, total=False):
+    """The keywords of ``integrate``, for type checkers."""
+
+    method: Any
+    h: float | None
+    rtol: float | None
+    atol: float
+    t_eval: npt.ArrayLike | None
+    save_every: int
+    dense_output: bool
+    events: Any
+    progress: bool
+    estimate_error: bool
+
+
+Span = tuple[float, float] | None
+
+
+@overload
+def integrate(problem: Problem, t_span: Span = None, **options: Unpack[Options]) -> Trajectory: ...
+@overload
+def integrate(problem: System, t_span: Span = None, **options: Unpack[Options]) -> SystemTrajectory: ...
 def integrate(
-    problem: Problem,
-    t_span: tuple[float, float] | None = None,
+    problem: Problem | System,
+    t_span: Span = None,
     *,
     method: Any = None,
     h: float | None = None,
@@ -40,12 +65,13 @@ def integrate(
     events: Any = None,
     progress: bool = False,
     estimate_error: bool = False,
-) -> Trajectory:
-    """Follow a body, or a batch of them, under a torque.
+) -> Trajectory | SystemTrajectory:
+    """Follow a body, or a batch of them, under a torque; or a system of bodies that act on each other.
 
     Parameters
     ----------
-    problem : body, state, force and time span; bodies and states may be batches, which broadcast
+    problem : body, state, force and time span; bodies and states may be batches, which broadcast; or a System, which
+        takes t_span, method, h, t_eval, save_every and progress
     t_span : another time span; it may go backward
     method : the name of a scheme or method, a Scheme (with exact drifts), ``Splitting(flow, scheme)``, ``Rattle()``,
         ``Adaptive(rtol)`` and so on; None chooses one, and ``message`` says which and why
@@ -66,6 +92,11 @@ def integrate(
     >>> len(traj), bool(abs(traj.energy_error()).max() < 1e-9)
     (201, True)
     """
+    if isinstance(problem, System):
+        return integrate_system(
+            problem, t_span, method=method, h=h, t_eval=t_eval, save_every=save_every, progress=progress, rtol=rtol,
+            atol=atol, dense_output=dense_output, events=events, estimate_error=estimate_error,
+        )  # fmt: skip
     span = problem.t_span if t_span is None else checked_span(t_span)
     choice = None
     if has_to_choose(problem, method, h, rtol):
@@ -190,11 +221,7 @@ def _steps_to_keep(run: Run, times: FloatArray | None, wanted: Wanted) -> IntArr
 
 
 def _times(t_eval: npt.ArrayLike, run: BaseRun) -> FloatArray:
-    times = as_floats(t_eval, "t_eval")
-    check_finite(times, "t_eval", TimeError)
-    low, high = sorted((run.t0, run.t1))
-    if times.ndim != 1 or not ((times >= low) & (times <= high)).all():
-        raise TimeError(f"t_eval must be times (k,) between {low:g} and {high:g}; came: {show(times[:4])}...")
+    times = times_within(t_eval, (run.t0, run.t1))
     if (np.diff(times) * (run.t1 - run.t0) < 0).any():
         raise TimeError("t_eval must run in the direction of t_span; type numpy.sort(t_eval)")
     return times

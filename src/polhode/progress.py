@@ -5,35 +5,32 @@ from __future__ import annotations
 import sys
 import time
 from types import TracebackType
+from typing import Self
 
 WIDTH = 24
 LINE = 79
 PATIENCE = 0.5  # seconds before a bar appears: short runs need none
 
 
-class Progress:
-    """Shows on standard error how many of ``count`` steps of ``h`` are done; nothing if it is not wanted.
+class Line:
+    """A line on standard error that is written again and again, from some patience on; nothing if it is not wanted."""
 
-    ``start`` steps were done before, in a run that goes on.
-    """
+    def __init__(self, wanted: bool) -> None:
+        self.wanted, self.began, self.shown = wanted, time.perf_counter(), False
 
-    def __init__(self, wanted: bool, t0: float, h: float, count: int, start: int = 0) -> None:
-        self.wanted, self.t0, self.h, self.count, self.start = wanted, t0, h, count, start
-        self.began, self.shown = time.perf_counter(), False
+    @property
+    def elapsed(self) -> float:
+        return time.perf_counter() - self.began
 
-    def show(self, done: int) -> None:
-        elapsed = time.perf_counter() - self.began
-        if not self.wanted or (elapsed < PATIENCE and not self.shown):
-            return
-        full = WIDTH * done // self.count
-        rate = (done - self.start) / elapsed
-        left = f", {duration((self.count - done) / rate)} left" if rate > 0 else ""
-        bar, t, end = "#" * full + "." * (WIDTH - full), self.t0 + done * self.h, self.t0 + self.count * self.h
-        line = f"[{bar}] t = {t:.5g} of {end:.5g}, {rate:.3g} steps/s{left}"
-        print(f"\r{line:<{LINE}}", end="", file=sys.stderr, flush=True)
+    @property
+    def due(self) -> bool:
+        return self.wanted and (self.shown or self.elapsed >= PATIENCE)
+
+    def write(self, text: str) -> None:
+        print(f"\r{text:<{LINE}}", end="", file=sys.stderr, flush=True)
         self.shown = True
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -41,6 +38,40 @@ class Progress:
     ) -> None:
         if self.shown:
             print(file=sys.stderr)
+
+
+class Progress(Line):
+    """Shows how many of ``count`` steps of ``h`` are done; ``start`` of them before, in a run that goes on."""
+
+    def __init__(self, wanted: bool, t0: float, h: float, count: int, start: int = 0) -> None:
+        super().__init__(wanted)
+        self.t0, self.h, self.count, self.start = t0, h, count, start
+
+    def show(self, done: int) -> None:
+        if not self.due:
+            return
+        full = WIDTH * done // self.count
+        rate = (done - self.start) / self.elapsed
+        left = f", {duration((self.count - done) / rate)} left" if rate > 0 else ""
+        bar, t, end = "#" * full + "." * (WIDTH - full), self.t0 + done * self.h, self.t0 + self.count * self.h
+        self.write(f"[{bar}] t = {t:.5g} of {end:.5g}, {rate:.3g} steps/s{left}")
+
+
+class MemberProgress(Line):
+    """Shows how many of ``count`` members are done, ``before`` of them in a run that goes on."""
+
+    def __init__(self, wanted: bool, count: int, before: int = 0) -> None:
+        super().__init__(wanted)
+        self.count, self.before, self.done = count, before, before
+
+    def add(self, some: int) -> None:
+        self.done += some
+        if not self.due:
+            return
+        rate = (self.done - self.before) / self.elapsed
+        self.write(
+            f"{self.done} of {self.count} members, {rate:.3g}/s, {duration((self.count - self.done) / rate)} left"
+        )
 
 
 def duration(seconds: float) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.body import flow_moments, from_principal, to_principal
-from polhode.checks import FloatArray, as_floats, check_spread, common_batch, place, rows_of, show
+from polhode.checks import FloatArray, as_floats, check_finite, check_spread, common_batch, place, rows_of, show
 from polhode.errors import InputError, RunError, RunWarning, TimeError
 from polhode.force import Force
 from polhode.forces.base import writable
@@ -175,10 +175,7 @@ class Run(BaseRun):
 
     def __init__(self, problem: Problem, span: tuple[float, float], method: Method, h: float | None) -> None:
         super().__init__(problem, span, method)
-        length = step_length(problem.h if h is None else h)
-        self.count = max(1, ceil(abs(span[1] - span[0]) / length * (1 - 1e-12)))
-        if self.count > MOST_STEPS:
-            raise TimeError(f"h = {length:g} makes more than {MOST_STEPS:g} steps; give a longer one")
+        self.count = step_count(span, step_length(problem.h if h is None else h))
         self.h = (span[1] - span[0]) / self.count
         self.course = method.new_course(*self.start())
 
@@ -303,6 +300,24 @@ def step_length(h: Any) -> float:
     if length.shape or not np.isfinite(length) or not length > 0:
         raise TimeError(f"h = {h!r}: needed is one positive finite number (the direction is that of t_span)")
     return float(length)
+
+
+def step_count(span: tuple[float, float], length: float) -> int:
+    """How many steps, no longer than ``length``, make the span."""
+    count = max(1, ceil(abs(span[1] - span[0]) / length * (1 - 1e-12)))
+    if count > MOST_STEPS:
+        raise TimeError(f"h = {length:g} makes more than {MOST_STEPS:g} steps; give a longer one")
+    return count
+
+
+def times_within(t_eval: npt.ArrayLike, span: tuple[float, float]) -> FloatArray:
+    """The times (k,) that are wanted, all within the span."""
+    times = as_floats(t_eval, "t_eval")
+    check_finite(times, "t_eval", TimeError)
+    low, high = sorted(span)
+    if times.ndim != 1 or not ((times >= low) & (times <= high)).all():
+        raise TimeError(f"t_eval must be times (k,) between {low:g} and {high:g}; came: {show(times[:4])}...")
+    return times
 
 
 def _own(array: FloatArray, batch: tuple[int, ...], components: int) -> FloatArray:

@@ -113,11 +113,16 @@ def with_settings(data: Mapping[str, Any], settings: Sequence[str]) -> dict[str,
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise InputError(f"{text!r} came; needed: key=value, such as h=0.1 or body.mass=2")
-        path = name.strip().split(".")
-        if path[0] not in json_schema()["properties"] and "problem" in changed:
-            path = ["arguments", *path]
-        _put(changed, path, _toml_value(value), text)
+        set_value(changed, name, _toml_value(value), text)
     return changed
+
+
+def set_value(data: dict[str, Any], key: str, value: Any, text: str) -> None:
+    """Set one key of ``data``, with dots into tables and lists; messages name ``text``."""
+    path = key.strip().split(".")
+    if path[0] not in json_schema()["properties"] and "problem" in data:
+        path = ["arguments", *path]
+    _put(data, path, value, text)
 
 
 def build(data: dict[str, Any], source: str, *, allow_python: bool = False) -> Scenario:

@@ -6,7 +6,6 @@ bits. A file is there as a whole or not at all; one that was there before stays 
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,8 @@ import numpy as np
 
 from polhode import aem, aem_reader, chunked, csv_file
 from polhode.atomic import guarded, replacing, telling
-from polhode.errors import InputError, MissingExtraError, StoreError
+from polhode.errors import InputError, StoreError
+from polhode.extras import needed
 from polhode.record import LABELS, Record, pack
 from polhode.stored import StoredTrajectory, unpack
 
@@ -85,19 +85,12 @@ def _of_suffix(path: Path, table: dict[str, Callable[..., Any]]) -> Callable[...
     if path.suffix not in table:
         raise InputError(f"{path.name!r} ends in {path.suffix!r}; known are {', '.join(table)}")
     for package in NEEDED.get(path.suffix, ()):
-        _needed(package)
+        needed(package, "store")
     return table[path.suffix]
 
 
-def _needed(package: str) -> Any:
-    try:
-        return importlib.import_module(package)
-    except ImportError:
-        raise MissingExtraError(package, "store") from None
-
-
 def _dataset(record: Record) -> xarray.Dataset:
-    _needed("xarray")
+    needed("xarray", "store")
     import xarray
 
     variables = {}

@@ -5,6 +5,7 @@ Functions return a matplotlib Figure, to be shown or saved (``figure.savefig("mo
 
 from __future__ import annotations
 
+from polhode.plot.experiment import plot_report
 from polhode.plot.free import plot_free_motion
 from polhode.plot.poinsot import plot_poinsot
 from polhode.plot.studies import plot_order, plot_work_precision
@@ -32,6 +33,7 @@ __all__ = [
     "plot_order",
     "plot_poinsot",
     "plot_polhode",
+    "plot_report",
     "plot_trajectory",
     "plot_work_precision",
 ]

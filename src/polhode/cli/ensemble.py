@@ -1,0 +1,85 @@
+"""Ensembles: many members of a scenario, here or on a cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from polhode.cli.command import CTRL_C, Command, pairs, print_json, show_progress
+from polhode.cli.run import allow_python, as_json
+
+SHOWN = 3  # errors
+
+
+@click.command(cls=Command)
+@click.argument("source", metavar="FILE", type=click.Path(dir_okay=False))
+@click.option("--scheduler", metavar="ADDRESS", help="Of a Dask scheduler, such as tcp://10.0.0.1:8786, whose workers "
+              "compute the chunks.")  # fmt: skip
+@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="A key of the scenario, such as "
+              "ensemble.count=1000, as in TOML; may be given several times.")  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path), help="A folder that ends in .zarr.  "
+              "[default: out/NAME/ensemble.zarr]")  # fmt: skip
+@click.option("--resume", is_flag=True, help="Go on: chunks that are finished are not computed again.")
+@allow_python
+@as_json
+def ensemble(
+    source: str, scheduler: str | None, settings: tuple[str, ...], out: Path | None, resume: bool, allow_python: bool,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Follow the many members that the table [ensemble] of the scenario FILE describes, and write them to a Zarr store.
+
+    Members that fail do not stop the others. After Ctrl-C, or whatever else, --resume finishes the rest.
+
+    \b
+    Examples:
+      polhode ensemble examples/debris.toml
+      polhode ensemble examples/debris.toml --scheduler tcp://10.0.0.1:8786 --out /shared/debris.zarr
+      polhode ensemble examples/debris.toml --resume
+    """
+    from polhode.ensembles import ensemble as follow
+    from polhode.scenario import read_scenario
+    from polhode.scenario_ensemble import arguments_of
+
+    scenario = read_scenario(source, settings, allow_python=allow_python)
+    arguments = arguments_of(scenario, source, allow_python=allow_python)
+    path = out or Path("out", scenario.problem.name or Path(source).stem, "ensemble.zarr")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = follow(**arguments, out=path, resume=resume, client=scheduler, progress=show_progress())
+    found = _summary(data, path)
+    if as_json:
+        print_json(found)
+    else:
+        pairs([(name.replace("_", " "), _told(value)) for name, value in found.items() if value != ""])
+    if data.attrs["message"]:
+        click.echo(data.attrs["message"], err=True)
+        click.get_current_context().exit(CTRL_C)
+
+
+def _summary(data: Any, path: Path) -> dict[str, Any]:
+    """Counts, and of every result that is one number for each member its median and the limits of nine in ten."""
+    import numpy as np
+
+    results = {
+        name: data[name].values for name in data.data_vars if data[name].dims == ("member",) and name != "status"
+    }
+    numbers = {
+        name: [float(x) for x in np.nanquantile(values, (0.05, 0.5, 0.95))]
+        for name, values in results.items()
+        if np.isfinite(values).any()
+    }
+    return {
+        "members": int(data.attrs["count"]), "failed": int(data.failed.size),
+        "errors": [str(text) for text in data.error.values[:SHOWN]],
+        "method": data.attrs["method"], "h": data.attrs["h"], "seed": int(data.attrs["seed"]),
+        "chunk": int(data.attrs["chunk"]), **numbers, "store": str(path),
+    }  # fmt: skip
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, list):
+        if value and isinstance(value[0], float):
+            return "{1:.6g} ({0:.6g} to {2:.6g}, nine in ten)".format(*value)
+        return "; ".join(value) or "none"
+    return str(value)

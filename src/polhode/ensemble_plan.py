@@ -1,0 +1,157 @@
+"""What an ensemble will do, settled before it begins: by a few members, whose problem, method and shapes all share."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from polhode.checks import FloatArray, as_floats, check_finite, show, whole_number
+from polhode.ensemble_store import FORMAT, KIND, Layout
+from polhode.environment import environment
+from polhode.errors import InputError, RunError, ShapeError, TimeError
+from polhode.integration import integrate
+from polhode.members import Factory, Job, Reduce
+from polhode.methods import as_method
+from polhode.methods.adaptive import Adaptive
+from polhode.problem import Problem, checked_span
+from polhode.record import describe, parameters
+from polhode.running import step_length
+from polhode.sampling import Rows, Samples
+from polhode.variation import OWN_TIME, batch_of
+
+PILOT = 8  # members
+CHUNK_BYTES, LARGEST_CHUNK = 2**24, 2**16  # of the states of a chunk, and members
+DESCRIBED = ("polhode", "name", "summary", "references", "units", "force", "conventions")
+
+
+class Wanted(NamedTuple):
+    """What the user asked for."""
+
+    t_span: tuple[float, float] | None
+    method: Any
+    h: float | None
+    rtol: float | None
+    t_eval: npt.ArrayLike | None
+    reduce: Reduce | None
+    vectorized: bool
+
+
+def plan(source: Problem | Factory, members: Samples, wanted: Wanted) -> tuple[Job, Problem]:
+    """The job of all members, and the problem of the first few."""
+    if not isinstance(source, Problem) and not callable(source):
+        raise InputError(f"the problem is {source!r}; needed: a Problem, or a function of samples that returns one")
+    rows = members[: PILOT if wanted.vectorized else 1].rows()
+    return _first_that_works(rows, wanted.vectorized, lambda some: _planned(source, some, wanted))
+
+
+def _first_that_works(
+    rows: Rows, vectorized: bool, follow: Callable[[Rows], tuple[Job, Problem]]
+) -> tuple[Job, Problem]:
+    """What the first members give, or the first of them that gives anything; an error that all of them have is told."""
+    count = len(next(iter(rows.values())))
+    parts = [slice(0, count)] * vectorized + [slice(i, i + 1) for i in range(count)]
+    first: Exception | None = None
+    for part in parts:
+        try:
+            return follow({name: values[part] for name, values in rows.items()})
+        except (MemoryError, ShapeError):  # the latter would be hidden by members that come alone
+            raise
+        except Exception as problem:
+            first = first or problem
+    assert first is not None
+    raise first
+
+
+def _planned(source: Problem | Factory, rows: Rows, wanted: Wanted) -> tuple[Job, Problem]:
+    job = Job(source, (0.0, 1.0), None, None, None, wanted.reduce, wanted.vectorized, {})
+    pilot = job.problem(rows)
+    span = pilot.t_span if wanted.t_span is None else checked_span(wanted.t_span)
+    free = pilot.force is None and wanted.method is None
+    times = None
+    if OWN_TIME in rows:
+        _check_own_times(rows[OWN_TIME], free, wanted)
+    else:
+        times = _times(np.array([span[1]]) if wanted.t_eval is None else wanted.t_eval, span, free)
+    method, h = (None, None) if free else _steps(pilot, span, wanted)
+    job = replace(job, span=span, times=times, method=method, h=h)
+    if wanted.reduce is None:
+        axes = () if times is None else (len(times),)
+        return replace(job, shapes={"m": (*axes, 3), "q": (*axes, 4)}), pilot
+    members = len(batch_of(pilot))
+    results = job.results(job.follow(rows))
+    return replace(job, shapes={name: values.shape[members:] for name, values in results.items()}), pilot
+
+
+def _steps(pilot: Problem, span: tuple[float, float], wanted: Wanted) -> tuple[Any, float | None]:
+    """Method and step, chosen by the first members if they are not given."""
+    method, h = wanted.method, wanted.h
+    if method is not None:
+        method = as_method(method)
+        if isinstance(method, Adaptive):
+            if h is not None:
+                raise InputError(f"h = {h!r}: Adaptive chooses its steps; leave h away")
+            return method, None
+        if h is not None:
+            if pilot.force is not None:
+                method.check(pilot.force)
+            return method, step_length(h)
+    try:
+        result = integrate(pilot, span, method=method, h=h, rtol=wanted.rtol, t_eval=[span[1]])
+    except RunError as stopped:
+        result = stopped.trajectory
+    return result.method, None if isinstance(result.method, Adaptive) else abs(result.h)
+
+
+def _check_own_times(times: FloatArray, free: bool, wanted: Wanted) -> None:
+    if not free:
+        raise InputError(
+            f"samples {OWN_TIME!r} are times of free bodies, and these have a force or a method; give t_eval, or "
+            "another name to what your function calls so"
+        )
+    if times.ndim != 1 or wanted.t_eval is not None or wanted.reduce is not None:
+        raise InputError(
+            f"samples {OWN_TIME!r} must be one time for each member, without t_eval and reduce; came: {times.shape[1:]}"
+        )
+
+
+def _times(t_eval: npt.ArrayLike, span: tuple[float, float], free: bool) -> FloatArray:
+    times = as_floats(t_eval, "t_eval")
+    if times.ndim != 1 or not times.size:
+        raise TimeError(f"t_eval has shape {times.shape}; needed: times (k,)")
+    check_finite(times, "t_eval", TimeError)
+    forward = np.sign(span[1] - span[0])
+    inside = (times >= min(span)) & (times <= max(span))
+    if not free and (not inside.all() or (np.diff(times) * forward < 0).any()):
+        raise TimeError(f"t_eval must run from {span[0]:g} towards {span[1]:g}; came: {show(times[:4])}...")
+    return times
+
+
+def layout_of(job: Job, pilot: Problem, members: Samples, chunk: int | None) -> Layout:
+    """What is stored, and the texts by which the same ensemble is known again."""
+    times = 1 if job.times is None else len(job.times)
+    most = max(1, min(LARGEST_CHUNK, CHUNK_BYTES // (56 * times)))
+    size = most if chunk is None else whole_number(chunk, "chunk", 1)
+    described = describe(pilot)
+    digests = {"samples": members.digest(PILOT), "problem": _digest(pilot, job)}
+    attributes = {"kind": KIND, "format": FORMAT} | {key: described[key] for key in DESCRIBED}
+    attributes |= {
+        "count": len(members), "chunk": size, "seed": members.seed, "t_span": json.dumps(job.span),
+        "method": "Exact()" if job.method is None else repr(job.method), "h": json.dumps(job.h),
+        "plan": json.dumps(digests), "environment": json.dumps(environment()),
+    }  # fmt: skip
+    samples = {name: values.shape[1:] for name, values in members[:1].rows().items()}
+    return Layout(len(members), size, samples, job.shapes, None if job.reduce is not None else job.times, attributes)
+
+
+def _digest(pilot: Problem, job: Job) -> str:
+    """Of what the first members are made of, and of the times."""
+    found = hashlib.sha256(np.ascontiguousarray(() if job.times is None else job.times).tobytes())
+    for name, (_, values) in sorted(parameters(pilot, batch_of(pilot)).items()):
+        found.update(name.encode() + np.ascontiguousarray(values).tobytes())
+    return found.hexdigest()

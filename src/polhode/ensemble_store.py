@@ -1,0 +1,229 @@
+"""Where the results of an ensemble go: arrays in memory, or a Zarr store to which every chunk is written by itself.
+
+Dimensions: ``member``, then ``time``, ``xyz`` and so on. The chunks of the store are those of the computation, each a
+file of its own, so that several processes can write at once. A chunk counts once its mark is there, a small file that
+is written last and also holds the errors of its members:
+
+    name.zarr/m/0.0.0  q/0.0.0  status/0 ...    chunks of members, as in ``polhode.chunked``
+    name.zarr/status/done/0.json                 the mark of chunk 0
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from polhode import chunked
+from polhode.atomic import guarded, replacing, sync
+from polhode.chunked import ZARR_FORMAT
+from polhode.errors import StoreError
+from polhode.extras import needed
+from polhode.members import Chunk
+from polhode.record import LABELS, Record
+from polhode.trajectory import INTERRUPTED
+
+KIND, FORMAT = "polhode ensemble", 1
+MARKS = Path("status", "done")  # in a folder where Zarr does not look for further members of the group
+STARTS = ("m", "omega", "q")  # samples that are called start_m and so on, because results have these names
+COMPONENTS = {"xyz": ("m", "omega", "moments", "damping"), "quaternion": ("q",)}
+MAY_DIFFER = ("environment", "polhode", "message")
+AS_STORED: dict[str, Any] = {"decode_times": False, "decode_timedelta": False, "mask_and_scale": False}
+NO_NUMBER = {"status": np.int64(INTERRUPTED)}
+
+Errors = dict[int, str]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What is stored of ``count`` members: shapes of samples and of results, each of one member, and texts."""
+
+    count: int
+    chunk: int
+    samples: dict[str, tuple[int, ...]]
+    results: dict[str, tuple[int, ...]]
+    times: npt.NDArray[np.float64] | None  # the first axis of the results, if they are states at these times
+    attributes: dict[str, Any]
+
+    @property
+    def chunks(self) -> int:
+        return -(-self.count // self.chunk)
+
+    def arrays(self) -> dict[str, tuple[tuple[str, ...], tuple[int, ...]]]:
+        """Dimensions and shape of every array with members."""
+        found = {stored_name(name): (dimensions(name, shape), shape) for name, shape in self.samples.items()}
+        for name, shape in self.results.items():
+            if name in found or name == "status":
+                raise StoreError(f"{name} is the name of a sample and of a result; give one of them another name")
+            timed = ("time",) if self.times is not None else ()
+            found[name] = (*timed, *dimensions(name, shape[len(timed) :])), shape
+        found["status"] = (), ()
+        return {name: (("member", *dims), (self.count, *shape)) for name, (dims, shape) in found.items()}
+
+    def labels(self, name: str) -> dict[str, str]:
+        return Record({}, self.attributes).labels(name)
+
+    def coordinates(self) -> dict[str, npt.NDArray[Any]]:
+        used = {dim for dims, _ in self.arrays().values() for dim in dims}
+        times = {} if self.times is None else {"time": self.times}
+        return times | {dim: np.array(names) for dim, names in LABELS.items() if dim in used}
+
+
+def stored_name(sample: str) -> str:
+    return f"start_{sample}" if sample in STARTS else sample
+
+
+def dimensions(name: str, shape: tuple[int, ...]) -> tuple[str, ...]:
+    """Names for the axes of an array, those of the components where they are known."""
+    for dim, names in COMPONENTS.items():
+        if name in names and shape == (len(LABELS[dim]),):
+            return (dim,)
+    return tuple(f"{stored_name(name)}_{axis}" for axis in range(len(shape)))
+
+
+def empty(name: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    return np.full(shape, NO_NUMBER.get(name, np.nan))
+
+
+def rows_of_chunk(chunk: Chunk) -> chunked.Rows:
+    samples = {stored_name(name): values for name, values in chunk.samples.items()}
+    return samples | chunk.arrays | {"status": chunk.status}
+
+
+class InMemory:
+    """All results as arrays."""
+
+    path = None
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.arrays = {name: empty(name, shape) for name, (_, shape) in layout.arrays().items()}
+        self.finished: set[int] = set()
+        self.errors: Errors = {}
+        self.environments: list[dict[str, str]] = []
+
+    def put(self, number: int, chunk: Chunk) -> None:
+        for name, values in rows_of_chunk(chunk).items():
+            self.arrays[name][chunk.first : chunk.first + len(values)] = values
+        self.errors |= chunk.errors
+        self.environments.append(chunk.environment)
+        self.finished.add(number)
+
+    def close(self, told: dict[str, Any]) -> Any:
+        """As an xarray.Dataset."""
+        xarray = needed("xarray", "store")
+        layout = self.layout
+        variables = {
+            name: (dims, self.arrays[name], layout.labels(name)) for name, (dims, _) in layout.arrays().items()
+        }
+        members, texts = _failures(self.errors)
+        variables |= {"failed": (("failure",), members, {}), "error": (("failure",), texts, {})}
+        coordinates = {name: ((name,), values) for name, values in layout.coordinates().items()}
+        return xarray.Dataset(variables, coordinates, layout.attributes | told)
+
+
+class OnDisk:
+    """A Zarr store; ``put`` may be called from any process that sees the folder."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def create(cls, path: Path, layout: Layout) -> OnDisk:
+        zarr, checksum = needed("zarr", "store"), needed("numcodecs", "store").CRC32()
+        with guarded("written", path), replacing(path) as new:
+            if path.exists():
+                raise StoreError(f"{path} exists already; type resume=True to go on, or choose another name")
+            group = zarr.create_group(new, zarr_format=ZARR_FORMAT, attributes=layout.attributes)
+            for name, values in layout.coordinates().items():
+                group.create_array(name, data=values, fill_value=None, attributes={"_ARRAY_DIMENSIONS": (name,)})
+            for name, (dims, shape) in layout.arrays().items():
+                fill = empty(name, ())
+                group.create_array(
+                    name, shape=shape, chunks=(layout.chunk, *shape[1:]), dtype=fill.dtype, fill_value=fill[()],
+                    compressors=None, filters=[checksum],
+                    attributes={"_ARRAY_DIMENSIONS": dims} | layout.labels(name),
+                )  # fmt: skip
+            (new / MARKS).mkdir(parents=True)
+            zarr.consolidate_metadata(new, zarr_format=ZARR_FORMAT)
+        return cls(path)
+
+    @classmethod
+    def reopen(cls, path: Path, layout: Layout) -> OnDisk:
+        """The store of the same ensemble, to go on."""
+        stored, wanted = attributes_of(path), layout.attributes
+        other = [key for key in wanted if key not in MAY_DIFFER and stored.get(key) != wanted[key]]
+        if other:
+            told = "; ".join(f"{key} was {stored.get(key)!r} and is {wanted[key]!r}" for key in other)
+            raise StoreError(f"{path} is another ensemble: {told}; repeat the call as it was, or choose another name")
+        for leftover in (*path.glob("*/*.partial"), *path.glob(f"{MARKS}/.*.json")):
+            leftover.unlink(missing_ok=True)
+        return cls(path)
+
+    @property
+    def finished(self) -> set[int]:
+        return {int(mark.stem) for mark in (self.path / MARKS).glob("[0-9]*.json")}
+
+    @property
+    def environments(self) -> list[dict[str, str]]:
+        return [mark["environment"] for mark in self._marks()]
+
+    def _marks(self) -> Iterator[dict[str, Any]]:
+        with guarded("read", self.path):
+            for number in sorted(self.finished):
+                yield json.loads((self.path / MARKS / f"{number}.json").read_text("utf-8"))
+
+    def put(self, number: int, chunk: Chunk) -> None:
+        chunked.write_chunk(self.path, chunk.first, rows_of_chunk(chunk))
+        mark = {"environment": chunk.environment, "seconds": chunk.seconds, "errors": chunk.errors}
+        with replacing(self.path / MARKS / f"{number}.json") as new:
+            new.write_text(json.dumps(mark), encoding="utf-8")
+
+    def close(self, told: dict[str, Any]) -> Any:
+        """For other readers of the store: what failed, and how far it came. Returns an xarray.Dataset that reads it."""
+        errors: Errors = {}
+        for mark in self._marks():
+            errors |= {int(member): text for member, text in mark["errors"].items()}
+        zarr = needed("zarr", "store")
+        with guarded("written", self.path):
+            group = zarr.open_group(self.path, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
+            for name, values in zip(("failed", "error"), _failures(errors), strict=True):
+                group.create_array(
+                    name, data=values, fill_value=None, overwrite=True, attributes={"_ARRAY_DIMENSIONS": ("failure",)}
+                )
+            group.attrs.update(told)
+            zarr.consolidate_metadata(self.path, zarr_format=ZARR_FORMAT)
+            sync(self.path)
+        return opened(self.path)
+
+
+def attributes_of(path: Path) -> dict[str, Any]:
+    with guarded("read", path):
+        if not path.exists():
+            raise StoreError(f"{path} does not exist; leave resume=True away to begin")
+        group = needed("zarr", "store").open_group(path, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
+        attributes = dict(group.attrs)
+    if attributes.get("kind") != KIND or attributes.get("format") != FORMAT:
+        raise StoreError(f"{path} is not an ensemble that this version reads: its kind is {attributes.get('kind')!r}")
+    return attributes
+
+
+def opened(path: Path) -> Any:
+    """An xarray.Dataset that reads what it is asked for."""
+    attributes_of(path)
+    xarray = needed("xarray", "store")
+    with guarded("read", path):
+        data = xarray.open_dataset(path, engine="zarr", chunks=None, consolidated=True, **AS_STORED)
+    for variable in data.variables.values():
+        variable.attrs.pop("_FillValue", None)
+    return data
+
+
+def _failures(errors: Errors) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+    members = sorted(errors)
+    return np.array(members, np.int64), np.array([errors[member] for member in members], dtype=np.str_)

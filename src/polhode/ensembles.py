@@ -1,0 +1,137 @@
+"""Many independent runs: ``ensemble``, from samples to an xarray.Dataset, on one machine or on a cluster.
+
+Members are followed in chunks of a fixed number of them, which bounds the memory, and which a store and a cluster can
+handle one by one. No bit of a result depends on where or in which order chunks are computed, nor on interruptions.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+
+from polhode.cluster import on_cluster
+from polhode.ensemble_plan import Wanted, layout_of, plan
+from polhode.ensemble_store import InMemory, OnDisk, attributes_of, opened
+from polhode.environment import environment
+from polhode.errors import InputError, StoreWarning
+from polhode.members import Factory, Job, Reduce
+from polhode.problem import Problem
+from polhode.progress import MemberProgress
+from polhode.sampling import Samples, as_samples
+from polhode.streams import as_seed
+from polhode.summaries import as_summary
+
+Sink = InMemory | OnDisk
+
+
+def ensemble(
+    problem: Problem | Factory,
+    samples: Samples | Mapping[str, Any],
+    *,
+    t_span: tuple[float, float] | None = None,
+    method: Any = None,
+    h: float | None = None,
+    rtol: float | None = None,
+    t_eval: npt.ArrayLike | None = None,
+    reduce: Reduce | str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    chunk: int | None = None,
+    client: Any = None,
+    seed: int | None = None,
+    vectorized: bool = True,
+    progress: bool = False,
+) -> Any:
+    """Follow many independent members: an ``xarray.Dataset`` of their results and of the samples that produced them.
+
+    Parameters
+    ----------
+    problem : a Problem of one body, of which samples replace ``moments`` or ``tensor``, ``m`` or ``omega``, ``q``, and
+        ``params`` or ``damping`` of its force; or a function of samples {name: array (members, ...)} that returns a
+        Problem of that many bodies
+    samples : a table of arrays (members, ...), ``sampling.draw(count, ...)`` or ``sampling.grid(...)``. Samples ``t``
+        of free bodies are times, one for each member
+    t_span, method, h, rtol : as in ``integrate``; what is not given is chosen by a few members, once. Free bodies need
+        none of them: they are exact
+    t_eval : times (k,) at which states are wanted; by default, the end
+    reduce : a function of a Trajectory of many bodies, whose table {name: array (members, ...)} is kept instead of the
+        states; or one by its name in ``polhode.summaries``
+    out : a folder "name.zarr" to which finished chunks are written; the Dataset reads from it
+    resume : go on with ``out``: chunks that are finished are not computed again
+    chunk : members that are followed together; by default, so many that their states take 16 MB
+    client : of Dask's distributed, or the address of its scheduler: chunks are computed by its workers
+    seed : of random samples; by default a new one. It is kept, as ``chunk`` is, in the Dataset's attributes
+    vectorized : whether the function takes many members at once; False: it gets values of one, and makes one body
+    progress : show how far it is
+
+    Members that fail do not stop the others: their ``status`` is -1, and ``error`` says why, for the members listed in
+    ``failed``. After Ctrl-C the status of what is missing is -2.
+
+    >>> from polhode import Problem, State, sampling
+    >>> body = Problem((1.0, 2.0, 3.0), State(m=(0, 0, 1)), t_span=(0, 10))
+    >>> found = ensemble(body, sampling.draw(100, m=sampling.direction(), q=sampling.attitude()), seed=1)
+    >>> dict(found.q.sizes), int(found.failed.size)
+    ({'member': 100, 'time': 1, 'quaternion': 4}, 0)
+    """
+    members = as_samples(samples).seeded(_seed(out, resume, seed))
+    wanted = Wanted(t_span, method, h, rtol, t_eval, as_summary(reduce), vectorized)
+    job, pilot = plan(problem, members, wanted)
+    layout = layout_of(job, pilot, members, chunk)
+    sink: Sink
+    if out is None:
+        sink = InMemory(layout)
+    else:
+        sink = OnDisk.reopen(Path(out), layout) if resume else OnDisk.create(Path(out), layout)
+    done = sink.finished
+    parts = [(i, members[i * layout.chunk : (i + 1) * layout.chunk]) for i in range(layout.chunks) if i not in done]
+    compute = _locally if client is None else partial(on_cluster, client)
+    with MemberProgress(progress, len(members), len(members) - sum(len(part) for _, part in parts)) as bar:
+        try:
+            for some in compute(job, parts, sink):
+                bar.add(some)
+        except KeyboardInterrupt:
+            pass  # what is finished counts
+    _compare_environments(sink)
+    missing = layout.chunks - len(sink.finished)
+    told = f"not finished: {missing} of {layout.chunks} chunks are missing; "
+    hint = "the same call with resume=True goes on" if out is not None else "with out='name.zarr' it could go on"
+    return sink.close({"message": told + hint if missing else ""})
+
+
+def open_ensemble(path: str | os.PathLike[str]) -> Any:
+    """The ``xarray.Dataset`` of a store that ``ensemble`` wrote, finished or not; it reads what it is asked for."""
+    return opened(Path(path))
+
+
+def _locally(job: Job, parts: list[tuple[int, Samples]], sink: Sink) -> Iterator[int]:
+    for number, part in parts:
+        sink.put(number, job.run(part))
+        yield len(part)
+
+
+def _seed(out: Any, resume: bool, seed: int | None) -> int:
+    """A run that goes on has the seed that it began with."""
+    if resume and out is None:
+        raise InputError("resume=True goes on with a store; type out='name.zarr', its name")
+    if resume and seed is None:
+        return int(attributes_of(Path(out))["seed"])
+    return as_seed(seed)
+
+
+def _compare_environments(sink: Sink) -> None:
+    here = environment()
+    found = {(name, there.get(name)) for there in sink.environments for name in here}
+    other = sorted(f"{name}: {value} and {here[name]}" for name, value in found if value != here[name])
+    if other:
+        warnings.warn(
+            "chunks were computed under different conditions, so that their last bits (10 eps (1 + cond)) may differ "
+            f"from those of one machine: {'; '.join(other)}",
+            StoreWarning,
+            stacklevel=3,
+        )

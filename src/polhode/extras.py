@@ -1,0 +1,20 @@
+"""Optional packages, imported when they are needed."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from polhode.errors import MissingExtraError
+
+
+def needed(package: str, extra: str) -> Any:
+    """The module, or an error that tells what to install: ``extra`` is the name of the set that brings it.
+
+    >>> needed("json", "store").dumps([1])
+    '[1]'
+    """
+    try:
+        return importlib.import_module(package)
+    except ImportError:
+        raise MissingExtraError(package, extra) from None

@@ -1,0 +1,72 @@
+"""Dipolar soft spheres: V = 4 eps (sig/r)^12 and the energy of two dipoles. Celledoni et al. 2008, section 3.4."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from polhode.checks import FloatArray, as_floats, check_finite, show
+from polhode.errors import InputError, ShapeError
+from polhode.interactions.base import Interaction, parts_of
+from polhode.threads import in_ranges
+
+PAIRS_PER_BODY = 16  # so many pairs take as long as the step of a body, by which ``threads`` measures work
+
+
+class DipolarSoftSpheres(Interaction):
+    """Spheres that repel each other by 4 epsilon (sigma/r)^12, with a dipole each.
+
+    Parameters
+    ----------
+    dipole : in body axes, (3,), or (n, 3) if bodies differ; energies are d_i.d_j/r^3 - 3 (d_i.r)(d_j.r)/r^5
+    epsilon, sigma : strength (0 or more) and radius (more than 0) of the repulsion
+
+    >>> pair = DipolarSoftSpheres((0, 0, 1.0), epsilon=0.0)
+    >>> force, torque = np.zeros((2, 3)), np.zeros((2, 3))
+    >>> pair.evaluate(0.0, np.array([(0.0, 0, 0), (0, 0, 2)]), np.stack([np.eye(3)] * 2), force, torque)
+    -0.25
+    >>> force
+    array([[ 0.   ,  0.   ,  0.375],
+           [ 0.   ,  0.   , -0.375]])
+    """
+
+    name = "DipolarSoftSpheres"
+
+    def __init__(self, dipole: npt.ArrayLike, epsilon: float = 1.0, sigma: float = 1.0) -> None:
+        mu = as_floats(dipole, "dipole", 3)
+        check_finite(mu, "dipole", InputError)
+        if mu.ndim > 2:
+            raise ShapeError(f"dipole has shape {mu.shape}; needed: (3,), or (n, 3) with one for each body")
+        self.dipole = mu.copy()
+        self.epsilon, self.sigma = (float(as_floats(v, name)) for v, name in ((epsilon, "epsilon"), (sigma, "sigma")))
+        if not (0 <= self.epsilon < np.inf and 0 < self.sigma < np.inf):
+            raise InputError(
+                f"epsilon = {epsilon!r}, sigma = {sigma!r}: needed are finite numbers, epsilon 0 or more, sigma above 0"
+            )
+
+    def evaluate(self, t: float, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> float:
+        from polhode.kernels.dipoles import INPUTS, SUMS, TILE, dipole_pairs, fill_tiles, gather_tiles
+
+        n = len(x)
+        tiles, parts = -(-n // TILE), parts_of(n)
+        w, sums, energies = np.empty((tiles, INPUTS)), np.empty((parts, tiles, SUMS)), np.empty(parts)
+        fill_tiles(x, Q.reshape(n, 9), self.dipole.reshape(-1, 3), w)
+
+        def work(start: int, stop: int) -> int:
+            dipole_pairs(w, n, self.epsilon, self.sigma, start, stop, sums, energies)
+            return 0
+
+        in_ranges(work, parts, n * n // (2 * parts * PAIRS_PER_BODY))
+        gather_tiles(w, sums, force, torque)
+        return float(energies.sum())
+
+    def check(self, t: float, x: FloatArray, Q: FloatArray) -> None:
+        if self.dipole.ndim == 2 and len(self.dipole) != len(x):
+            raise ShapeError(f"dipole has {len(self.dipole)} rows, and there are {len(x)} bodies; give (3,) or (n, 3)")
+
+    def dipoles(self, Q: FloatArray) -> FloatArray:
+        return np.einsum("...ij,...j->...i", Q, self.dipole)
+
+    def __repr__(self) -> str:
+        of = show(self.dipole) if self.dipole.ndim == 1 else f"<{len(self.dipole)} dipoles>"
+        return f"{self.name}({of}, epsilon={self.epsilon:g}, sigma={self.sigma:g})"

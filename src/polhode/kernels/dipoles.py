@@ -1,0 +1,168 @@
+"""Dipolar soft spheres, all pairs (Celledoni et al. 2008, section 3.4), vectorized over tiles of bodies.
+
+With r = x_i - x_j and dipoles d = Q mu in space axes,
+
+    V = 4 eps (sig/r)^12 + d_i.d_j/r^3 - 3 (d_i.r)(d_j.r)/r^5                                                     (1)
+    F_i = [48 eps sig^12/r^14 + 3 d_i.d_j/r^5 - 15 (d_i.r)(d_j.r)/r^7] r + 3/r^5 [d_i (d_j.r) + d_j (d_i.r)]      (2)
+    g_i = dV/dd_i = d_j/r^3 - 3 (d_j.r) r/r^5,    torque  g_i x d_i   in space axes                               (3)
+
+and F_j = -F_i. Bodies lie in tiles of TILE lanes, ``w[place of the tile + field + l]``, as the blocks of ``lanes``; one
+body i meets a tile at a time. What its lanes add to i is collected per lane, and summed when the tile is done: sums of
+fixed order, which vectorize.
+
+Work is cut into parts, each with sums of its own, by the number of bodies alone: so neither threads nor their number
+change a bit. Part k has the rows k, k + parts, ... of the triangle of pairs of tiles.
+"""
+
+from __future__ import annotations
+
+from math import inf, nan, sqrt
+
+import numpy as np
+
+from polhode.kernels.drive import INPUT
+from polhode.kernels.jit import JIT, borrowed, entry, helper, keep
+
+TILE = 16 if JIT else 1  # uncompiled, one at a time
+X, D, NUMBER = 0, 3 * TILE, 6 * TILE  # fields of a tile: place, dipole, the number of the body (-1: nobody)
+INPUTS = 7 * TILE  # size of a tile
+F, G = 0, 3 * TILE  # fields of its sums: force, g
+SUMS = 6 * TILE
+R, U = 7 * TILE, 10 * TILE  # fields next to those of one body's own sums (force, g, energy): r; 1/r^2, 1/r
+OWN = 12 * TILE
+CHUNK = 16  # tiles that a body meets before its lanes are summed; they stay in the nearest cache
+
+
+@helper
+def tiles_of(n):
+    return (n + TILE - 1) // TILE
+
+
+@entry(f"void({INPUT}, {INPUT}, {INPUT}, f8[:,::1])")
+def fill_tiles(x, Q, mu, w):
+    """Places and dipoles of all bodies into tiles; Q (n, 9), mu (n or 1, 3) in body axes."""
+    n, one = x.shape[0], mu.shape[0] == 1
+    for i in range(tiles_of(n) * TILE):
+        to, l = w[i // TILE], i % TILE
+        j, k = min(i, n - 1), 0 if one else min(i, n - 1)
+        for c in range(3):
+            to[X + c * TILE + l] = float(x[j, c])
+            to[D + c * TILE + l] = (
+                float(Q[j, 3 * c]) * float(mu[k, 0])
+                + float(Q[j, 3 * c + 1]) * float(mu[k, 1])
+                + float(Q[j, 3 * c + 2]) * float(mu[k, 2])
+            )
+        to[NUMBER + l] = float(i) if i < n else -1.0
+
+
+@helper
+def distances(number, x1, x2, x3, w, own):
+    """r, 1/r^2 and 1/r to the later bodies of a tile; all others count as infinitely far, and add nothing."""
+    for l in range(TILE):
+        r1, r2, r3 = x1 - w[X + l], x2 - w[X + TILE + l], x3 - w[X + 2 * TILE + l]
+        rr = r1 * r1 + r2 * r2 + r3 * r3
+        rr = rr if w[NUMBER + l] > number else inf
+        own[R + l], own[R + TILE + l], own[R + 2 * TILE + l] = r1, r2, r3
+        uu = 1.0 / rr if rr > 0.0 else nan
+        own[U + l], own[U + TILE + l] = uu, sqrt(uu)
+
+
+@helper
+def meet(d1, d2, d3, w, sums, own, eps4):
+    """A body and a tile whose ``distances`` are known: (1), (2), (3)."""
+    eps48 = 12.0 * eps4
+    for l in range(TILE):
+        r1, r2, r3 = own[R + l], own[R + TILE + l], own[R + 2 * TILE + l]
+        e1, e2, e3 = w[D + l], w[D + TILE + l], w[D + 2 * TILE + l]
+        u2 = own[U + l]
+        u3 = u2 * own[U + TILE + l]
+        u5 = 3.0 * u3 * u2
+        u6 = u2 * u2 * u2
+        u12 = u6 * u6
+        de, dr, er = d1 * e1 + d2 * e2 + d3 * e3, d1 * r1 + d2 * r2 + d3 * r3, e1 * r1 + e2 * r2 + e3 * r3
+        ue, ud = u5 * er, u5 * dr
+        c = eps48 * (u12 * u2) + u5 * (de - 5.0 * (u2 * (dr * er)))
+        f1, f2, f3 = c * r1 + (ue * d1 + ud * e1), c * r2 + (ue * d2 + ud * e2), c * r3 + (ue * d3 + ud * e3)
+        own[l] += f1
+        own[TILE + l] += f2
+        own[2 * TILE + l] += f3
+        own[3 * TILE + l] += u3 * e1 - ue * r1
+        own[4 * TILE + l] += u3 * e2 - ue * r2
+        own[5 * TILE + l] += u3 * e3 - ue * r3
+        own[6 * TILE + l] += eps4 * u12 + (u3 * de - dr * ue)
+        sums[F + l] -= f1
+        sums[F + TILE + l] -= f2
+        sums[F + 2 * TILE + l] -= f3
+        sums[G + l] += u3 * d1 - ud * r1
+        sums[G + TILE + l] += u3 * d2 - ud * r2
+        sums[G + 2 * TILE + l] += u3 * d3 - ud * r3
+
+
+@helper
+def fold(own, half):
+    """The second half of the lanes added to the first."""
+    for k in range(0, R, TILE):
+        for l in range(half):
+            own[k + l] += own[k + half + l]
+
+
+@helper
+def fold_all(own):
+    """The sums over the lanes, each in own[k TILE]."""
+    if TILE == 16:
+        fold(own, 8)
+        fold(own, 4)
+        fold(own, 2)
+        fold(own, 1)
+
+
+@entry("void(f8[:,::1], i8, f8, f8, i8, i8, f8[:,:,::1], f8[::1])")
+def dipole_pairs(w, n, eps, sig, start, stop, sums, energies):
+    """Parts start..stop of as many as ``sums`` (parts, tiles, .) has rows; their sums and energies."""
+    parts, tiles = sums.shape[0], w.shape[0]
+    eps4 = 4.0 * eps * sig**12
+    lanes = np.empty(OWN)
+    own = borrowed(lanes)
+    for part in range(start, stop):
+        sums[part] = 0.0
+        energy = 0.0
+        for A in range(part, tiles, parts):
+            mine, into = borrowed(w[A]), borrowed(sums[part, A])
+            for C in range(A, tiles, CHUNK):
+                for l in range(min(TILE, n - A * TILE)):
+                    own[:R] = 0.0
+                    for B in range(C, min(C + CHUNK, tiles)):
+                        others = borrowed(w[B])
+                        distances(
+                            float(mine[NUMBER + l]), float(mine[X + l]), float(mine[X + TILE + l]),
+                            float(mine[X + 2 * TILE + l]), others, own,
+                        )  # fmt: skip
+                        meet(
+                            float(mine[D + l]), float(mine[D + TILE + l]), float(mine[D + 2 * TILE + l]),
+                            others, borrowed(sums[part, B]), own, eps4,
+                        )  # fmt: skip
+                    fold_all(own)
+                    for c in range(6):
+                        into[c * TILE + l] += own[c * TILE]
+                    energy += own[6 * TILE]
+        energies[part] = energy
+    keep(lanes)
+
+
+@entry("void(f8[:,::1], f8[:,:,::1], f8[:,::1], f8[:,::1])")
+def gather_tiles(w, sums, force, torque):
+    """Add the sums of all parts, in their order, to forces and torques (n, 3)."""
+    for i in range(force.shape[0]):
+        tile, l = i // TILE, i % TILE
+        f1, f2, f3, g1, g2, g3 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for part in range(sums.shape[0]):
+            s = sums[part, tile]
+            f1, f2, f3 = f1 + s[F + l], f2 + s[F + TILE + l], f3 + s[F + 2 * TILE + l]
+            g1, g2, g3 = g1 + s[G + l], g2 + s[G + TILE + l], g3 + s[G + 2 * TILE + l]
+        d1, d2, d3 = w[tile, D + l], w[tile, D + TILE + l], w[tile, D + 2 * TILE + l]
+        force[i, 0] += f1
+        force[i, 1] += f2
+        force[i, 2] += f3
+        torque[i, 0] += g2 * d3 - g3 * d2
+        torque[i, 1] += g3 * d1 - g1 * d3
+        torque[i, 2] += g1 * d2 - g2 * d1

@@ -1,0 +1,56 @@
+"""Sums over pairs of bodies (see ``near``) for a pair function of the user, which comes as an address (``jit.caller``).
+
+A pair function is pair(r, A, B, p) -> (V, F, S, T): energy, force on the first body, and torques on the first and on
+the second, in space axes, for r = x_i - x_j and attitude matrices A, B; the second body gets -F.
+"""
+
+from __future__ import annotations
+
+from polhode.kernels.jit import borrowed, caller, entry, helper
+from polhode.kernels.near import LANES, F, R, S, T, V, arguments, sum_near
+from polhode.kernels.splitting import MATRIX, VECTOR
+
+PAIR = f"Tuple((f8, {VECTOR}, {VECTOR}, {VECTOR}))({VECTOR}, {MATRIX}, {MATRIX}, f8[::1])"
+ZERO = (0.0, 0.0, 0.0)
+call_pair = caller(PAIR, (0.0, ZERO, ZERO, ZERO))
+
+MATRICES = "Array(f8, 3, 'C', readonly=True)"
+PAIRWISE = f"Tuple((i8, {MATRICES}, f8[::1], i8[::1]))"  # (address, Q, p, who raised (n,))
+
+
+@helper
+def vector(rows, i):
+    return float(rows[i, 0]), float(rows[i, 1]), float(rows[i, 2])
+
+
+@helper
+def rows_of_matrix(Q, i):
+    A = borrowed(Q[i])
+    return vector(A, 0), vector(A, 1), vector(A, 2)
+
+
+@helper
+def put(w, field, l, v):
+    w[field + l], w[field + LANES + l], w[field + 2 * LANES + l] = v
+
+
+@helper
+def fill_pairs(told, i, first, numbers, w):
+    """raised[i] becomes the number of a body with which the pair function raised."""
+    pair, Q, params, raised = told
+    A, p = rows_of_matrix(Q, i), borrowed(params)
+    for l in range(LANES):
+        j = numbers[first + l]
+        r = w[R + l], w[R + LANES + l], w[R + 2 * LANES + l]
+        (energy, f, s, t), failed = call_pair(pair, (r, A, rows_of_matrix(Q, j), p))
+        if failed:
+            raised[i] = j
+        w[V + l] = energy
+        put(w, F, l, f)
+        put(w, S, l, s)
+        put(w, T, l, t)
+
+
+@entry(arguments(PAIRWISE))
+def sum_pairs(pairs, cut, told, start, stop, sums):
+    sum_near(fill_pairs, 0, pairs, cut, told, start, stop, sums)

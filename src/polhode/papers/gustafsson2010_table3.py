@@ -1,0 +1,63 @@
+"""Gustafsson 2010, Table 3: the damped vessel by Störmer-Verlet, with free flows of orders 2 and 8.
+
+Errors at T = 15 of m, relative to |m|, and of q, against the solution in high precision. The splitting is of order 2,
+and its error dominates: a better free flow does not help. Magnus 4 and 6 agree with Magnus 8 within three digits.
+"""
+
+from __future__ import annotations
+
+from polhode.comparison import Run, work_precision
+from polhode.flows.exact import Exact
+from polhode.flows.magnus import Magnus
+from polhode.methods.splitting import Splitting
+from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, number, trend
+from polhode.problems.vessel import vessel
+from polhode.references import GUSTAFSSON_2010
+
+STEPS = (0.1, 0.05, 0.025, 0.0125)
+PRINTED = {  # (quantity, order of Magnus): errors for the steps
+    ("m", 2): ("1.382e-2", "3.459e-3", "8.650e-4", "2.162e-4"),
+    ("q", 2): ("4.494e-4", "1.130e-4", "2.828e-5", "7.072e-6"),
+    ("m", 8): ("1.283e-2", "3.207e-3", "8.017e-4", "2.004e-4"),
+    ("q", 8): ("5.056e-4", "1.263e-4", "3.158e-5", "7.893e-6"),
+}
+THREE_DIGITS = 5e-3
+
+
+def run(full: bool) -> Report:
+    """The paper's size always: it takes less than a second."""
+    flows = {f"Magnus {order}": Magnus(order) for order in (2, 4, 6, 8)} | {"exact": Exact()}
+    methods = {name: Splitting(flow, "V2_BAB") for name, flow in flows.items()}
+    found = work_precision(vessel(), list(methods.values()), STEPS)
+    runs = {name: found.of(method) for name, method in methods.items()}
+    claims = [
+        number(f"error of {quantity}, Magnus {order}, h = {h:g}", published, _error(at_h, quantity))
+        for (quantity, order), row in PRINTED.items()
+        for h, published, at_h in zip(STEPS, row, runs[f"Magnus {order}"], strict=True)
+    ]
+    claims += [_same(runs[f"Magnus {order}"], runs["Magnus 8"], order) for order in (4, 6)]
+    claims.append(beyond("error of m, exact free flow, h = 0.1", f"{runs['exact'][0].error_m:.4g}"))
+    return Report(tuple(claims), tuple(_panel(quantity, runs) for quantity in "mq"))
+
+
+def _error(run: Run, quantity: str) -> float:
+    return run.error_m if quantity == "m" else run.error_q
+
+
+def _same(runs: tuple[Run, ...], best: tuple[Run, ...], order: int) -> Claim:
+    """Whether errors agree with those of Magnus 8 in three digits."""
+    off = max(abs(_error(a, k) / _error(b, k) - 1) for a, b in zip(runs, best, strict=True) for k in "mq")
+    return trend(
+        f"errors of Magnus {order} and Magnus 8",
+        "equal within three digits",
+        f"differ by {off:.1e}",
+        off < THREE_DIGITS,
+    )
+
+
+def _panel(quantity: str, runs: dict[str, tuple[Run, ...]]) -> Panel:
+    curves = [Curve(name, STEPS, [_error(r, quantity) for r in rows], name == "exact") for name, rows in runs.items()]
+    return Panel(f"error of {quantity} at t = 15", "step h", f"relative error of {quantity}", curves)
+
+
+EXPERIMENT = Experiment(GUSTAFSSON_2010, "Table 3", "Damped vessel: the order of the free flow does not matter", run)

@@ -1,0 +1,81 @@
+"""Ensembles of scenarios: which keys of a file vary among members, by its table ``[ensemble]`` (docs/ensembles.md)."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from polhode import sampling
+from polhode.errors import InputError
+from polhode.problem import Problem
+from polhode.sampling import Rows, Samples
+from polhode.scenario import Scenario, build, set_value
+from polhode.variation import batch_of
+
+
+@dataclass(frozen=True)
+class Made:
+    """The problem of a scenario with some of its keys set to those of the members, or of one member."""
+
+    data: dict[str, Any]
+    source: str
+    allow_python: bool
+
+    def __call__(self, rows: Rows) -> Problem:
+        data = copy.deepcopy(self.data)
+        for key, values in rows.items():
+            set_value(data, key, np.asarray(values).tolist(), key)
+        return build(data, self.source, allow_python=self.allow_python).problem
+
+
+def arguments_of(scenario: Scenario, source: str, *, allow_python: bool = False) -> dict[str, Any]:
+    """What ``ensemble`` takes: the problem as a function of samples, the samples, and how."""
+    given = scenario.data.get("ensemble")
+    if given is None:
+        raise InputError(f"{source}: there is no table [ensemble]; needed: one with count and [ensemble.samples]")
+    data = {key: value for key, value in scenario.data.items() if key != "ensemble"}
+    samples = samples_of(given, source)
+    make = Made(data, source, allow_python)
+    states = given.get("states", 1)
+    t0, t1 = scenario.problem.t_span
+    return {
+        "problem": make, "samples": samples, "method": scenario.method, "h": scenario.h, "rtol": scenario.rtol,
+        "t_eval": np.linspace(t0, t1, states) if states > 1 else [t1], "reduce": given.get("reduce"),
+        "chunk": given.get("chunk"), "seed": given.get("seed"), "vectorized": _takes_many(make, samples),
+    }  # fmt: skip
+
+
+def samples_of(given: dict[str, Any], source: str) -> Samples:
+    """Distributions, or a grid if all of them are lists of values."""
+    laws = given["samples"]
+    listed = [key for key, law in laws.items() if law["kind"] == "values"]
+    if not laws:
+        raise InputError(f"{source}: ensemble.samples is empty; needed: a key of the scenario, such as 'state.omega'")
+    if listed and len(listed) < len(laws):
+        raise InputError(f"{source}: ensemble.samples: {listed[0]} has values and others have not; give all or none")
+    if listed:
+        if "count" in given:
+            raise InputError(f"{source}: ensemble.count = {given['count']}: a grid has as many members as combinations")
+        return sampling.grid(**{key: law["values"] for key, law in laws.items()})
+    if "count" not in given:
+        raise InputError(f"{source}: ensemble.count is missing; needed: how many members")
+    return sampling.draw(given["count"], **{key: _law(law, f"{source}: {key}") for key, law in laws.items()})
+
+
+def _law(given: dict[str, Any], where: str) -> Any:
+    arguments = {key: value for key, value in given.items() if key != "kind"}
+    try:
+        return getattr(sampling, given["kind"])(**arguments)
+    except (TypeError, ValueError) as problem:
+        raise InputError(f"{where}: {arguments} make no {given['kind']}: {problem}") from problem
+
+
+def _takes_many(make: Made, samples: Samples) -> bool:
+    """Whether the keys that vary take lists, one value for each body; if not, members are made one by one."""
+    try:
+        return batch_of(make(samples[:2].rows())) == (len(samples[:2]),)
+    except InputError:
+        return False

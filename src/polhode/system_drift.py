@@ -1,0 +1,44 @@
+"""The free flight of all bodies of a system for one length of time, by any flow; the exact one in vectorized blocks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from polhode.checks import FloatArray
+from polhode.flows.exact import Exact
+from polhode.flows.flow import Flow
+from polhode.kernels.batch import propagate_range
+from polhode.kernels.drive import NONE, propagate_rows
+from polhode.kernels.system_steps import NOBODY
+from polhode.threads import in_ranges
+
+
+class Drift:
+    """drift(m, q, time) moves bodies with principal moments (n, 3), in place on m (n, 3) and q (n, 4)."""
+
+    def __init__(self, flow: Flow, moments: FloatArray) -> None:
+        alike = bool((moments == moments[0]).all())
+        self.flow, self.moments = flow, np.ascontiguousarray(moments[:1] if alike else moments)
+        self.parameters = np.array([float(x) for x in flow.exact_parameters])
+        self.fractions = np.array([float(x) for x in flow.fractions])
+        self.bodies = len(moments)
+        self.alone = np.empty(self.bodies, np.int64)
+        self.done, self.iterations = np.empty(self.bodies, np.int64), np.empty(self.bodies)
+
+    def __call__(self, m: FloatArray, q: FloatArray, time: float) -> int:
+        """The first body without a result, or NOBODY."""
+        step = self._exactly if isinstance(self.flow, Exact) else self._by_flow
+        times = np.array([time])
+        failed = in_ranges(lambda start, stop: step(m, q, times, start, stop), self.bodies, len(self.fractions))
+        return failed if failed < NONE else NOBODY
+
+    def _exactly(self, m: FloatArray, q: FloatArray, times: FloatArray, start: int, stop: int) -> int:
+        operands = self.moments, m, q, times
+        bad, left = propagate_range(*operands, start, stop, m, q, self.alone)
+        if left:
+            bad = min(bad, propagate_rows(*operands, self.alone[start : start + left], m, q))
+        return bad
+
+    def _by_flow(self, m: FloatArray, q: FloatArray, times: FloatArray, start: int, stop: int) -> int:
+        told = self.parameters, self.flow.size, self.fractions, self.moments, times
+        return self.flow.repeat((*told, 1, start, stop, m, q, self.done, self.iterations))

@@ -1,0 +1,105 @@
+"""``integrate`` for systems of bodies."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from polhode.checks import FloatArray, whole_number
+from polhode.errors import InputError, RunError
+from polhode.methods import as_method
+from polhode.methods.splitting import Splitting
+from polhode.problem import checked_span
+from polhode.progress import Progress
+from polhode.running import times_within
+from polhode.system import System
+from polhode.system_run import CannotGoOn, SystemRun
+from polhode.system_trajectory import SystemTrajectory
+from polhode.trajectory import FAILED, INTERRUPTED, REACHED_END, Stats
+
+DEFAULT_METHOD = "V2"
+ONE_BODY_ONLY = "is for single bodies and batches of them, and came with a System; leave it away"
+
+
+def integrate_system(
+    system: System,
+    t_span: tuple[float, float] | None = None,
+    *,
+    method: Any = None,
+    h: float | None = None,
+    t_eval: npt.ArrayLike | None = None,
+    save_every: int = 1,
+    progress: bool = False,
+    **one_body_only: Any,
+) -> SystemTrajectory:
+    """Follow the bodies of a system; arguments are those of ``integrate``, and V2 is the method unless told otherwise.
+
+    >>> from polhode import RigidBody
+    >>> from polhode.interactions import DipolarSoftSpheres
+    >>> gas = System.lattice(RigidBody((1, 2, 3), mass=1), 2, 2.0, DipolarSoftSpheres((0, 0, 1)), kT=0.1, seed=1)
+    >>> traj = integrate_system(gas, (0, 1), method="RKN4_6b", h=0.1)
+    >>> len(traj), bool(abs(traj.energy_error()).max() < 1e-6)
+    (11, True)
+    """
+    for name, value in one_body_only.items():
+        if value:
+            raise InputError(f"{name} = {value!r} {ONE_BODY_ONLY}")
+    span = system.t_span if t_span is None else checked_span(t_span)
+    chosen = as_method(DEFAULT_METHOD if method is None else method)
+    if not isinstance(chosen, Splitting):
+        raise InputError(
+            f"{chosen!r} is for single bodies; systems go by Splitting(flow, scheme), or the name of a scheme, such as "
+            "method='V2', 'RKN4_6b' or 'RKN6_14a'"
+        )
+    run = SystemRun(system, span, chosen, h)
+    times = None if t_eval is None else times_within(t_eval, span)
+    with Progress(progress, run.t0, run.h, run.count) as bar:
+        return _followed(run, times, whole_number(save_every, "save_every", 1), bar)
+
+
+def _followed(run: SystemRun, times: FloatArray | None, every: int, bar: Progress) -> SystemTrajectory:
+    """States after every so many steps, the first and the last included, or at times; all that was reached."""
+    if times is None:
+        steps = np.append(np.arange(0, run.count, every, dtype=np.int64), run.count)
+        times, rest = run.times(steps), np.zeros(len(steps))
+    else:
+        steps = np.clip(np.floor((times - run.t0) / run.h).astype(np.int64), 0, run.count)
+        rest = times - run.times(steps)
+    kept = tuple(np.empty((len(times), run.system.count, width)) for width in (3, 3, 3, 4))
+    reached = np.zeros(len(times), np.bool_)
+    failure, began = None, time.perf_counter()
+    try:
+        for j in np.argsort(times * np.sign(run.h), kind="stable"):
+            run.to_step(int(steps[j]), bar)
+            now = run.seen_later(float(rest[j])) if rest[j] else run.seen()
+            for array, values in zip(kept, run.to_user(now), strict=True):
+                array[j] = values
+            reached[j] = True
+    except KeyboardInterrupt:
+        run.interrupted = True
+    except CannotGoOn as problem:
+        failure = problem
+    run.seconds += time.perf_counter() - began
+    return _result(run, times[reached], tuple(array[reached] for array in kept), failure)
+
+
+def _result(
+    run: SystemRun, t: FloatArray, kept: tuple[FloatArray, ...], failure: CannotGoOn | None
+) -> SystemTrajectory:
+    """The trajectory; raised with a RunError if the system could not go on."""
+    status, message = (INTERRUPTED, "interrupted") if run.interrupted else (REACHED_END, "")
+    if failure is not None:
+        status = FAILED
+        message = (
+            f"the system stopped in step {int(run.when) + 1} of {run.count}, at t = {run.t_reached:.6g}: {failure}"
+        )
+    stats = Stats(run.steps, run.evaluations, run.seconds)
+    result = SystemTrajectory(
+        run.system, t, *kept, method=run.method, h=run.h, stats=stats, status=status, message=message
+    )  # fmt: skip
+    if failure is not None:
+        raise RunError(message, result) from failure.__cause__
+    return result
