@@ -4,23 +4,23 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Coverage doubles the time of tests that compute truth in high precision, so it watches only where it is needed:
-# the user layer compiled, the kernels as plain Python (where compiled and uncompiled must agree anyway).
-TESTS = $(wildcard tests/test_*.py)
-USER_TESTS = $(patsubst %,tests/test_%.py,adaptive aem bad_input body choice cli cluster composition conserving ensemble ensemble_cli events examples flow force forces geometry import integrate interactions methods motion plot problems processed rotation sampling scenario schemes state store streaming study system)
-KERNEL_TESTS = $(patsubst %,tests/test_%.py,golden adaptive batch chain conserving declared dense dormand_prince eft elliptic flow force forces frb gauss integrate interactions jacobian landen long_times magnus midpoint modes moser_veselov motion principal problems processed sampling series system three_rotations trig)
+# Coverage watches the user layer compiled, and the kernels as plain Python, where they must give the same anyway.
+USER_TESTS = $(patsubst %,tests/test_%.py,adapters adaptive aem bad_input body choice claims cli cluster composition conserving ensemble ensemble_cli events examples extras flow force forces geometry import integrate interactions methods motion near plot problems processed rotation sampling scenario schemes state store streaming study system view water)
+KERNEL_TESTS = $(patsubst %,tests/test_%.py,golden adaptive batch chain conserving declared dense dormand_prince eft elliptic flow force forces frb gauss integrate interactions jacobian landen long_times magnus midpoint modes moser_veselov motion near principal problems processed sampling series system three_rotations trig)
 
 # All cores; a file stays in one process, which then loads or compiles its kernels once.
 PARALLEL = -n auto --dist loadfile
 
-.PHONY: help run test test-long lint format bench series clean
+.PHONY: help run test test-long docs linkcheck claims lint format bench series clean
 
 help:
-	@echo "make run     install into .venv and run the main example (table, files and picture in out/dzhanibekov)"
-	@echo "make test    install the test extra into .venv and run all tests, compiled and uncompiled"
-	@echo "make test-long  the few tests that take minutes: 50 killed runs"
-	@echo "make lint    ruff, mypy and import-linter"
-	@echo "make bench   speed ratios against the published algorithm and SciPy, costs of all flows, start-up times, drift"
+	@echo "make run        install into .venv and run the main example (table, files, picture and 3-D page in out/dzhanibekov)"
+	@echo "make test       install the test extra into .venv and run the tests, in about ten minutes on two cores"
+	@echo "make test-long  the tests that take longer: the papers, the gallery, 50 killed runs, kernels as plain Python; coverage"
+	@echo "make docs       the documentation, in docs/_build/html; make linkcheck: its links to other sites"
+	@echo "make lint       ruff, mypy and import-linter"
+	@echo "make bench      speed ratios against the published algorithm and SciPy, costs of all flows, start-up times, drift"
+	@echo "make claims     measure what the README claims, and write it there with date and machine"
 
 # One stamp per set of extras: made again when pyproject.toml changes, as after a git pull.
 $(VENV)/installed-%: pyproject.toml
@@ -35,20 +35,30 @@ run: $(VENV)/installed-all
 	@$(BIN)/polhode run dzhanibekov
 
 test: $(VENV)/installed-test
-	$(BIN)/coverage erase
-	@echo "== tests, compiled: reference solutions"
+	@echo "== tests: reference solutions"
 	$(BIN)/python -m pytest tests/test_golden.py
-	@echo "== tests, compiled: kernels"
-	$(BIN)/python -m pytest $(PARALLEL) $(filter-out $(USER_TESTS) tests/test_golden.py,$(TESTS))
-	@echo "== tests, compiled: user layer, and the examples in its docstrings"
-	$(BIN)/python -m pytest $(PARALLEL) -m "not long" --cov --cov-report= --doctest-modules $(USER_TESTS) src
-	@echo "== tests, uncompiled: kernels as plain Python"
-	POLHODE_JIT=0 $(BIN)/python -m pytest $(PARALLEL) -m "not dense and not long" --cov --cov-append --cov-report= $(KERNEL_TESTS)
-	@echo "== lines covered"
-	$(BIN)/coverage report --fail-under=95
+	@echo "== tests: all others, and the examples in docstrings"
+	$(BIN)/python -m pytest $(PARALLEL) -m "not long" --doctest-modules --ignore=tests/test_golden.py tests src
 
 test-long: $(VENV)/installed-test
-	$(BIN)/python -m pytest -m long tests
+	$(BIN)/coverage erase
+	@echo "== tests that take longer"
+	$(BIN)/python -m pytest $(PARALLEL) -m long --cov --cov-report= tests
+	@echo "== kernels as plain Python"
+	POLHODE_JIT=0 $(BIN)/python -m pytest $(PARALLEL) -m "not dense and not long" --cov --cov-append --cov-report= $(KERNEL_TESTS)
+	@echo "== lines covered: the user layer once more, watched"
+	$(BIN)/python -m pytest $(PARALLEL) -m "not long" --cov --cov-append --cov-report= --doctest-modules $(USER_TESTS) src
+	$(BIN)/coverage report --fail-under=95
+
+docs: $(VENV)/installed-docs
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+	@echo "the site: docs/_build/html/index.html"
+
+linkcheck: $(VENV)/installed-docs
+	$(BIN)/sphinx-build -b linkcheck docs docs/_build/linkcheck
+
+claims: $(VENV)/installed-test
+	$(BIN)/python scripts/claims.py
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
@@ -80,4 +90,4 @@ series: $(VENV)/installed-dev
 	$(BIN)/python scripts/generate_series.py
 
 clean:
-	rm -rf $(VENV) out build dist .coverage
+	rm -rf $(VENV) out build dist .coverage docs/_build docs/gallery

@@ -13,7 +13,6 @@ import numpy as np
 
 import polhode as ph
 from polhode import sampling
-from polhode.ensembles import ensemble
 from polhode.rotation import rotate
 
 MOMENTS = (61_000.0, 63_000.0, 4_200.0)  # kg m^2, the long axis is the third
@@ -30,7 +29,7 @@ def follow(members=20_000, seed=1, **options):
         omega=sampling.normal(OMEGA, SPREAD_OF_SPIN),
         q=sampling.attitude_near((1, 0, 0, 0), SPREAD_OF_ATTITUDE),
     )
-    return ensemble(stage, samples, t_eval=60.0 * MINUTES, seed=seed, **options)
+    return ph.ensemble(stage, samples, t_eval=60.0 * MINUTES, seed=seed, **options)
 
 
 def angles_from_nominal(data):
@@ -50,11 +49,11 @@ def draw(data, path):
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), width_ratios=(3, 2), layout="constrained")
     hours = MINUTES / 60
     for low, high, shade in ((5, 95, 0.25), (25, 75, 0.5)):
-        left.fill_between(hours, *np.percentile(angles, (low, high), axis=0), alpha=shade, color="C0", lw=0)
-    left.plot(hours, np.median(angles, axis=0), color="C0")
+        left.fill_between(hours, *np.percentile(angles, (low, high), axis=0), alpha=shade, color="#0072B2", lw=0)
+    left.plot(hours, np.median(angles, axis=0), color="#0072B2")
     left.set(xlabel="hours", ylabel="angle to the expected axis, degrees", xlim=(0, 24), ylim=(0, None))
     left.set_title("median; half and nine in ten of all members", fontsize=10)
-    for i, color in ((12, "C3"), (7, "C1"), (1, "C2")):
+    for i, color in ((12, "#0072B2"), (7, "#E69F00"), (1, "#D55E00")):
         axis = rotate(data.q.values[:2000, i], np.array([0.0, 0.0, 1.0]))
         label = f"after {MINUTES[i] / 60:g} h" if MINUTES[i] >= 60 else f"after {MINUTES[i]:g} min"
         right.plot(axis[:, 1], axis[:, 2], ".", ms=1.5, color=color, label=label)

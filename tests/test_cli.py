@@ -368,14 +368,19 @@ def test_a_torque_that_fails_keeps_what_was_computed(tmp_path):
     assert summary["t"][1] == 1.0
 
 
+def hear_ctrl_c():
+    """Shells let what they start in the background ignore it, and so do the children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.fixture
 def start(tmp_path):
     """Starts the command line in a process of its own, which does not outlive the test."""
     started = []
 
     def begin(*arguments):
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        started.append(subprocess.Popen([*COMMANDS[0], *arguments], cwd=tmp_path, text=True, **pipes))
+        how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "preexec_fn": hear_ctrl_c}
+        started.append(subprocess.Popen([*COMMANDS[0], *arguments], cwd=tmp_path, text=True, **how))
         return started[-1]
 
     yield begin

@@ -75,12 +75,14 @@ def test_a_force_that_was_used_here(two):
     assert same(ensemble(problem, client=two, **options), here)
 
 
+@pytest.mark.long
 def test_by_address(tmp_path, local, two):
     address = two.scheduler.address
     assert same(run(tops, client=address, out=tmp_path / "e.zarr"), local[tops])
     assert two.nthreads()  # it is still there
 
 
+@pytest.mark.long
 def test_arrays_are_sent_in_parts(two):
     free = {"m": np.random.default_rng(1).normal(size=(1000, 3)), "q": sampling.attitude()}
     problem = tops({name: values[:1] for name, values in SAMPLES.seeded(1)[:1].rows().items()})
@@ -97,6 +99,7 @@ def test_a_worker_that_is_killed_at_work(tmp_path, local, two):
     assert same(found, local[tops])
 
 
+@pytest.mark.long
 def test_a_worker_that_is_killed_from_outside(tmp_path, local):
     """By its process id, once a few chunks are finished."""
     path = tmp_path / "e.zarr"
@@ -122,6 +125,7 @@ def test_a_worker_that_is_killed_from_outside(tmp_path, local):
     assert same(found, local[tops])
 
 
+@pytest.mark.long
 def test_a_client_that_is_lost_and_another_that_goes_on(tmp_path, local, monkeypatch):
     path = tmp_path / "e.zarr"
     with workers(2) as several, distributed.Client(several) as client:
@@ -146,6 +150,7 @@ def test_a_client_that_is_lost_and_another_that_goes_on(tmp_path, local, monkeyp
     assert same(open_ensemble(path), local[tops])
 
 
+@pytest.mark.long
 def test_begun_here_and_finished_there(tmp_path, local, two, monkeypatch):
     path, original, calls = tmp_path / "e.zarr", cluster.Job.run, []
 
