@@ -6,6 +6,8 @@ place; others are collected in bins. A body that is alone in its batch is the re
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import tracemalloc
 from itertools import permutations
@@ -382,6 +384,29 @@ def test_threads(number, threads, expected):
     for count in (COUNT, COUNT - 1, 193, 64, 9, 2):
         rows = np.arange(count)
         assert_same_bits(run(take(POOL, rows)), [x[rows] for x in expected])
+
+
+ODD_PIECES = """
+import numpy as np
+import polhode as ph
+motion, directions = ph.free_motion((1.0, 2.0, 3.0), m=(0.3, 0.2, 0.9)), np.random.default_rng(1).normal(size=({n}, 3))
+for m, q in (ph.propagate((1.0, 2.0, 3.0), directions, t=1.0), motion.sample(np.linspace(0.0, 50.0, {n}))):
+    print(hash(m.tobytes() + q.tobytes()))
+"""
+
+
+@pytest.mark.skipif(not JIT, reason="plain Python stores nothing past the cache")
+@pytest.mark.parametrize("n", [103_821, 103_823, 200_001])
+def test_pieces_that_begin_in_the_middle_of_a_cache_line(n):
+    """Many rows are stored past the cache, in pairs of numbers: pieces of threads may begin at an odd row."""
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", ODD_PIECES.format(n=n)], capture_output=True, text=True, check=True,
+            env=os.environ | {"POLHODE_NUM_THREADS": number, "PYTHONHASHSEED": "0"},
+        ).stdout
+        for number in ("1", "2")
+    ]  # fmt: skip
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("number", [1, 3])

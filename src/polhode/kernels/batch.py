@@ -46,7 +46,7 @@ def propagate_range(inertia, m, q, t, start, stop, m_out, q_out, alone):
     """
     block, bins = new_block(SIZE), (new_block(SIZE), new_block(SIZE), new_block(SIZE), new_block(SIZE))
     bin_rows, filled = np.empty((TIERS, LANES), np.int64), np.zeros(TIERS, np.int64)
-    bad, left, past_cache = NONE, 0, pass_cache(m_out) and pass_cache(q_out)
+    bad, left, past_cache = NONE, 0, pass_cache(m_out, start) and pass_cache(q_out, start)
     for first in range(start, stop, LANES):
         count = min(LANES, stop - first)
         whole = count == LANES

@@ -309,7 +309,7 @@ def sample(motions, t, start, stop, m_out, q_out):
 
     Returns 0, as ``in_ranges`` wants a number.
     """
-    w, past_cache = new_block(SIZE), pass_cache(m_out) and pass_cache(q_out)
+    w, past_cache = new_block(SIZE), pass_cache(m_out, start) and pass_cache(q_out, start)
     for b in range(motions.shape[0]):
         motion, series = read(motions, b)
         if motion.usable == 0.0:

@@ -33,9 +33,12 @@ if JIT:
             four_rows_in(rows, len(fields) * (first + l), w, fields, l)
 
     @helper
-    def pass_cache(rows):
-        """Whether these rows are so many that they leave the cache before anyone reads them (and may be stored so)."""
-        return rows.size >= PAST_CACHE and address(rows) % 16 == 0
+    def pass_cache(rows, first):
+        """Whether these rows are so many that they leave the cache before anyone reads them (and may be stored so).
+
+        Such stores need addresses that are multiples of 16, from row ``first`` on in blocks of LANES.
+        """
+        return rows.size >= PAST_CACHE and (address(rows) + 8 * (rows.size // len(rows)) * first) % 16 == 0
 
     @helper
     def store_rows(rows, first, w, fields):
@@ -60,7 +63,7 @@ else:
         for k, field in enumerate(fields):
             w[field] = float(rows[first, k])
 
-    def pass_cache(rows):
+    def pass_cache(rows, first):
         return False
 
     def store_rows(rows, first, w, fields):
