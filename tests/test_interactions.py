@@ -12,7 +12,7 @@ from conftest import EPS, random_attitude
 from polhode.errors import InputError, ShapeError
 from polhode.forces.functions import SlowTorqueWarning
 from polhode.interactions import DipolarSoftSpheres, Field, PairPotential, SitePotential
-from polhode.interactions.base import parts_of
+from polhode.interactions.dipoles import parts_of
 from polhode.rotation import from_rotation_vector, matrix
 
 MU, EPSILON, SIGMA = (0.1, 1.0, 1.2), 1.3, 0.9

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.body import RigidBody, as_body, flow_moments
+from polhode.body import RigidBody, as_body, flow_moments, scale_along
 from polhode.checks import FloatArray, whole_number
 from polhode.errors import InertiaError, InputError, MomentumError, ShapeError
 from polhode.interactions.base import Interaction
@@ -82,6 +82,15 @@ class System:
     ) -> System:
         """side^3 equal bodies on a cubic lattice, with random attitudes and velocities of temperature kT.
 
+        The lattices of Celledoni et al. 2008, Figures 3.9 and 3.10, are
+
+            body = RigidBody((1, 1.88, 2.88), mass=1)
+            weak = System.lattice(body, 5, 4.0, DipolarSoftSpheres((0, 1, 1)), kT=0.5, seed=1)
+            strong = System.lattice(body, 5, 2.0, DipolarSoftSpheres((0, 1, 1)), seed=1)
+
+        to be run by ``integrate(weak, (0, 1), method=Splitting(Exact(), "RKN4_6b"), h=1/steps)``, and compared at equal
+        ``stats.torques`` by ``abs(traj.energy_error()).max()``; see benchmarks/dipoles.py.
+
         >>> from polhode.interactions import DipolarSoftSpheres
         >>> gas = System.lattice(RigidBody((1, 2, 3), mass=1), 3, 2.0, DipolarSoftSpheres((0, 0, 1)), kT=0.5, seed=1)
         >>> gas.count, float(abs(gas.state.p.sum(axis=0)).max()) < 1e-14
@@ -111,7 +120,7 @@ class System:
         >>> from polhode.interactions import BOLTZMANN, water
         >>> liquid = System.liquid(water("SPC/E"), 216, kT=298.15 * BOLTZMANN, seed=1)
         >>> liquid.count, liquid.box
-        (216, box (1.86427, 1.86427, 1.86427))
+        (216, box (1.86445, 1.86445, 1.86445))
         """
         if molecules.body is None:
             raise InputError(f"{molecules!r} has no body; type Molecular.from_atoms(masses, positions, ...) or water()")
@@ -128,6 +137,22 @@ class System:
         """The same bodies in another state: that of the end of a run, for instance."""
         bodies = self.bodies[0] if len(self.bodies) == 1 else self.bodies
         return System(bodies, state, self.interaction, self.box, t_span=self.t_span, h=self.h, name=self.name)
+
+    def at_temperature(self, kT: float) -> System:
+        """The same bodies at the same places, momenta scaled so that both temperatures are kT.
+
+        >>> from polhode.interactions import DipolarSoftSpheres
+        >>> gas = System.lattice(RigidBody((1, 2, 3), mass=1), 3, 2.0, DipolarSoftSpheres((0, 0, 1)), kT=0.5, seed=1)
+        >>> float((gas.at_temperature(2.0).state.p ** 2).sum() / (3 * gas.count)).__round__(12)
+        2.0
+        """
+        state, moving, turning = self.state, 3 * self.count, 3 * self.count - int(self.linear.sum())
+        p, omega = np.asarray(state.p), scale_along(self.axes, 1.0 / self.moments, state.m, "m")
+        twice = float((p * p / self.mass[:, None]).sum()), float((state.m * omega).sum())
+        if not min(*twice, kT) > 0:
+            raise InputError(f"kT = {kT!r}, and twice the kinetic energies are {twice}: needed are positive numbers")
+        u, v = (np.sqrt(kT * count / energy) for count, energy in zip((moving, turning), twice, strict=True))
+        return self.replaced(State(v * state.m, state.q, x=state.x, p=u * p))
 
     @cached_property
     def mass(self) -> FloatArray:

@@ -12,6 +12,8 @@ from polhode.kernels.drive import NONE, propagate_rows
 from polhode.kernels.system_steps import NOBODY
 from polhode.threads import in_ranges
 
+BLOCK = 64  # bodies that stay together, as lanes of one block
+
 
 class Drift:
     """drift(m, q, time) moves bodies with principal moments (n, 3), in place on m (n, 3) and q (n, 4)."""
@@ -29,7 +31,11 @@ class Drift:
         """The first body without a result, or NOBODY."""
         step = self._exactly if isinstance(self.flow, Exact) else self._by_flow
         times = np.array([time])
-        failed = in_ranges(lambda start, stop: step(m, q, times, start, stop), self.bodies, len(self.fractions))
+
+        def work(start: int, stop: int) -> int:
+            return step(m, q, times, BLOCK * start, min(BLOCK * stop, self.bodies))
+
+        failed = in_ranges(work, -(-self.bodies // BLOCK), BLOCK * len(self.fractions))
         return failed if failed < NONE else NOBODY
 
     def _exactly(self, m: FloatArray, q: FloatArray, times: FloatArray, start: int, stop: int) -> int:

@@ -46,6 +46,11 @@ class SystemTrajectory:
         return self.status >= 0
 
     @property
+    def wrapped(self) -> FloatArray:
+        """Places in the box around the origin, (k, n, 3); ``x`` itself follows bodies out of it."""
+        return self.system.box.wrapped(self.x)
+
+    @property
     def omega(self) -> FloatArray:
         """Angular velocities in body axes, (k, n, 3)."""
         return scale_along(self.system.axes, 1.0 / self.system.moments, self.m, "m")
@@ -137,3 +142,9 @@ class SystemTrajectory:
             f"t = {self.t[0]:g} to {self.t[-1]:g}, {self.method!r}, h = {self.h:g}; {self.stats.steps} steps, "
             f"{self.stats.torques} evaluations, {self.stats.seconds:.3g} s; {ended}"
         )
+
+    def view(self, path: Any = None, **options: Any) -> Any:
+        """A page with the bodies moving in 3-D, saved to ``path`` if it is given: see ``polhode.viewer.view``."""
+        from polhode.viewer import view
+
+        return view(self, path, **options)

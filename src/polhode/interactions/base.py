@@ -13,8 +13,6 @@ from polhode.errors import InputError
 from polhode.forces.functions import described
 from polhode.interactions.neighbors import Box
 
-PAIRS_PER_PART, MOST_PARTS = 60_000, 16
-
 
 class Interaction(ABC):
     """What acts between bodies, or on all of them from outside.
@@ -84,15 +82,6 @@ class Sum(Interaction):
             return self._both[0].dipoles(Q)
         except AttributeError:
             return self._both[1].dipoles(Q)
-
-
-def parts_of(n: int) -> int:
-    """Into how many parts the sum over all pairs is cut: by the number of bodies alone, so that threads change no bit.
-
-    >>> parts_of(125), parts_of(1000), parts_of(8000)
-    (1, 8, 16)
-    """
-    return max(1, min(MOST_PARTS, n * (n - 1) // 2 // PAIRS_PER_PART))
 
 
 def takes(func: Any, name: str, arguments: str) -> None:

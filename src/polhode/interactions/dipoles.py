@@ -7,19 +7,24 @@ import numpy.typing as npt
 
 from polhode.checks import FloatArray, as_floats, check_finite, show
 from polhode.errors import InputError, ShapeError
-from polhode.interactions.base import Interaction, parts_of
+from polhode.interactions.near import NearInteraction
+from polhode.kernels.dipoles import INPUTS, SUMS, TILE, dipole_pairs, fill_tiles, gather_tiles
+from polhode.kernels.near_dipoles import sum_dipoles
 from polhode.threads import in_ranges
 
 PAIRS_PER_BODY = 16  # so many pairs take as long as the step of a body, by which ``threads`` measures work
+NEAR_COST = 0.4  # of a pair of a list of neighbors, in steps of a body
+PAIRS_PER_PART, MOST_PARTS = 60_000, 16
 
 
-class DipolarSoftSpheres(Interaction):
-    """Spheres that repel each other by 4 epsilon (sigma/r)^12, with a dipole each.
+class DipolarSoftSpheres(NearInteraction):
+    """Spheres that repel each other by 4 epsilon (sigma/r)^12, with a dipole each; all pairs, or with a cut-off.
 
     Parameters
     ----------
     dipole : in body axes, (3,), or (n, 3) if bodies differ; energies are d_i.d_j/r^3 - 3 (d_i.r)(d_j.r)/r^5
     epsilon, sigma : strength (0 or more) and radius (more than 0) of the repulsion
+    cutoff, switch, skin : see ``NearInteraction``
 
     >>> pair = DipolarSoftSpheres((0, 0, 1.0), epsilon=0.0)
     >>> force, torque = np.zeros((2, 3)), np.zeros((2, 3))
@@ -32,7 +37,16 @@ class DipolarSoftSpheres(Interaction):
 
     name = "DipolarSoftSpheres"
 
-    def __init__(self, dipole: npt.ArrayLike, epsilon: float = 1.0, sigma: float = 1.0) -> None:
+    def __init__(
+        self,
+        dipole: npt.ArrayLike,
+        epsilon: float = 1.0,
+        sigma: float = 1.0,
+        *,
+        cutoff: float | None = None,
+        switch: float | None = None,
+        skin: float | None = None,
+    ) -> None:
         mu = as_floats(dipole, "dipole", 3)
         check_finite(mu, "dipole", InputError)
         if mu.ndim > 2:
@@ -43,10 +57,16 @@ class DipolarSoftSpheres(Interaction):
             raise InputError(
                 f"epsilon = {epsilon!r}, sigma = {sigma!r}: needed are finite numbers, epsilon 0 or more, sigma above 0"
             )
+        self._set_cutoff(cutoff, switch, skin)
 
     def evaluate(self, t: float, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> float:
-        from polhode.kernels.dipoles import INPUTS, SUMS, TILE, dipole_pairs, fill_tiles, gather_tiles
+        if self.cutoff < np.inf:
+            told = np.ascontiguousarray(self.dipoles(Q)), 4.0 * self.epsilon * self.sigma**12
+            return self._sum(sum_dipoles, told, x, force, torque, NEAR_COST)
+        return self._all_pairs(x, Q, force, torque)
 
+    def _all_pairs(self, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> float:
+        """In tiles."""
         n = len(x)
         tiles, parts = -(-n // TILE), parts_of(n)
         w, sums, energies = np.empty((tiles, INPUTS)), np.empty((parts, tiles, SUMS)), np.empty(parts)
@@ -58,7 +78,7 @@ class DipolarSoftSpheres(Interaction):
 
         in_ranges(work, parts, n * n // (2 * parts * PAIRS_PER_BODY))
         gather_tiles(w, sums, force, torque)
-        return float(energies.sum())
+        return sum(energies.tolist())
 
     def check(self, t: float, x: FloatArray, Q: FloatArray) -> None:
         if self.dipole.ndim == 2 and len(self.dipole) != len(x):
@@ -69,4 +89,13 @@ class DipolarSoftSpheres(Interaction):
 
     def __repr__(self) -> str:
         of = show(self.dipole) if self.dipole.ndim == 1 else f"<{len(self.dipole)} dipoles>"
-        return f"{self.name}({of}, epsilon={self.epsilon:g}, sigma={self.sigma:g})"
+        return f"{self.name}({of}, epsilon={self.epsilon:g}, sigma={self.sigma:g}{self._shown_cutoff()})"
+
+
+def parts_of(n: int) -> int:
+    """Into how many parts the sum over all pairs is cut: by the number of bodies alone, so that threads change no bit.
+
+    >>> parts_of(125), parts_of(1000), parts_of(8000)
+    (1, 8, 16)
+    """
+    return max(1, min(MOST_PARTS, n * (n - 1) // 2 // PAIRS_PER_PART))

@@ -16,12 +16,13 @@ change a bit. Part k has the rows k, k + parts, ... of the triangle of pairs of 
 
 from __future__ import annotations
 
-from math import inf, nan, sqrt
+from math import inf, sqrt
 
 import numpy as np
 
 from polhode.kernels.drive import INPUT
 from polhode.kernels.jit import JIT, borrowed, entry, helper, keep
+from polhode.kernels.near import inverse
 
 TILE = 16 if JIT else 1  # uncompiled, one at a time
 X, D, NUMBER = 0, 3 * TILE, 6 * TILE  # fields of a tile: place, dipole, the number of the body (-1: nobody)
@@ -30,6 +31,7 @@ F, G = 0, 3 * TILE  # fields of its sums: force, g
 SUMS = 6 * TILE
 R, U = 7 * TILE, 10 * TILE  # fields next to those of one body's own sums (force, g, energy): r; 1/r^2, 1/r
 OWN = 12 * TILE
+FAR = 1e100  # the place of nobody, who has no dipole: all powers of 1/r that forces have are 0 there
 CHUNK = 16  # tiles that a body meets before its lanes are summed; they stay in the nearest cache
 
 
@@ -44,58 +46,80 @@ def fill_tiles(x, Q, mu, w):
     n, one = x.shape[0], mu.shape[0] == 1
     for i in range(tiles_of(n) * TILE):
         to, l = w[i // TILE], i % TILE
-        j, k = min(i, n - 1), 0 if one else min(i, n - 1)
+        j, k, there = min(i, n - 1), 0 if one else min(i, n - 1), i < n
         for c in range(3):
-            to[X + c * TILE + l] = float(x[j, c])
-            to[D + c * TILE + l] = (
+            d = (
                 float(Q[j, 3 * c]) * float(mu[k, 0])
                 + float(Q[j, 3 * c + 1]) * float(mu[k, 1])
                 + float(Q[j, 3 * c + 2]) * float(mu[k, 2])
             )
-        to[NUMBER + l] = float(i) if i < n else -1.0
+            to[X + c * TILE + l], to[D + c * TILE + l] = (float(x[j, c]), d) if there else (FAR, 0.0)
+        to[NUMBER + l] = float(i) if there else -1.0
 
 
 @helper
-def distances(number, x1, x2, x3, w, own):
-    """r, 1/r^2 and 1/r to the later bodies of a tile; all others count as infinitely far, and add nothing."""
+def put_distance(l, r1, r2, r3, rr, own):
+    own[R + l], own[R + TILE + l], own[R + 2 * TILE + l] = r1, r2, r3
+    uu = inverse(rr)
+    own[U + l], own[U + TILE + l] = uu, sqrt(uu)
+
+
+@helper
+def distances(x1, x2, x3, w, own):
+    """r, 1/r^2 and 1/r to the bodies of a tile."""
+    for l in range(TILE):
+        r1, r2, r3 = x1 - w[X + l], x2 - w[X + TILE + l], x3 - w[X + 2 * TILE + l]
+        put_distance(l, r1, r2, r3, r1 * r1 + r2 * r2 + r3 * r3, own)
+
+
+@helper
+def distances_later(number, x1, x2, x3, w, own):
+    """The same to the later bodies of a body's own tile; all others count as infinitely far, and add nothing."""
     for l in range(TILE):
         r1, r2, r3 = x1 - w[X + l], x2 - w[X + TILE + l], x3 - w[X + 2 * TILE + l]
         rr = r1 * r1 + r2 * r2 + r3 * r3
-        rr = rr if w[NUMBER + l] > number else inf
-        own[R + l], own[R + TILE + l], own[R + 2 * TILE + l] = r1, r2, r3
-        uu = 1.0 / rr if rr > 0.0 else nan
-        own[U + l], own[U + TILE + l] = uu, sqrt(uu)
+        put_distance(l, r1, r2, r3, rr if w[NUMBER + l] > number else inf, own)
+
+
+@helper
+def dipole_pair(d1, d2, d3, e1, e2, e3, r1, r2, r3, u2, u1, eps4):
+    """(V, F, g_i, g_j) of (1), (2), (3), by 1/r^2 and 1/r."""
+    u3 = u2 * u1
+    u5 = 3.0 * u3 * u2
+    u6 = u2 * u2 * u2
+    u12 = u6 * u6
+    de, dr, er = d1 * e1 + d2 * e2 + d3 * e3, d1 * r1 + d2 * r2 + d3 * r3, e1 * r1 + e2 * r2 + e3 * r3
+    ue, ud = u5 * er, u5 * dr
+    c = 12.0 * eps4 * (u12 * u2) + u5 * (de - 5.0 * (u2 * (dr * er)))
+    return (
+        eps4 * u12 + (u3 * de - dr * ue),
+        c * r1 + (ue * d1 + ud * e1), c * r2 + (ue * d2 + ud * e2), c * r3 + (ue * d3 + ud * e3),
+        u3 * e1 - ue * r1, u3 * e2 - ue * r2, u3 * e3 - ue * r3,
+        u3 * d1 - ud * r1, u3 * d2 - ud * r2, u3 * d3 - ud * r3,
+    )  # fmt: skip
 
 
 @helper
 def meet(d1, d2, d3, w, sums, own, eps4):
-    """A body and a tile whose ``distances`` are known: (1), (2), (3)."""
-    eps48 = 12.0 * eps4
+    """A body and a tile whose ``distances`` are known."""
     for l in range(TILE):
-        r1, r2, r3 = own[R + l], own[R + TILE + l], own[R + 2 * TILE + l]
-        e1, e2, e3 = w[D + l], w[D + TILE + l], w[D + 2 * TILE + l]
-        u2 = own[U + l]
-        u3 = u2 * own[U + TILE + l]
-        u5 = 3.0 * u3 * u2
-        u6 = u2 * u2 * u2
-        u12 = u6 * u6
-        de, dr, er = d1 * e1 + d2 * e2 + d3 * e3, d1 * r1 + d2 * r2 + d3 * r3, e1 * r1 + e2 * r2 + e3 * r3
-        ue, ud = u5 * er, u5 * dr
-        c = eps48 * (u12 * u2) + u5 * (de - 5.0 * (u2 * (dr * er)))
-        f1, f2, f3 = c * r1 + (ue * d1 + ud * e1), c * r2 + (ue * d2 + ud * e2), c * r3 + (ue * d3 + ud * e3)
+        energy, f1, f2, f3, g1, g2, g3, h1, h2, h3 = dipole_pair(
+            d1, d2, d3, w[D + l], w[D + TILE + l], w[D + 2 * TILE + l],
+            own[R + l], own[R + TILE + l], own[R + 2 * TILE + l], own[U + l], own[U + TILE + l], eps4,
+        )  # fmt: skip
         own[l] += f1
         own[TILE + l] += f2
         own[2 * TILE + l] += f3
-        own[3 * TILE + l] += u3 * e1 - ue * r1
-        own[4 * TILE + l] += u3 * e2 - ue * r2
-        own[5 * TILE + l] += u3 * e3 - ue * r3
-        own[6 * TILE + l] += eps4 * u12 + (u3 * de - dr * ue)
+        own[3 * TILE + l] += g1
+        own[4 * TILE + l] += g2
+        own[5 * TILE + l] += g3
+        own[6 * TILE + l] += energy
         sums[F + l] -= f1
         sums[F + TILE + l] -= f2
         sums[F + 2 * TILE + l] -= f3
-        sums[G + l] += u3 * d1 - ud * r1
-        sums[G + TILE + l] += u3 * d2 - ud * r2
-        sums[G + 2 * TILE + l] += u3 * d3 - ud * r3
+        sums[G + l] += h1
+        sums[G + TILE + l] += h2
+        sums[G + 2 * TILE + l] += h3
 
 
 @helper
@@ -131,16 +155,15 @@ def dipole_pairs(w, n, eps, sig, start, stop, sums, energies):
             for C in range(A, tiles, CHUNK):
                 for l in range(min(TILE, n - A * TILE)):
                     own[:R] = 0.0
-                    for B in range(C, min(C + CHUNK, tiles)):
+                    x1, x2, x3 = float(mine[X + l]), float(mine[X + TILE + l]), float(mine[X + 2 * TILE + l])
+                    d1, d2, d3 = float(mine[D + l]), float(mine[D + TILE + l]), float(mine[D + 2 * TILE + l])
+                    if C == A:
+                        distances_later(float(mine[NUMBER + l]), x1, x2, x3, mine, own)
+                        meet(d1, d2, d3, mine, into, own, eps4)
+                    for B in range(max(C, A + 1), min(C + CHUNK, tiles)):
                         others = borrowed(w[B])
-                        distances(
-                            float(mine[NUMBER + l]), float(mine[X + l]), float(mine[X + TILE + l]),
-                            float(mine[X + 2 * TILE + l]), others, own,
-                        )  # fmt: skip
-                        meet(
-                            float(mine[D + l]), float(mine[D + TILE + l]), float(mine[D + 2 * TILE + l]),
-                            others, borrowed(sums[part, B]), own, eps4,
-                        )  # fmt: skip
+                        distances(x1, x2, x3, others, own)
+                        meet(d1, d2, d3, others, borrowed(sums[part, B]), own, eps4)
                     fold_all(own)
                     for c in range(6):
                         into[c * TILE + l] += own[c * TILE]

@@ -1,0 +1,185 @@
+"""Rigid molecules with Lennard-Jones and charges on their sites; and models of water."""
+
+from __future__ import annotations
+
+from math import acos, cos, inf, radians, sin
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from polhode.body import RigidBody
+from polhode.checks import FloatArray, as_floats, check_finite, unknown_name
+from polhode.errors import InputError, ShapeError
+from polhode.interactions.near import NearInteraction
+from polhode.kernels.molecules import place_sites, sum_molecules
+
+COULOMB = 138.93545764438198  # e^2 N_A/(4 pi eps_0) in kJ/mol nm, CODATA 2018
+BOLTZMANN = 0.00831446261815324  # k_B N_A in kJ/(mol K): temperature to kT
+DALTON_PER_NM3 = 1.66053906660  # kg/m^3, CODATA 2018: density
+SITES_COST = 0.07  # of a pair of sites, in steps of a free body
+Electrostatics = Literal["reaction field", "shifted force", "plain"]
+
+
+class Molecular(NearInteraction):
+    """Lennard-Jones and charges between the sites of molecules that are all alike.
+
+    With units of nm, ps, u (daltons) and kJ/mol, which fit together, as usual in molecular dynamics; others need
+    another ``coulomb``. Unlike sites mix by Lorentz and Berthelot: sigma (a + b)/2, epsilon sqrt(a b).
+
+    Parameters
+    ----------
+    sites : (s, 3) in body axes, measured from the mass center
+    charges, sigma, epsilon : (s,) or a number for all
+    cutoff, switch, skin : see ``NearInteraction``; by distances of mass centers, all sites of two molecules together
+    electrostatics : "reaction field", C (1/r + k r^2 - c), of a medium of ``permittivity`` (inf: a conductor) beyond
+        the cut-off; "shifted force", C (1/r + r/rc^2 - 2/rc), rc the cut-off; or "plain", C/r, the only one without
+    coulomb : energy of two unit charges at unit distance
+
+    >>> pair = Molecular([(0.0, 0, 0)], charges=0.0, sigma=1.0, epsilon=1.0)
+    >>> force, torque = np.zeros((2, 3)), np.zeros((2, 3))
+    >>> x = np.array([(0.0, 0, 0), (0, 0, 2.0 ** (1 / 6))])
+    >>> pair.evaluate(0.0, x, np.stack([np.eye(3)] * 2), force, torque).__round__(12)
+    -1.0
+    """
+
+    name = "Molecular"
+    body: RigidBody | None = None
+    number_density: float | None = None
+
+    def __init__(
+        self,
+        sites: npt.ArrayLike,
+        *,
+        charges: npt.ArrayLike = 0.0,
+        sigma: npt.ArrayLike = 1.0,
+        epsilon: npt.ArrayLike = 0.0,
+        cutoff: float | None = None,
+        switch: float | None = None,
+        skin: float | None = None,
+        electrostatics: Electrostatics | None = None,
+        permittivity: float = inf,
+        coulomb: float = COULOMB,
+    ) -> None:
+        self.sites = as_floats(sites, "sites", 3).copy()
+        check_finite(self.sites, "sites", InputError)
+        if self.sites.ndim != 2 or not len(self.sites):
+            raise ShapeError(f"sites has shape {self.sites.shape}; needed: (s, 3), a place in body axes for each site")
+        self.charges, self.sigma, self.epsilon = (
+            self._of_sites(value, name)
+            for value, name in ((charges, "charges"), (sigma, "sigma"), (epsilon, "epsilon"))
+        )
+        if (self.sigma < 0).any() or (self.epsilon < 0).any():
+            raise InputError(f"sigma = {sigma!r} and epsilon = {epsilon!r} must be 0 or more")
+        self._set_cutoff(cutoff, switch, skin)
+        self.electrostatics, far = _far_charges(electrostatics, permittivity, self.cutoff)
+        distance, depth = 0.5 * (self.sigma[:, None] + self.sigma), np.sqrt(self.epsilon[:, None] * self.epsilon)
+        C = coulomb * self.charges[:, None] * self.charges
+        self._tables = 4 * depth * distance**12, 4 * depth * distance**6, C, far
+
+    @classmethod
+    def from_atoms(cls, masses: npt.ArrayLike, positions: npt.ArrayLike, **more: Any) -> Molecular:
+        """Of point masses (s,) at positions (s, 3), in any axes; ``body`` then is one molecule, in its principal axes.
+
+        >>> Molecular.from_atoms([14.0067] * 2, [(0, 0, 0), (0, 0, 0.11)], sigma=0.33, epsilon=0.3).body
+        RigidBody.linear(0.0847405, mass=28.0134)
+        """
+        weights, r = as_floats(masses, "masses"), as_floats(positions, "positions", 3)
+        if weights.ndim != 1 or r.shape != (len(weights), 3) or not (weights > 0).all():
+            raise ShapeError(f"masses {weights.shape} and positions {r.shape}: needed are (s,), positive, and (s, 3)")
+        r = r - weights @ r / weights.sum()
+        _, spread, axes = np.linalg.svd(r * np.sqrt(weights)[:, None])
+        axes[2] *= np.linalg.det(axes)
+        second = np.pad(spread, (0, 3 - len(spread))) ** 2
+        moments, mass = second.sum() - second, float(weights.sum())
+        linear = second[1] <= 1e-24 * second[0]
+        body = RigidBody.linear(moments[1], mass=mass) if linear else RigidBody.from_moments(moments, mass=mass)
+        molecules = cls(r @ axes.T, **more)
+        molecules.body = body
+        return molecules
+
+    def _of_sites(self, value: npt.ArrayLike, name: str) -> FloatArray:
+        numbers = as_floats(value, name)
+        if numbers.shape not in ((), (len(self.sites),)):
+            raise ShapeError(f"{name} has shape {numbers.shape}; needed: a number, or ({len(self.sites)},), as sites")
+        check_finite(np.atleast_1d(numbers), name, InputError)
+        return np.array(np.broadcast_to(numbers, (len(self.sites),)))
+
+    def evaluate(self, t: float, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> float:
+        places = np.empty((len(x), self.sites.size))
+        place_sites(Q, self.sites, places)
+        cost = SITES_COST * len(self.sites) ** 2
+        return self._sum(sum_molecules, (places, *self._tables), x, force, torque, cost)
+
+    def dipoles(self, Q: FloatArray) -> FloatArray:
+        return np.einsum("...ij,j->...i", Q, self.charges @ self.sites)
+
+    def __repr__(self) -> str:
+        return f"{self.name}({len(self.sites)} sites{self._shown_cutoff()}, {self.electrostatics})"
+
+
+def _far_charges(kind: Electrostatics | None, permittivity: float, cutoff: float) -> tuple[str, FloatArray]:
+    """(which, (c0, c1, c2)) of ``kernels.molecules``."""
+    chosen = kind or ("reaction field" if cutoff < inf else "plain")
+    known = "reaction field", "shifted force", "plain"
+    if chosen not in known:
+        raise unknown_name("electrostatics", chosen, known)
+    if chosen == "plain":
+        return chosen, np.zeros(3)
+    if cutoff == inf:
+        raise InputError(f"electrostatics = {chosen!r} needs a cut-off: type cutoff=...")
+    if chosen == "shifted force":
+        return chosen, np.array([-2.0 / cutoff, cutoff**-2.0, 0.0])
+    if not permittivity >= 1:
+        raise InputError(f"permittivity = {permittivity!r}: needed is a number, 1 or more; inf is a conductor")
+    part = 1.0 / permittivity  # Tironi et al. 1995, eq. 10, divided by the permittivity
+    k = (1 - part) / (2 + part) / cutoff**3
+    return chosen, np.array([-(1.0 / cutoff + k * cutoff**2), 0.0, k])
+
+
+class WaterModel(NamedTuple):
+    """Geometry (nm, degrees), charge of the oxygen (e), its Lennard-Jones (nm, kJ/mol)."""
+
+    bond: float
+    angle: float
+    charge: float
+    sigma: float
+    epsilon: float
+
+
+TETRAHEDRAL = np.degrees(acos(-1 / 3))
+SPC_SIGMA, SPC_EPSILON = 0.3428**2 / 0.37122, (0.37122 / 0.3428) ** 12 / 4  # -(0.37122 nm/r)^6 + (0.3428 nm/r)^12
+WATERS = {
+    "SPC": WaterModel(0.1, TETRAHEDRAL, -0.82, SPC_SIGMA, SPC_EPSILON),  # Berendsen et al. 1981
+    "SPC/E": WaterModel(0.1, TETRAHEDRAL, -0.8476, SPC_SIGMA, SPC_EPSILON),  # Berendsen et al. 1987
+    "TIP3P": WaterModel(0.09572, 104.52, -0.834, 0.315061, 0.1521 * 4.184),  # Jorgensen et al. 1983
+}
+OXYGEN, HYDROGEN = 15.9994, 1.008  # u
+WATER_DENSITY = 997.0  # kg/m^3 at 25 C
+
+
+def water(model: str = "SPC/E", *, cutoff: float | None = 0.9, **more: Any) -> Molecular:
+    """Rigid water in nm, ps, u, kJ/mol: "SPC", "SPC/E" or "TIP3P". Sites are O, H, H; more goes to ``Molecular``.
+
+    ``body`` is one molecule, ``number_density`` that of the liquid at 25 C (molecules per nm^3), which
+    ``System.liquid`` starts with; kT is ``BOLTZMANN`` times the temperature in K.
+
+    >>> model = water("SPC/E")
+    >>> model.body
+    RigidBody((0.005968, 0.01344, 0.019408), mass=18.0154)
+    >>> float(np.linalg.norm(model.charges @ model.sites) * 48.0320471).__round__(2)  # dipole in debye
+    2.35
+    """
+    if model not in WATERS:
+        raise unknown_name("water", model, WATERS)
+    bond, angle, charge, sigma, epsilon = WATERS[model]
+    half = radians(angle) / 2
+    masses = np.array([OXYGEN, HYDROGEN, HYDROGEN])
+    r = bond * np.array([(0, 0, 0), (sin(half), 0, cos(half)), (-sin(half), 0, cos(half))])
+    molecules = Molecular.from_atoms(
+        masses, r, charges=[charge, -charge / 2, -charge / 2], sigma=[sigma, 0, 0], epsilon=[epsilon, 0, 0],
+        cutoff=cutoff, **more,
+    )  # fmt: skip
+    molecules.name = model
+    molecules.number_density = WATER_DENSITY / (DALTON_PER_NM3 * float(masses.sum()))
+    return molecules

@@ -1,0 +1,90 @@
+"""What interactions between pairs of bodies have in common: the cut-off, the list of neighbors, and the sum."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from polhode.checks import FloatArray, as_floats
+from polhode.errors import InputError
+from polhode.interactions.base import Interaction
+from polhode.interactions.neighbors import Box, Neighbors
+from polhode.kernels.near import add_parts
+from polhode.threads import in_ranges
+
+BODIES_PER_PART, MOST_PARTS = 32, 16
+SWITCH, SKIN = 0.8, 0.12  # parts of the cut-off: where the energy begins to fall, and what a list reaches further
+
+
+class NearInteraction(Interaction):
+    """A sum over pairs of bodies, all of them or those nearer than a cut-off; see ``kernels.near``.
+
+    With a cut-off, the energy of a pair is multiplied by a function of the distance of their centers that falls from 1
+    at ``switch`` to 0 at ``cutoff``, with three continuous derivatives. The list of neighbors reaches further by
+    ``skin``, and is made anew when a body went half of that; no bit of a result depends on when.
+    """
+
+    _box = Box()
+    _list: Neighbors | None = None
+
+    def _set_cutoff(self, cutoff: float | None, switch: float | None, skin: float | None) -> None:
+        self.cutoff = np.inf if cutoff is None else _positive(cutoff, "cutoff")
+        if cutoff is None:
+            if switch is not None or skin is not None:
+                raise InputError(f"switch = {switch!r} and skin = {skin!r} need a cut-off: type cutoff=...")
+            self.switch, self.skin = np.inf, 0.0
+            return
+        self.switch = SWITCH * self.cutoff if switch is None else _positive(switch, "switch")
+        self.skin = SKIN * self.cutoff if skin is None else _positive(skin, "skin")
+        if not self.switch < self.cutoff:
+            raise InputError(
+                f"switch = {switch!r}, where the energy begins to fall, must be less than the cut-off {cutoff!r}"
+            )
+
+    def in_box(self, box: Box) -> Interaction:
+        if box.repeats and self.cutoff == np.inf:
+            raise InputError(f"{self.name} has no cut-off, and cannot be in a box that repeats itself: type cutoff=...")
+        box.check_cutoff(self.cutoff, self.name)
+        other = copy.copy(self)
+        other._box, other._list = box, None
+        return other
+
+    def _neighbors(self, x: FloatArray) -> Neighbors:
+        """The list, which is made anew when it has to be."""
+        found = self._list
+        if found is None or not found.stay(x, 0.5 * self.skin if self.cutoff < np.inf else np.inf):
+            found = self._list = Neighbors(x, self.cutoff + self.skin, self._box)
+        return found
+
+    def _sum(
+        self, kernel: Callable[..., None], told: Any, x: FloatArray, force: FloatArray, torque: FloatArray, cost: float
+    ) -> float:
+        """Add what the kernel finds; returns the energy. ``cost`` is that of a pair, in steps of a free body."""
+        n, found, box = len(x), self._neighbors(x), self._box
+        parts = max(1, min(MOST_PARTS, n // BODIES_PER_PART))
+        sums = np.empty((parts, n, 3)), np.empty((parts, n, 3)), np.empty(parts)
+        pairs = x, box.lengths, box.per_length, found.starts, found.stops, found.others, found.longest
+        limited = self.cutoff < np.inf
+        cut = (self.cutoff**2, self.switch, 1.0 / (self.cutoff - self.switch)) if limited else (np.inf, 0.0, 0.0)
+
+        def work(start: int, stop: int) -> int:
+            kernel(pairs, cut, told, start, stop, sums)
+            return 0
+
+        in_ranges(work, parts, int(cost * (found.stops - found.starts).sum() / parts))
+        add_parts(sums[0], force)
+        add_parts(sums[1], torque)
+        return float(sums[2].sum())
+
+    def _shown_cutoff(self) -> str:
+        return f", cutoff={self.cutoff:g}" if self.cutoff < np.inf else ""
+
+
+def _positive(value: Any, name: str) -> float:
+    number = float(as_floats(value, name))
+    if not 0 < number < np.inf:
+        raise InputError(f"{name} = {value!r}: needed is a positive finite number")
+    return number
