@@ -19,7 +19,7 @@ from polhode.methods import METHODS
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from polhode import errors, events, forces, geometry, interactions, problems, rotation, sampling, schemes
+    from polhode import adapters, errors, events, forces, geometry, interactions, problems, rotation, sampling, schemes
     from polhode.body import RigidBody
     from polhode.citing import cite
     from polhode.comparison import WorkPrecision, work_precision
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from polhode.system import System
     from polhode.system_trajectory import SystemTrajectory
     from polhode.trajectory import Trajectory
+    from polhode.viewer import view
 
 _HOME = {
     "Andoyer": "geometry",
@@ -71,11 +72,13 @@ _HOME = {
     "propagate": "propagation",
     "resume": "streaming",
     "stream": "streaming",
+    "view": "viewer",
     "work_precision": "comparison",
 }
 _HOME |= {name: f"flows.{module}" for name, module in FLOWS.items()}
 _HOME |= {name: f"methods.{module}" for name, module in METHODS.items()}
 _MODULES = (
+    "adapters",
     "errors",
     "events",
     "flows",
@@ -106,6 +109,7 @@ __all__ = [
     "Torque",
     "Trajectory",
     "WorkPrecision",
+    "adapters",
     "andoyer",
     "cite",
     "ensemble",
@@ -128,6 +132,7 @@ __all__ = [
     "sampling",
     "schemes",
     "stream",
+    "view",
     "work_precision",
 ]
 __all__ += [*FLOWS, *METHODS]

@@ -66,6 +66,12 @@ class FreeMotion:
     Times of any shape give arrays of shape ``t.shape + batch + (3,)`` or ``(4,)``; batch is that of bodies and states.
     The quaternion is continuous in t. Many times at once (16 or more) are cheaper, by theta functions; the last bits
     may then differ from those of a single time. Made by ``free_motion``.
+
+    >>> motion = free_motion((1.0, 2.0, 3.0), m=(0.01, 2.0, 0.0), q=(1, 0, 0, 0))
+    >>> motion.m(np.linspace(0, 10, 50)).shape, motion.q(1e6).shape
+    ((50, 3), (4,))
+    >>> len(motion.flips(0, 100 * motion.period))
+    200
     """
 
     def __init__(self, body: RigidBody, state: State) -> None:
@@ -299,6 +305,12 @@ class FreeMotion:
             count = np.arange(np.ceil((low - first) / half) - 1, np.floor((high - first) / half) + 2)
             times = first + half * count
         return times[(low <= times) & (times <= high)]
+
+    def view(self, path: Any = None, **options: Any) -> Any:
+        """A page with the body turning in 3-D, saved to ``path`` if it is given: see ``polhode.viewer.view``."""
+        from polhode.viewer import view
+
+        return view(self, path, **options)
 
     def __getitem__(self, index: Any) -> FreeMotion:
         """The motion of some bodies of the batch."""

@@ -4,6 +4,7 @@ scenario.toml    what was run, with all settings; ``resume_folder`` reads it
 trajectory.nc    or .csv, or .zarr: a store that grows with the run, if there are very many states
 summary.json     what ``report.summary`` tells
 overview.png     and other pictures
+view.html        the body in 3-D, if it is asked for
 """
 
 from __future__ import annotations
@@ -53,6 +54,13 @@ class Results:
     failure: RunError | None = None
     interrupted: bool = False
 
+    def show(self) -> None:
+        """The page with the body in 3-D, unless there are no states to show in memory, or only the first."""
+        if self.trajectory is not None and report.rows_reached(self.trajectory) > 1:
+            path = self.folder / "view.html"
+            self.trajectory.view(path)
+            self.files["view"] = path
+
     def draw(self) -> None:
         """The pictures that the scenario asks for; the summary is written in any case."""
         try:
@@ -66,10 +74,13 @@ class Results:
             _write(path, json.dumps(self.summary, indent=2, allow_nan=False) + "\n")
 
 
-def run_scenario(scenario: Scenario, folder: Path, *, progress: bool = False) -> Results:
-    """Run it, and write scenario and trajectory; what was computed before a failure or Ctrl-C is written too."""
+def run_scenario(scenario: Scenario, folder: Path, *, progress: bool = False, view: bool = False) -> Results:
+    """Run it, and write scenario and trajectory; what was computed before a failure or Ctrl-C is written too.
+
+    ``view`` tells that ``Results.show`` will be called.
+    """
     problem, output = scenario.problem, scenario.output
-    _check_extras(scenario)
+    _check_extras(scenario, view)
     if scenario.method is not None and problem.force is not None:
         scenario.method.check(problem.force)
     folder.mkdir(parents=True, exist_ok=True)
@@ -204,8 +215,10 @@ def _picture(result: Any, kind: str) -> Any:
     return plot.KINDS[kind](result)
 
 
-def _check_extras(scenario: Scenario) -> None:
+def _check_extras(scenario: Scenario, view: bool) -> None:
     """Before anything is computed: what could not be written."""
+    if view and not _installed("plotly"):
+        raise MissingExtraError("plotly", "view")
     for package in store.NEEDED.get(f".{scenario.output.format}", ()):
         if not _installed(package):
             raise MissingExtraError(package, "store")

@@ -39,7 +39,14 @@ class Trajectory:
     go on (``message`` says why), -2 because the run was interrupted; its later rows are NaN. ``sol(t)`` gives states
     (m, q) at any times. ``t_events`` is a list with an array of times for each event, of a batch one for each body;
     ``m_events`` and ``q_events`` have the states there. ``error_estimate`` is (error of m/|m|, error of q) at the end,
-    if it was asked for.
+    if it was asked for. Made by ``integrate``.
+
+    >>> from polhode import integrate, problems
+    >>> traj = integrate(problems.heavy_top(), method="ABA1064", h=0.5)
+    >>> traj.m.shape, traj.q.shape, traj.success
+    ((41, 3), (41, 4), True)
+    >>> bool(abs(traj.energy_error()).max() < 1e-12)
+    True
     """
 
     def __init__(
@@ -157,6 +164,12 @@ class Trajectory:
         from polhode.plot import plot_trajectory
 
         return plot_trajectory(self, kinds or None)
+
+    def view(self, path: Any = None, **options: Any) -> Any:
+        """A page with the body turning in 3-D, saved to ``path`` if it is given: see ``polhode.viewer.view``."""
+        from polhode.viewer import view
+
+        return view(self, path, **options)
 
     def __len__(self) -> int:
         return len(self.t)

@@ -16,6 +16,7 @@ from polhode.cli.listing import cite, methods, problems
 from polhode.cli.papers import papers
 from polhode.cli.run import resume, run
 from polhode.cli.studies import compare, order
+from polhode.cli.view import view
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
@@ -31,5 +32,5 @@ def cli() -> None:
     """
 
 
-for command in (run, resume, ensemble, problems, methods, order, compare, papers, cite, convert, completion):
+for command in (run, resume, view, ensemble, problems, methods, order, compare, papers, cite, convert, completion):
     cli.add_command(command)

@@ -27,11 +27,12 @@ allow_python = click.option("--allow-python", is_flag=True, help="Load torques t
 @click.option("--t-end", type=float, help="Another end of the time span.")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for the results; it is made if "
               "need be.  [default: out/NAME]")  # fmt: skip
+@click.option("--view", is_flag=True, help="Write view.html, too: the body in 3-D, for any browser, also offline.")
 @allow_python
 @as_json
 def run(
     source: str, settings: tuple[str, ...], method: str | None, h: float | None, rtol: float | None,
-    t_end: float | None, out: Path | None, allow_python: bool, as_json: bool,
+    t_end: float | None, out: Path | None, view: bool, allow_python: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Run the built-in problem NAME, or the scenario in a TOML file, and write what was found to a folder.
 
@@ -40,7 +41,7 @@ def run(
 
     \b
     Examples:
-      polhode run dzhanibekov
+      polhode run dzhanibekov --view
       polhode run heavy_top --set eps=1e-6 --t-end 100 --rtol 1e-10
       polhode run examples/top.toml --method S6_10 --h 0.01 --out results
     """
@@ -48,7 +49,7 @@ def run(
     folder = out or Path(scenario.output.folder or Path("out", scenario.problem.name or Path(source).stem))
     from polhode.results import run_scenario
 
-    _tell(run_scenario(scenario, folder, progress=show_progress()), as_json)
+    _tell(run_scenario(scenario, folder, progress=show_progress(), view=view), as_json, view)
 
 
 @click.command(cls=Command)
@@ -81,10 +82,24 @@ def _scenario(source: str, settings: tuple[str, ...], allow_python: bool, option
     return build({**data, "t_span": [scenario.problem.t_span[0], t_end]}, source, allow_python=allow_python)
 
 
-def _tell(results: Results, as_json: bool) -> None:
-    """The table, then pictures, then the names of the files; exit codes of runs that ended early."""
+def _show(results: Results, as_json: bool) -> None:
+    """The page with the body in 3-D; a run that has none is told about all the same."""
+    from polhode.errors import InputError
+
+    try:
+        results.show()
+    except InputError as problem:
+        click.echo(f"note: no page: {problem}", err=True)
+    if "view" in results.files and not as_json:
+        click.echo(f"to see it move, open {results.files['view'].resolve().as_uri()}\n")
+
+
+def _tell(results: Results, as_json: bool, view: bool = False) -> None:
+    """The page, the table, then pictures, then the names of the files; exit codes of runs that ended early."""
     from polhode.report import lines
 
+    if view:
+        _show(results, as_json)
     if not as_json:
         found = results.summary
         click.secho(": ".join(text for text in (found["problem"], found["summary"]) if text), bold=True)

@@ -1,0 +1,137 @@
+"""The charts below a scene: energy and momentum over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from polhode.checks import FloatArray
+from polhode.plot.style import BLUE, COMPONENT_COLORS, GRAY, GREEN, ORANGE, PURPLE, SKY, VERMILION, with_unit
+from polhode.rotation import conjugate, multiply, rotate
+from polhode.system_trajectory import SystemTrajectory
+from polhode.vectors import length
+from polhode.viewer.frames import Track
+
+BODY_COLORS = (ORANGE, SKY, GREEN, PURPLE, "#F0E442", GRAY)  # of Okabe and Ito; blue is m, vermilion omega
+TRACK_COLORS = (ORANGE, SKY, GREEN, PURPLE, BLUE, GRAY)  # the same, where a line must be seen on white
+DASHES = ("solid", "dot", "dash", "longdash", "dashdot", "longdashdot")
+BODY, SPACE = "₁₂₃", "xyz"
+LEVEL = 1e-9  # of a quantity: below that a change is drawn as none
+
+
+@dataclass(frozen=True)
+class Curve:
+    """``y`` (k,), one number for each frame."""
+
+    name: str
+    color: str
+    y: FloatArray
+    dash: str = "solid"
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Curves that share an axis; ``own_legend``, if they do not name themselves: texts, colors, dashes."""
+
+    title: str
+    curves: Sequence[Curve]
+    own_legend: Sequence[tuple[str, str, str]] = ()
+
+    @property
+    def legend(self) -> Sequence[tuple[str, str, str]]:
+        return self.own_legend or [(curve.name, curve.color, curve.dash) for curve in self.curves]
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Of the axis: all curves with a margin, and rounding is not made to look like a change."""
+        values = np.concatenate([curve.y for curve in self.curves])
+        low, high = float(np.min(values)), float(np.max(values))
+        if high - low <= LEVEL * max(abs(low), abs(high)):
+            low, high = min(low, 0.0), max(high, 0.0)
+        margin = 0.06 * (high - low) or 1.0
+        return low - margin, high + margin
+
+
+def unit_of(tracks: Sequence[Track], name: str) -> str:
+    """The unit that the first problem which has any gives to it."""
+    return next((track.problem.units[name] for track in tracks if name in track.problem.units), "")
+
+
+def track_charts(tracks: Sequence[Track]) -> list[Chart]:
+    """Of one body, or of several side by side."""
+    if len(tracks) > 1:
+        return [*_energies(tracks), _momentum("Momentum, body axes", BODY, tracks, "m"), _angles(tracks)]
+    return [
+        Chart(with_unit("Energy", unit_of(tracks, "energy")), _energy(tracks[0])),
+        _momentum("Momentum, body axes", BODY, tracks, "m"),
+        _momentum("Momentum, space axes", SPACE, tracks, "m_space"),
+    ]
+
+
+def _energy(track: Track) -> list[Curve]:
+    kinetic = Curve("kinetic", VERMILION, track.kinetic)
+    if track.energy is None or track.problem.force is None:
+        return [kinetic]
+    potential = Curve("potential", BLUE, track.energy - track.kinetic)
+    return [kinetic, potential, Curve("total", "black", track.energy)]
+
+
+def _energies(tracks: Sequence[Track]) -> list[Chart]:
+    """By how much each changed: that is what methods differ in."""
+    energies = [track.kinetic if track.energy is None else track.energy for track in tracks]
+    if any(energy[0] == 0 for energy in energies):
+        return []
+    curves = [
+        Curve(track.label, TRACK_COLORS[i], energy / energy[0] - 1.0, DASHES[i])
+        for i, (track, energy) in enumerate(zip(tracks, energies, strict=True))
+    ]
+    kind = "Kinetic energy" if any(track.energy is None for track in tracks) else "Energy"
+    return [Chart(f"{kind}, relative change", curves)]
+
+
+def _momentum(title: str, names: str, tracks: Sequence[Track], which: str) -> Chart:
+    curves = []
+    for i, track in enumerate(tracks):
+        m = track.m if which == "m" else rotate(track.q, track.m)
+        for k, name in enumerate(names):
+            label = f"m{name}" if len(tracks) == 1 else f"m{name} {track.label}"
+            curves.append(Curve(label, COMPONENT_COLORS[k], m[:, k], DASHES[i]))
+        if len(tracks) == 1:
+            curves.append(Curve("|m|", "black", length(m), "dot"))
+    legend = [(f"m{name}", color, "solid") for name, color in zip(names, COMPONENT_COLORS, strict=True)]
+    legend += [(track.label, "black", DASHES[i]) for i, track in enumerate(tracks)]
+    return Chart(with_unit(title, unit_of(tracks, "m")), curves, legend if len(tracks) > 1 else ())
+
+
+def _angles(tracks: Sequence[Track]) -> Chart:
+    first = tracks[0]
+    curves = []
+    for i, track in enumerate(tracks[1:], 1):
+        turn = multiply(conjugate(first.q), track.q)
+        angle = 2.0 * np.arctan2(length(turn[:, 1:]), np.abs(turn[:, 0]))
+        curves.append(Curve(track.label, TRACK_COLORS[i], np.degrees(angle), DASHES[i]))
+    return Chart(with_unit(f"Angle from {first.label}", "degrees"), curves)
+
+
+def system_charts(traj: SystemTrajectory, rows: slice) -> list[Chart]:
+    """Of all bodies together."""
+    energy = [Curve("kinetic", VERMILION, traj.kinetic[rows])]
+    if traj.system.interaction.has_energy:
+        energy += [Curve("potential", BLUE, traj.potential[rows]), Curve("total", "black", traj.energy[rows])]
+    temperature = [
+        Curve("of translation", BLUE, traj.temperature_translation[rows]),
+        Curve("of rotation", VERMILION, traj.temperature_rotation[rows]),
+    ]
+    momenta = [("P", traj.momentum, "dot"), ("L", traj.angular_momentum, "solid")]
+    curves = [
+        Curve(f"{letter}{name}", color, values[rows, k], dash)
+        for letter, values, dash in momenta
+        for k, (name, color) in enumerate(zip(SPACE, COMPONENT_COLORS, strict=True))
+    ]
+    return [
+        Chart("Energy", energy),
+        Chart("Total momentum P, angular momentum L", curves),
+        Chart("Temperature", temperature),
+    ]

@@ -1,0 +1,143 @@
+"""A scene as one HTML page that needs nothing else: Plotly's program, ours and the numbers are inside it.
+
+Texts that are not ours are escaped where they enter HTML; the data are JSON in which no tag can begin or end. A content
+security policy forbids the page to load anything. This is the only module that imports plotly.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import polhode
+from polhode.atomic import replacing
+from polhode.errors import MissingExtraError
+from polhode.plot.style import with_unit
+from polhode.viewer.charts import Chart
+from polhode.viewer.scene import Scene
+from polhode.viewer.shapes import sphere
+
+SCRIPTS = "page.js", "scene.js", "poinsot.js", "player.js"
+NAMES = {"t": "t", "m": "|m|", "omega": "|ω|"}  # in axes and lines of text
+HEIGHT = 900  # pixels, in a notebook
+
+
+class Page:
+    """A page: ``html`` is its text, ``save`` writes it, and notebooks show it; saved, it is shown as a link instead."""
+
+    def __init__(self, text: str, title: str) -> None:
+        self.html, self.title = text, title
+        self.path: Path | None = None
+
+    def save(self, path: Any) -> Page:
+        """Write it to a file, whole or not at all."""
+        target = Path(path)
+        with replacing(target) as new:
+            new.write_text(self.html, encoding="utf-8")
+        self.path = target
+        return self
+
+    def _repr_html_(self) -> str:
+        if self.path is not None:
+            where = html.escape(str(self.path))
+            return f'<a href="{where}">{html.escape(self.title)}: {where}</a>'
+        return f'<iframe srcdoc="{html.escape(self.html)}" style="width: 100%; height: {HEIGHT}px; border: 0"></iframe>'
+
+    def __repr__(self) -> str:
+        where = "not saved; type .save(path)" if self.path is None else str(self.path)
+        return f"Page({self.title!r}, {len(self.html.encode()) / 1e6:.1f} MB, {where})"
+
+
+def render(scene: Scene) -> Page:
+    """The page of a scene."""
+    single = scene.m is not None
+    label = "The body" if len(scene.which) == 1 else f"{len(scene.which)} bodies"
+    parts = {
+        "generator": f"polhode {polhode.__version__}",
+        "title": html.escape(scene.title),
+        "summary": html.escape(scene.summary),
+        "scene_caption": label + (" in space" if single else ""),
+        "scene_label": html.escape(f"{label} turning in space"),
+        "notes": "".join(f"<li>{html.escape(note)}</li>" for note in scene.notes),
+        "style": _text("page.css"),
+        "data": as_json(_data(scene)),
+        "plotly": _plotly(),
+        "script": "".join(map(_text, SCRIPTS)),
+    }
+    return Page(re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _text("page.html")), scene.title)
+
+
+def as_json(value: Any) -> str:
+    """JSON that can stand in a script element, whatever texts are in it.
+
+    >>> as_json("</script>")
+    '"\\\\u003c/script\\\\u003e"'
+    """
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _data(scene: Scene) -> dict[str, Any]:
+    arrows = {}
+    if scene.m is not None and scene.omega is not None and scene.m_scale is not None and scene.omega_scale is not None:
+        arrows = {
+            "m": _packed(scene.m),
+            "omega": _packed(scene.omega),
+            "mScale": scene.m_scale.tolist(),
+            "omegaScale": scene.omega_scale.tolist(),
+            "ellipsoids": [_packed(vertices) for vertices in scene.ellipsoids],
+            "sphere": _packed(sphere(12).faces, "i4"),
+        }
+    return {
+        "t": _packed(scene.t, "f8"),
+        "q": _packed(scene.q),
+        "x": _packed(scene.x),
+        "count": scene.q.shape[1],
+        "meshes": [{"vertices": _packed(m.vertices), "faces": _packed(m.faces, "i4")} for m in scene.meshes],
+        "which": scene.which,
+        "colors": scene.colors,
+        "paint": scene.paint,
+        "labels": scene.labels,
+        "marks": scene.marks,
+        "charts": [_chart(chart) for chart in scene.charts],
+        "even": scene.even,
+        "rate": scene.rate,
+        "range": scene.range,
+        "camera": scene.camera,
+        "size": scene.size,
+        "ticks": scene.m is None,
+        "ground": scene.ground,
+        "free": scene.free,
+        "names": {name: with_unit(text, scene.units[name]) for name, text in NAMES.items()},
+        **arrows,
+    }
+
+
+def _chart(chart: Chart) -> dict[str, Any]:
+    curves = [{"name": c.name, "color": c.color, "dash": c.dash, "y": _packed(c.y, "f8")} for c in chart.curves]
+    return {"title": chart.title, "legend": chart.legend, "range": chart.range, "curves": curves}
+
+
+def _packed(array: npt.NDArray[Any], kind: str = "f4") -> dict[str, str]:
+    """An array, flat, as the page reads it."""
+    return {"kind": kind, "base64": base64.b64encode(np.asarray(array, dtype=f"<{kind}").tobytes()).decode()}
+
+
+def _text(name: str) -> str:
+    return files("polhode.viewer").joinpath(name).read_text(encoding="utf-8")
+
+
+def _plotly() -> str:
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError:
+        raise MissingExtraError("plotly", "view") from None
+    return str(get_plotlyjs())

@@ -1,0 +1,155 @@
+"""What a page holds: attitudes and places at all frames, meshes and their colors, charts, and notes; single bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from polhode.body import RigidBody, flow_moments
+from polhode.checks import FloatArray
+from polhode.errors import InputError
+from polhode.plot.style import SKY
+from polhode.vectors import length
+from polhode.viewer import frames
+from polhode.viewer.charts import BODY_COLORS, Chart, track_charts, unit_of
+from polhode.viewer.shapes import Mesh, mesh_of, name_of, sphere
+
+SPACING = 2.7  # between bodies side by side, whose radius is 1
+REACH = 1.4  # of a body with its arrows
+PASS = 20.0  # seconds that a page takes to play a motion
+QUICK = 6.0  # rad/s, beyond which nobody can follow
+REAL_TIME = 3.0, 60.0  # seconds: a motion of that duration is played as fast as it is
+
+
+@dataclass
+class Scene:
+    """Bodies 0 to n - 1 at times ``t`` (k,): ``q`` (k, n, 4), ``x`` (k, n, 3) or (1, n, 3) if they stay in place.
+
+    Body i has mesh ``which[i]`` in the face colors ``colors[paint[i]]``. ``m`` and ``omega`` (k, n, 3) in body axes, of
+    single bodies, are drawn as arrows, in units of ``m_scale`` and ``omega_scale`` (n,). ``ellipsoids`` have the
+    vertices of omega . I omega = 1 in those units. ``even``: between frames bodies turn at an even rate, or they jump.
+    """
+
+    title: str
+    summary: str
+    t: FloatArray
+    q: FloatArray
+    x: FloatArray
+    meshes: list[Mesh]
+    which: list[int]
+    colors: list[list[str]]
+    paint: list[int]
+    charts: list[Chart]
+    even: bool
+    rate: float
+    range: list[tuple[float, float]]
+    camera: dict[str, Any]
+    notes: list[str]
+    size: float = 1.0
+    units: dict[str, str] = field(default_factory=lambda: {"t": "", "m": "", "omega": ""})
+    labels: list[str] = field(default_factory=list)
+    marks: list[str] = field(default_factory=list)
+    ground: str | None = None
+    free: bool = False
+    m: FloatArray | None = None
+    omega: FloatArray | None = None
+    m_scale: FloatArray | None = None
+    omega_scale: FloatArray | None = None
+    ellipsoids: list[FloatArray] = field(default_factory=list)
+
+
+def motion_scene(shown: Sequence[Any], labels: Sequence[str] | None, title: str | None, shape: Any, span: Any) -> Scene:
+    """Single bodies, side by side."""
+    found = frames.sources(shown, labels, span)
+    t, turn = frames.frame_times(found)
+    tracks = frames.tracks(found, t)
+    if len(tracks) > len(BODY_COLORS):
+        raise InputError(f"{len(tracks)} bodies came; needed: up to {len(BODY_COLORS)} on one page")
+    problem, count = tracks[0].problem, len(tracks)
+    meshes = [mesh_of(shape, track.body, track.problem.name) for track in tracks]
+    m, omega = (np.stack([getattr(track, name) for track in tracks], axis=1) for name in ("m", "omega"))
+    m_scale, omega_scale = (_scale(v) for v in (m, omega))
+    x = np.zeros((1, count, 3))
+    x[0, :, 0] = SPACING * (np.arange(count) - 0.5 * (count - 1))
+    reach = REACH + 0.5 * SPACING * (count - 1)
+    summaries = dict.fromkeys(track.problem.summary for track in tracks if track.problem.summary)
+    return Scene(
+        title=title or next((track.problem.name for track in tracks if track.problem.name), "A rigid body in motion"),
+        summary="; ".join([*summaries, *([] if count > 1 else [tracks[0].label])]),
+        t=t,
+        q=np.stack([track.q for track in tracks], axis=1),
+        x=x,
+        meshes=meshes,
+        which=list(range(count)),
+        colors=[shaded(BODY_COLORS[i], mesh.shades) for i, mesh in enumerate(meshes)],
+        paint=list(range(count)),
+        charts=track_charts(tracks),
+        even=turn <= frames.COARSE,
+        rate=_rate(t, float(np.mean(length(omega).max(axis=1))), unit_of(tracks, "t")),
+        range=[(-reach, reach), (-REACH, REACH), (-REACH, REACH)],
+        camera=camera((1.3, -1.4, 0.8)),
+        notes=_notes(found, tracks, t, turn),
+        units={name: unit_of(tracks, name) for name in ("t", "m", "omega")},
+        labels=[track.label for track in tracks] if count > 1 else [],
+        marks=list(BODY_COLORS[:count]),
+        ground=SKY if count == 1 and name_of(shape, problem.name) == "ship" else None,  # water
+        free=all(track.problem.force is None for track in tracks),
+        m=m / m_scale[:, None],
+        omega=omega / omega_scale[:, None],
+        m_scale=m_scale,
+        omega_scale=omega_scale,
+        ellipsoids=[_ellipsoid(track.body, a / b) for track, a, b in zip(tracks, m_scale, omega_scale, strict=True)],
+    )
+
+
+def shaded(color: str, shades: FloatArray) -> list[str]:
+    """A color for each face: mixed with up to 70 % of white."""
+    rgb = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)])
+    mixed = np.rint(rgb + 0.7 * np.asarray(shades)[:, None] * (255 - rgb)).astype(int)
+    return [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in mixed]
+
+
+def _scale(vectors: FloatArray) -> FloatArray:
+    """The largest length of each body's vectors, (n,); 1 where all are 0."""
+    largest = length(vectors).max(axis=0)
+    return np.where(largest > 0, largest, 1.0)
+
+
+def _ellipsoid(body: RigidBody, inertia: float) -> FloatArray:
+    """Vertices (v, 3) of omega . (I/inertia) omega = 1, in body axes."""
+    return (sphere(12).vertices / np.sqrt(flow_moments(body) / inertia)) @ body.axes.T
+
+
+def _rate(t: FloatArray, speed: float, unit: str) -> float:
+    """Time per second of playing."""
+    duration = abs(float(t[-1] - t[0]))
+    if unit == "s" and REAL_TIME[0] <= duration <= REAL_TIME[1] and speed <= 2 * QUICK:
+        return 1.0
+    return min(duration / PASS, QUICK / speed) if speed > 0 else duration / PASS
+
+
+def camera(eye: tuple[float, float, float]) -> dict[str, Any]:
+    return {"eye": dict(zip("xyz", eye, strict=True)), "up": {"x": 0, "y": 0, "z": 1}}
+
+
+def _notes(found: Sequence[frames.Source], tracks: Sequence[frames.Track], t: FloatArray, turn: float) -> list[str]:
+    notes = [f"{len(t)} frames, at most {turn:.2g} rad apart"]
+    for origin in dict.fromkeys(source.origin for source in found):
+        of = ", ".join(source.label for source in found if source.origin == origin) + ": " if len(found) > 1 else ""
+        notes.append(f"{of}each frame is from {origin}")
+    if any(source.kept is not None for source in found) and turn <= frames.COARSE:
+        notes.append("between frames the page turns bodies at an even rate")
+    bodies = sum(int(np.prod(np.broadcast_shapes(s.problem.body.batch, s.problem.state.batch))) for s in found)
+    if bodies > len(tracks):
+        notes.append(f"the first {len(tracks)} of {bodies} bodies")
+    return [*notes, *coarse_note(turn)]
+
+
+def coarse_note(turn: float) -> list[str]:
+    if turn <= frames.COARSE:
+        return []
+    return [f"bodies turn by up to {turn:.3g} rad from frame to frame: every frame is right, but what happens between "
+            "them is not shown; choose a part with t_span=(start, end)"]  # fmt: skip

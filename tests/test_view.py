@@ -1,0 +1,413 @@
+"""Pages of motions: the numbers in them, what they say about themselves, and what is refused; no browser is needed."""
+
+from __future__ import annotations
+
+import html
+import re
+import subprocess
+import sys
+from collections import Counter
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy.spatial.transform import Rotation, Slerp
+
+import polhode as ph
+from polhode import errors
+from polhode.cli import cli
+from polhode.interactions import DipolarSoftSpheres
+from polhode.viewer import frames, view
+from polhode.viewer.charts import Chart, Curve
+from polhode.viewer.shapes import SHAPES, mesh_of
+from view_pages import data_of, numbers
+
+pytest.importorskip("plotly", reason="plotly is not installed")
+
+SINGLE = 2.0**-24  # states are in single precision
+TOP = ph.Problem(
+    (1.0, 1.0, 0.5), ph.State(m=(0.1, 0.0, 2.0)), ph.forces.gravity(1.0, (0, 0, 0.3)), t_span=(0, 10), name="top"
+)
+
+
+@pytest.fixture(scope="module")
+def motion():
+    return ph.free_motion((1.0, 2.0, 3.0), m=(0.01, 2.0, 0.0))
+
+
+@pytest.fixture(scope="module")
+def top():
+    return ph.integrate(TOP, method="RKN6_14a", h=0.1)
+
+
+def states(page, bodies=1):
+    data = data_of(page)
+    t = numbers(data["t"])
+    momenta = numbers(data["m"], len(t), bodies, 3) * np.array(data["mScale"])[:, None]
+    return t, numbers(data["q"], len(t), bodies, 4), momenta
+
+
+def angles(a, b):
+    """Between attitudes (k, 4) of two motions, (k,)."""
+    first, second = (Rotation.from_quat(np.roll(q, -1, axis=-1)) for q in (a, b))
+    return (first.inv() * second).magnitude()
+
+
+def notes(page):
+    return html.unescape(re.search(r"<footer>\s*<ul>(.*?)</ul>", page.html, re.DOTALL)[1])
+
+
+# Numbers
+
+
+def test_frames_of_a_free_motion_are_exact_and_close(motion):
+    page = motion.view(t_span=(-3.0, 20.0))
+    t, q, m = states(page)
+    assert (t[0], t[-1]) == (-3.0, 20.0)
+    np.testing.assert_allclose(q[:, 0], motion.q(t), atol=SINGLE, rtol=0)
+    np.testing.assert_allclose(m[:, 0], motion.m(t), atol=4 * SINGLE, rtol=0)
+    assert angles(q[:-1, 0], q[1:, 0]).max() < 0.11
+    assert data_of(page)["even"]
+    assert "from the closed form" in notes(page)
+    energy, body, space = data_of(page)["charts"]
+    np.testing.assert_allclose(numbers(energy["curves"][0]["y"]), motion.energy, rtol=1e-14)
+    assert energy["range"][0] < 0 < motion.energy < energy["range"][1]  # rounding does not look like a change
+    np.testing.assert_array_equal(numbers(body["curves"][1]["y"]), motion.m(t)[:, 1])
+    np.testing.assert_allclose(numbers(space["curves"][1]["y"]), motion.m_space[1], rtol=1e-13)
+
+
+def test_the_time_shown_of_a_free_motion(motion):
+    for body, end in (
+        (motion, 2 * motion.period),
+        (ph.free_motion((1, 2, 3), m=(0, 2, 0)), 20 * np.pi),  # steady: ten turns
+        (ph.free_motion((1, 2, 3), m=(0, 0, 0)), 1.0),
+    ):
+        assert states(body.view())[0][-1] == pytest.approx(end)
+
+
+def test_frames_of_steps_come_from_dense_output(top):
+    coarse = ph.integrate(TOP, method="RKN6_14a", h=0.1, save_every=25)
+    for traj in (top, coarse):
+        t, q, _ = states(traj.view())
+        assert len(t) > 2 * len(top)
+        np.testing.assert_allclose(q[:, 0], traj.sol(t)[1], atol=SINGLE, rtol=0)
+    energy = {curve["name"]: numbers(curve["y"]) for curve in data_of(top.view())["charts"][0]["curves"]}
+    np.testing.assert_allclose(energy["kinetic"] + energy["potential"], energy["total"], rtol=1e-14)
+    np.testing.assert_allclose(energy["total"], top.energy[0], rtol=1e-6)
+    assert "steps repeated" in notes(top.view())
+
+
+def test_without_dense_output_frames_are_what_was_kept(top, tmp_path):
+    top.save(tmp_path / "top.csv")
+    loaded = ph.load(tmp_path / "top.csv")
+    page = loaded.view()
+    t, q, _ = states(page)
+    np.testing.assert_array_equal(t, top.t)
+    np.testing.assert_allclose(q[:, 0], top.q, atol=SINGLE, rtol=0)
+    assert "states that were kept" in notes(page)
+    assert "between frames the page turns bodies at an even rate" in notes(page)
+    np.testing.assert_allclose(numbers(data_of(page)["charts"][0]["curves"][2]["y"]), top.energy, rtol=1e-15)
+    part = states(loaded.view(t_span=(2.0, 4.0)))[0]
+    np.testing.assert_array_equal(part, top.t[(top.t >= 2) & (top.t <= 4)])
+
+
+def test_a_free_motion_from_a_file_is_exact_again(tmp_path):
+    done = CliRunner().invoke(cli, ["run", "dzhanibekov", "--set", "output.states=5", "--out", str(tmp_path)])
+    assert done.exit_code == 0
+    loaded = ph.load(tmp_path / "trajectory.nc")
+    t, q, _ = states(loaded.view())
+    assert len(loaded) == 5 < len(t)
+    np.testing.assert_allclose(q[:, 0], ph.problems.dzhanibekov().free_motion().q(t), atol=2 * SINGLE, rtol=0)
+
+
+def test_backward_in_time():
+    back = ph.integrate(TOP, (0.0, -5.0), method="RKN6_14a", h=0.1)
+    t, q, _ = states(back.view())
+    assert t[0] == 0
+    assert t[-1] == pytest.approx(-5)
+    np.testing.assert_allclose(q[:, 0], back.sol(t)[1], atol=SINGLE, rtol=0)
+    kept = frames._between(back)(np.array([-0.03, -2.0]))
+    np.testing.assert_allclose(kept[1][1], back.q[20], atol=1e-14)
+
+
+def test_between_kept_states_attitudes_turn_evenly(rng):
+    ends = Rotation.random(2, rng=rng)
+    part = np.linspace(0, 1, 7)
+    expected = Slerp([0, 1], ends)(part).as_matrix()
+    a, b = np.roll(ends.as_quat(), 1, -1)
+    for sign in (1, -1):
+        found = frames.slerp(np.tile(a, (7, 1)), np.tile(sign * b, (7, 1)), part[:, None])
+        np.testing.assert_allclose(ph.rotation.matrix(found), expected, atol=1e-14)
+
+
+def test_a_long_run_says_that_it_shows_frames_only(motion):
+    page = motion.view(t_span=(0.0, 1e5))
+    assert not data_of(page)["even"]
+    assert len(states(page)[0]) == frames.MOST_FRAMES + 1
+    assert "what happens between them is not shown" in notes(page)
+    assert len(page.html) < 6e6
+
+
+def test_numbers_of_any_size(motion):
+    for scale in (1e-200, 1e200):
+        big = ph.free_motion(scale * np.array([1.0, 2.0, 3.0]), m=scale * np.array([0.01, 2.0, 0.0]))
+        _, q, m = states(big.view(t_span=(0, 20)))
+        np.testing.assert_array_equal(q, states(motion.view(t_span=(0, 20)))[1])
+        assert np.isfinite(m).all()
+
+
+# Several
+
+
+def test_several_motions_side_by_side(motion):
+    problem = ph.Problem(motion.body, motion.initial, t_span=(0, 12), name="flip", units={"t": "s"})
+    steps = ph.integrate(problem, method=ph.Splitting(ph.ThreeRotations(), "V2"), h=0.2)
+    page = view([motion, steps], labels=["exact", "three rotations"], t_span=(0, 12))
+    data = data_of(page)
+    t, q, _ = states(page, 2)
+    np.testing.assert_allclose(q[:, 1], steps.sol(t)[1], atol=SINGLE, rtol=0)
+    assert data["labels"] == ["exact", "three rotations"]
+    assert data["names"] == {"t": "t [s]", "m": "|m|", "omega": "|ω|"}
+    titles = [chart["title"] for chart in data["charts"]]
+    assert titles == ["Energy, relative change", "Momentum, body axes", "Angle from exact [degrees]"]
+    angle = angles(motion.q(t), steps.sol(t)[1])
+    np.testing.assert_allclose(numbers(data["charts"][2]["curves"][0]["y"]), np.degrees(angle), atol=1e-6, rtol=0)
+    assert angle.max() > 1e-3
+
+
+def test_a_batch_shows_its_first_bodies(rng):
+    batch = ph.free_motion((1, 2, 3), m=rng.normal(size=(2, 3, 3)))
+    page = batch.view(t_span=(0, 5))
+    t, q, _ = states(page, 4)
+    np.testing.assert_allclose(q, batch.q(t).reshape(len(t), 6, 4)[:, :4], atol=SINGLE, rtol=0)
+    assert "the first 4 of 6 bodies" in notes(page)
+
+
+def test_bodies_that_stopped_end_the_page():
+    over = ph.events.cone(axis=(0, 0, 1), about=(0, 0, -1), angle=2.6, terminal=True)
+    traj = ph.integrate(
+        ph.Problem((1, 1, 0.5), ph.State(m=(0.9, 0.0, 0.5)), TOP.force, t_span=(0, 10)), h=0.05, events=over
+    )
+    assert traj.status == 1
+    t, q, _ = states(traj.view())
+    assert t[-1] <= traj.t_events[0][0] + 1e-9
+    assert np.isfinite(q).all()
+
+
+@pytest.fixture(scope="module")
+def dipoles():
+    body = ph.RigidBody((1.0, 1.88, 2.88), mass=1.0)
+    system = ph.System.lattice(body, 2, 1.6, DipolarSoftSpheres((0, 1, 1)), kT=0.3, seed=1, t_span=(0, 1), name="box")
+    return ph.integrate(system, method="RKN4_6b", h=0.02)
+
+
+def test_a_system_is_a_scene(dipoles):
+    page = dipoles.view()
+    data = data_of(page)
+    assert page.title == "box"
+    np.testing.assert_array_equal(numbers(data["t"]), dipoles.t)
+    np.testing.assert_allclose(numbers(data["x"], 51, 8, 3), dipoles.x, atol=1e-6, rtol=0)
+    np.testing.assert_allclose(numbers(data["q"], 51, 8, 4), dipoles.q, atol=SINGLE, rtol=0)
+    total = data["charts"][0]["curves"][2]
+    assert total["name"] == "total"
+    np.testing.assert_array_equal(numbers(total["y"]), dipoles.energy)
+    mesh = data["meshes"][0]
+    vertices, faces = numbers(mesh["vertices"], -1, 3), numbers(mesh["faces"], -1, 3)
+    ahead = vertices[faces].mean(axis=1) @ (0, 1, 1) > 0
+    assert {data["colors"][0][i] for i in np.flatnonzero(ahead)} == {data["marks"][0]}
+    assert len(states_of_part(dipoles, (0.2, 0.6))) == 21
+    with pytest.raises(errors.InputError, match="labels are for several motions"):
+        view(dipoles, labels=["a"])
+
+
+def states_of_part(traj, span):
+    return numbers(data_of(traj.view(t_span=span))["t"])
+
+
+# Shapes
+
+
+def inertia_of(mesh):
+    """Second moments of the solid inside closed triangles, by tetrahedra from the origin, per unit mass."""
+    a, b, c = (mesh.vertices[mesh.faces[:, i]] for i in range(3))
+    volumes = np.einsum("fi,fi->f", a, np.cross(b, c)) / 6
+    total = a + b + c
+    products = sum(np.einsum("f,fi,fj->ij", volumes, v, v) for v in (a, b, c, total)) / 20
+    return (np.trace(products) * np.eye(3) - products) / volumes.sum(), volumes.sum()
+
+
+@pytest.mark.parametrize(("shape", "tolerance"), [("box", 1e-14), ("ellipsoid", 0.01)])
+@pytest.mark.parametrize("turned", [False, True])
+def test_boxes_and_ellipsoids_have_the_inertia(shape, tolerance, turned):
+    turn = Rotation.from_rotvec((0.4, -0.7, 1.1)).as_matrix() if turned else np.eye(3)
+    tensor = turn @ np.diag((1.3, 1.0, 2.0)) @ turn.T
+    found, volume = inertia_of(mesh_of(shape, ph.RigidBody(tensor)))
+    assert abs(volume) > 0.1
+    np.testing.assert_allclose(found / np.trace(found), tensor / np.trace(tensor), atol=tolerance, rtol=0)
+
+
+def test_the_t_handle_turns_about_its_mass_center():
+    mesh = mesh_of("t-handle", ph.problems.dzhanibekov().body)
+    found, _ = inertia_of(mesh)
+    moments = ph.problems.dzhanibekov().body.moments
+    np.testing.assert_allclose(np.diag(found) / np.trace(found), moments / moments.sum(), atol=0.02, rtol=0)
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, [(0, 0, 0), (1, 0, 0), (-0.3, 0.9, 0)]], ids=str)
+@pytest.mark.parametrize("moments", [(1.0, 2.0, 3.0), (1.0, 1.0, 30.0), (1e-3, 1.0, 1.0)])
+def test_meshes_are_closed_and_have_radius_1(shape, moments):
+    mesh = mesh_of(shape, ph.RigidBody(moments))
+    assert np.linalg.norm(mesh.vertices, axis=-1).max() == pytest.approx(1)
+    assert mesh.faces.min() == 0
+    assert mesh.faces.max() == len(mesh.vertices) - 1
+    assert len(mesh.shades) == len(mesh.faces)
+    assert mesh.shades.min() >= 0
+    assert mesh.shades.max() <= 1
+    assert inertia_of(mesh)[1] > 0  # faces look outward
+    same = np.unique(mesh.vertices.round(9), axis=0, return_inverse=True)[1].reshape(-1)
+    edges = Counter(edge for face in same[mesh.faces] for edge in zip(face, np.roll(face, 1), strict=True))
+    for (a, b), count in edges.items():
+        assert a == b or edges[b, a] == count  # the neighbor goes the other way
+
+
+def test_what_is_drawn_of_known_problems():
+    body = ph.RigidBody((1, 2, 3))
+    for problem, shape in (("vessel", "ship"), ("heavy_top", "top"), ("dzhanibekov", "t-handle"), ("nobody", "box")):
+        np.testing.assert_array_equal(mesh_of(None, body, problem).vertices, mesh_of(shape, body).vertices)
+
+
+def test_molecules_and_water(motion):
+    water = np.array([(0, 0, 0.12), (0, 0.76, -0.47), (0, -0.76, -0.47)])
+    data = data_of(motion.view(shape=water))
+    vertices = numbers(data["meshes"][0]["vertices"], -1, 3)
+    np.testing.assert_allclose(vertices, mesh_of(water, motion.body).vertices, atol=SINGLE, rtol=0)
+    assert data["ground"] is None
+    assert data_of(motion.view(shape="ship"))["ground"] is not None
+
+
+# The page
+
+
+def test_hostile_texts_stay_texts(motion):
+    hostile = "</script><img src=x onerror=alert(1)>{{data}}<!--&"
+    problem = ph.Problem(motion.body, motion.initial, name=hostile, summary=hostile, units={"t": hostile, "m": hostile})
+    steps = ph.integrate(problem, method="V2", h=0.05)
+    page = view([steps, motion], labels=[hostile, hostile], t_span=(0, 1))
+    assert "<img" not in page.html.split("plotly.js v")[0]
+    assert page.html.count(html.escape(hostile)) >= 3
+    assert data_of(page)["labels"] == [hostile, hostile]
+    assert len(re.findall(r"</script", page.html)) == 3  # data, Plotly, ours
+
+
+def test_the_page_needs_nothing_else(motion, tmp_path):
+    page = motion.view(tmp_path / "out.html")
+    assert (tmp_path / "out.html").read_text(encoding="utf-8") == page.html
+    assert "default-src 'none'" in page.html
+    own = re.sub(r"<script>/\*\*\s*\* plotly.js.*?</script>", "", page.html, flags=re.DOTALL)
+    assert len(own) < 300_000
+    assert "http:" not in own
+    assert "https:" not in own
+    assert len(page.html.encode()) < 6e6
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.html"]
+
+
+def test_notebooks(motion, tmp_path):
+    page = motion.view(title='A "flip" <b>')
+    shown = page._repr_html_()
+    assert shown.startswith("<iframe srcdoc=")
+    assert html.unescape(re.search(r'srcdoc="([^"]*)"', shown)[1]) == page.html
+    saved = page.save(tmp_path / "page.html")._repr_html_()
+    assert len(saved) < 1000
+    assert "<b>" not in saved
+    assert re.fullmatch(r"Page\('A \"flip\" <b>', \d\.\d MB, .*page\.html\)", repr(page))
+    assert not hasattr(motion, "_repr_html_")  # nobody is surprised by megabytes
+
+
+def test_plotly_is_loaded_by_pages_only():
+    code = (
+        "import sys, polhode as ph; ph.free_motion((1, 2, 3), m=(0, 1, 0)).q(1.0); assert 'plotly' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_without_plotly(motion, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "plotly.offline", None)
+    with pytest.raises(errors.MissingExtraError, match=r"plotly.*pip install 'polhode\[view\]'"):
+        motion.view()
+    monkeypatch.setattr("polhode.results.find_spec", lambda name: None)
+    result = CliRunner().invoke(cli, ["run", "dzhanibekov", "--view", "--out", str(tmp_path / "none")])
+    assert result.exit_code == 2
+    assert "polhode[view]" in result.output
+    assert not (tmp_path / "none").exists()
+
+
+def test_charts_keep_their_range():
+    assert Chart("", [Curve("", "", np.array([1.0, 3.0]))]).range == pytest.approx((0.88, 3.12))
+    low, high = Chart("", [Curve("", "", np.array([5.0, 5.0 + 1e-15]))]).range
+    assert low < 0
+    assert high > 5
+    assert Chart("", [Curve("", "", np.zeros(3))]).range == (-1, 1)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m: view([]), "nothing came"),
+        (lambda m: view(3), "3 cannot be shown; needed: a Trajectory"),
+        (lambda m: view([m, m], labels=["a"]), "1 labels came for 2 motions"),
+        (lambda m: view([m] * 7), "7 bodies came; needed: up to 6"),
+        (lambda m: m.view(shape="elipsoid"), "did you mean 'ellipsoid'"),
+        (lambda m: m.view(shape=[1.0, 2.0]), "needed: .*3"),
+        (lambda m: m.view(shape=[(0, 0, 0), (0, 0, 0)]), "same place"),
+        (lambda m: m.view(t_span=(1, 1)), "two different finite times"),
+        (lambda m: ph.free_motion((1, 2, 3), m=np.ones((1001, 3))).view(), "1001 bodies came"),
+    ],
+)
+def test_what_cannot_be_shown(motion, call, message):
+    with pytest.raises(errors.InputError, match=message):
+        call(motion)
+
+
+def test_times_that_do_not_fit(top, motion):
+    with pytest.raises(errors.TimeError, match=r"this trajectory has times from 0 to 10"):
+        top.view(t_span=(5, 11))
+    later = ph.integrate(ph.Problem(TOP.body, TOP.state, TOP.force, t_span=(20, 21)), method="V2", h=0.1)
+    with pytest.raises(errors.TimeError, match="no time in common"):
+        view([top, later])
+    back = ph.integrate(TOP, (0.0, -1.0), method="V2", h=0.1)
+    with pytest.raises(errors.TimeError, match="some backward"):
+        view([top, back])
+
+
+# The command line
+
+
+def test_command_line(tmp_path):
+    runner = CliRunner()
+    result = runner.invoke(cli, ["run", "heavy_top", "--view", "--out", str(tmp_path / "a")])
+    assert result.exit_code == 0
+    first, *_, last = result.output.splitlines()
+    assert first == f"to see it move, open {(tmp_path / 'a' / 'view.html').as_uri()}"
+    assert f"view: {tmp_path / 'a' / 'view.html'}" in result.output
+    assert last.startswith("summary: ")
+    assert (tmp_path / "a" / "view.html").stat().st_size > 4e6
+    other = ["run", "heavy_top", "--method", "V2", "--h", "0.1", "--out", str(tmp_path / "b")]
+    assert "view.html" not in runner.invoke(cli, other).output
+    both = ["view", str(tmp_path / "a"), str(tmp_path / "b" / "trajectory.nc"), "--span", "0", "5", "--title", "Two"]
+    result = runner.invoke(cli, [*both, "--out", str(tmp_path / "both.html")])
+    assert result.output == f"view: {tmp_path / 'both.html'}\n"
+    assert "<h1>Two</h1>" in (tmp_path / "both.html").read_text(encoding="utf-8")
+    assert runner.invoke(cli, ["view", str(tmp_path / "b")]).output == f"view: {tmp_path / 'b' / 'view.html'}\n"
+    empty = runner.invoke(cli, ["view", str(tmp_path)])
+    assert empty.exit_code == 2
+    assert "has none of trajectory.nc" in empty.output
+
+
+def test_a_run_that_cannot_be_shown_is_told_all_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr(frames, "MOST_COMPUTED", 2)
+    m12 = "m12=[[0.1, 0.2], [0.3, 0.4], [0, 0.1]]"
+    result = CliRunner().invoke(cli, ["run", "heavy_top", "--view", "--set", m12, "--out", str(tmp_path)])
+    assert result.exit_code == 0
+    assert "note: no page: 3 bodies came" in result.output
+    assert "summary: " in result.output
+    assert not (tmp_path / "view.html").exists()

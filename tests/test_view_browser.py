@@ -1,0 +1,297 @@
+"""Pages in a real browser, without a display: what is drawn is what was computed, and everything can be reached."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import polhode as ph
+from polhode.interactions import DipolarSoftSpheres
+from polhode.viewer import view
+from polhode.viewer.shapes import mesh_of
+from view_pages import FLAGS, data_of, installed_browser, numbers
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright, which drives the browser, is not installed")
+pytest.importorskip("plotly", reason="plotly is not installed")
+pytestmark = pytest.mark.skipif(installed_browser() is None, reason="no Chromium is installed to open pages in")
+
+HOSTILE = "</script><img src=x onerror=\"window.hurt=1\"><script>window.hurt=1</script><b>bold</b> & {{data}} 'q'"
+SINGLE = 2e-7  # attitudes are kept in single precision
+DESKTOP, PHONE = {"width": 1200, "height": 800}, {"width": 360, "height": 740}
+NO_WEBGL = """
+const getContext = HTMLCanvasElement.prototype.getContext;
+HTMLCanvasElement.prototype.getContext = function (kind, ...more) {
+  return kind.includes("webgl") ? null : getContext.call(this, kind, ...more);
+};
+"""
+WAIT = 90_000  # milliseconds: machines of others may be busy
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=installed_browser(), args=FLAGS)
+        yield browser
+        browser.close()
+
+
+class Opened:
+    """A page in a browser, with everything that it complained about or asked for."""
+
+    def __init__(self, browser, path, *, size=DESKTOP, moving=False, script=None):
+        motion = "no-preference" if moving else "reduce"
+        self.context = browser.new_context(viewport=size, reduced_motion=motion)
+        self.page = self.context.new_page()
+        self.complaints, self.requests = [], []
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("console", lambda told: told.type == "error" and self.complaints.append(told.text))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.set_default_timeout(WAIT)
+        if script is not None:
+            self.page.add_init_script(script)
+        self.page.goto(path.as_uri(), timeout=WAIT)
+        self.page.wait_for_selector("body[data-ready]", timeout=WAIT)
+
+    def run(self, script):
+        return self.page.evaluate(script)
+
+    def settle(self):
+        self.page.wait_for_function("!polhode.busy", timeout=WAIT)
+
+    def vertices(self, trace=0):
+        """(v, 3), as Plotly has them."""
+        return np.array(self.run(f"['x','y','z'].map((k) => Array.from(byId('space').data[{trace}][k]))")).T
+
+    def now(self):
+        return self.run("[polhode.frame, polhode.time, polhode.quaternion()]")
+
+
+@pytest.fixture(scope="module")
+def motion():
+    """A body whose axes are not the principal ones, between two flips."""
+    turn = ph.rotation.matrix(ph.rotation.from_rotation_vector((0.4, -0.7, 1.1)))
+    body = ph.RigidBody(turn @ np.diag((1.0, 2.0, 3.0)) @ turn.T)
+    return ph.free_motion(body, m=turn @ (0.05, 2.0, 0.1), q=ph.rotation.normalize((0.5, 0.1, -0.7, 0.2)))
+
+
+@pytest.fixture(scope="module")
+def opened(browser, motion, tmp_path_factory):
+    path = tmp_path_factory.mktemp("view") / "page.html"
+    page = view(motion, path, title=HOSTILE, t_span=(0.0, 20.0))
+    opened = Opened(browser, path)
+    opened.t = numbers(data_of(page)["t"])
+    yield opened
+    opened.context.close()
+
+
+def assert_attitude(opened, motion, t):
+    """q of the page, and the vertices it drew, are those of the motion."""
+    q = motion.q(t)
+    shown = np.array(opened.run("polhode.quaternion()"))
+    assert min(np.abs(shown - q).max(), np.abs(shown + q).max()) < SINGLE
+    mesh = mesh_of("box", motion.body)
+    drawn = opened.vertices()
+    np.testing.assert_allclose(drawn, mesh.vertices @ ph.rotation.matrix(q).T, atol=5 * SINGLE, rtol=0)
+
+
+def test_it_opens_quietly_and_asks_for_nothing(opened):
+    assert opened.complaints == []
+    assert len(opened.requests) == 1
+    assert opened.requests[0].startswith("file:")
+
+
+def test_hostile_titles_stay_text(opened):
+    assert opened.page.title() == HOSTILE
+    assert opened.page.inner_text("h1") == HOSTILE
+    assert opened.run("window.hurt") is None
+    assert opened.run("document.images.length") == 0
+
+
+@pytest.mark.parametrize("part", [0.0, 0.31, 0.77, 1.0])
+def test_the_slider_turns_the_body(opened, motion, part):
+    frame = round(part * (len(opened.t) - 1))
+    opened.run(f"slider.value = {frame}; slider.dispatchEvent(new Event('input'))")
+    opened.settle()
+    at, t, _ = opened.now()
+    assert at == frame
+    assert t == opened.t[frame]
+    assert_attitude(opened, motion, t)
+    assert opened.page.get_attribute("#slider", "aria-valuetext").startswith("t = ")
+
+
+def test_arrows_point_along_momentum_and_velocity(opened, motion):
+    opened.run("polhode.seek(100)")
+    opened.settle()
+    t = opened.t[100]
+    for trace, vector in ((1, motion.m_space), (2, ph.rotation.rotate(motion.q(t), motion.omega(t)))):
+        tip = opened.vertices(trace)[-1]  # the last ring of the head has no width
+        np.testing.assert_allclose(tip / np.linalg.norm(tip), vector / np.linalg.norm(vector), atol=1e-5, rtol=0)
+
+
+def test_poinsot_the_ellipsoid_touches_the_plane_at_omega(opened, motion):
+    opened.run("polhode.seek(150)")
+    opened.settle()
+    t = opened.t[150]
+    traces = opened.run("[0, 1, 4, 5].map((n) => ['x', 'y', 'z'].map((k) => Array.from(byId('poinsot').data[n][k])))")
+    surface, plane, polhode, herpolhode = (np.array(trace).T for trace in traces)
+    scale = np.linalg.norm(motion.omega(opened.t), axis=-1).max()
+    up = motion.m_space / np.linalg.norm(motion.m_space)
+    height = 2 * motion.energy / np.linalg.norm(motion.m_space) / scale
+    np.testing.assert_allclose(plane @ up, height, atol=1e-5, rtol=0)
+    np.testing.assert_allclose(herpolhode @ up, height, atol=1e-5, rtol=0)
+    assert height - 0.02 < (surface @ up).max() < height + 1e-5  # it touches the plane from below
+    inertia = ph.rotation.matrix(motion.q(t)) @ motion.body.tensor @ ph.rotation.matrix(motion.q(t)).T
+    for points in (surface, polhode):
+        energy = 0.5 * np.einsum("ni,ij,nj->n", points, inertia, points) * scale**2
+        np.testing.assert_allclose(energy, motion.energy, rtol=1e-4)
+    tip = ph.rotation.rotate(motion.q(t), motion.omega(t)) / scale
+    np.testing.assert_allclose(herpolhode[-1], tip, atol=1e-5, rtol=0)
+
+
+def test_the_keyboard_is_enough(opened, motion):
+    page = opened.page
+    opened.run("document.activeElement.blur(); polhode.seek(50)")
+    opened.settle()
+    for key, frame in (
+        ("ArrowRight", 51),
+        ("Shift+ArrowRight", 61),
+        ("ArrowLeft", 60),
+        ("End", len(opened.t) - 1),
+        ("Home", 0),
+    ):
+        page.keyboard.press(key)
+        opened.settle()
+        assert opened.now()[0] == frame
+    reached = []
+    for _ in range(4):
+        page.keyboard.press("Tab")
+        reached.append(opened.run("document.activeElement.id"))
+        if reached[-1] == "slider":
+            assert opened.run("getComputedStyle(document.activeElement).outlineStyle") == "solid"  # seen to have focus
+            page.keyboard.press("ArrowRight")
+            opened.settle()
+            assert opened.now()[0] == 1
+    assert {"play", "slider", "speed"} <= set(reached)
+    page.focus("#play")
+    page.keyboard.press("Enter")
+    assert opened.run("polhode.playing")
+    page.keyboard.press("Space")
+    assert not opened.run("polhode.playing")
+    opened.settle()
+
+
+def test_playing_turns_the_body_to_where_it_is_by_then(opened, motion):
+    opened.run("polhode.seek(0)")
+    opened.page.select_option("#speed", "0.25")
+    opened.page.click("#play")
+    opened.page.wait_for_function("polhode.frame > 3", timeout=WAIT)
+    opened.page.click("#play")
+    opened.settle()
+    frame, t, q = opened.now()
+    assert 3 < frame < len(opened.t) - 1
+    exact = motion.q(t)
+    between = 0.1**2 / 8  # frames are 0.1 rad apart, and between them the body turns evenly
+    assert min(np.abs(exact - q).max(), np.abs(exact + q).max()) < between
+    mesh = mesh_of("box", motion.body)
+    np.testing.assert_allclose(opened.vertices(), mesh.vertices @ ph.rotation.matrix(q).T, atol=5 * SINGLE, rtol=0)
+
+
+def test_charts_are_linked(opened):
+    opened.run("polhode.seek(0)")
+    opened.settle()
+    opened.run("byId('chart-1').emit('plotly_click', { points: [{ x: 10 }] })")
+    opened.settle()
+    assert opened.now()[1] == pytest.approx(10, abs=1e-9)
+    measured = "[0, 1, 2].map((n) => [byId(`now-${n}`), byId(`chart-${n}`)].map((e) => e.getBoundingClientRect()))"
+    for line, chart in opened.run(measured):
+        assert line["x"] - chart["x"] == pytest.approx(62 + 0.5 * (chart["width"] - 74), abs=2)
+
+
+def test_something_is_drawn(opened):
+    """The colors of the body, of both arrows and of the ellipsoid are on the screen; some hide others at times."""
+    body, m, omega, ellipsoid = (230, 159, 0), (0, 114, 178), (213, 94, 0), (86, 180, 233)
+    found = []
+    for part in (0.1, 0.3, 0.5, 0.7):
+        opened.run(f"polhode.seek({part} * polhode.frames)")
+        opened.settle()
+        space, poinsot = pixels(opened, "#space"), pixels(opened, "#poinsot")
+        found.append([*(near_hue(space, color) for color in (body, m, omega)), near_hue(poinsot, ellipsoid)])
+    assert (np.max(found, axis=0) > (0.01, 0.0005, 0.0005, 0.02)).all(), found
+
+
+def test_a_dragged_view_stays(opened):
+    eye = "byId('space').layout.scene.camera.eye"
+    opened.run("polhode.seek(10)")
+    opened.settle()
+    before, box = opened.run(eye), opened.page.locator("#space").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    opened.page.mouse.move(x, y)
+    opened.page.mouse.down()
+    opened.page.mouse.move(x + 80, y + 20, steps=4)
+    opened.page.mouse.up()
+    opened.page.wait_for_function(f"Math.abs({eye}.x - {before['x']}) > 0.05", timeout=WAIT)
+    turned = opened.run(eye)
+    opened.run("polhode.seek(20)")
+    opened.settle()
+    assert opened.run(eye) == turned
+    assert opened.run("byId('space')._fullLayout.scene._scene.getCamera().eye") == pytest.approx(turned, abs=1e-6)
+
+
+def pixels(opened, selector):
+    shot = opened.page.locator(selector).screenshot(timeout=WAIT)
+    return np.asarray(Image.open(io.BytesIO(shot)).convert("HSV"), dtype=int).reshape(-1, 3)
+
+
+def near_hue(image, color):
+    """The part of the picture that has a color's hue, in whatever light."""
+    hue = Image.new("RGB", (1, 1), color).convert("HSV").getpixel((0, 0))[0]
+    away = np.abs((image[:, 0] - hue + 128) % 256 - 128)
+    return np.mean((away < 6) & (image[:, 1] > 60))
+
+
+def test_a_phone_scrolls_only_down(browser, opened):
+    opened.page.set_viewport_size(PHONE)
+    opened.page.wait_for_timeout(300)
+    assert opened.run("document.documentElement.scrollWidth") <= PHONE["width"]
+    ids = "['play', 'slider', 'speed', 'space', 'poinsot', 'chart-2']"
+    assert max(opened.run(f"{ids}.map((id) => byId(id).getBoundingClientRect().right)")) <= PHONE["width"]
+    opened.page.set_viewport_size(DESKTOP)
+
+
+@pytest.fixture(scope="module")
+def dipoles():
+    body = ph.RigidBody((1.0, 1.88, 2.88), mass=1.0)
+    system = ph.System.lattice(body, 2, 1.6, DipolarSoftSpheres((0, 1, 1)), kT=0.3, seed=1, t_span=(0, 1), name="box")
+    return ph.integrate(system, method="RKN4_6b", h=0.02)
+
+
+def test_a_system_moves_and_plays_by_itself(browser, dipoles, tmp_path):
+    """Unless less motion is asked for, a page begins to play."""
+    dipoles.view(tmp_path / "box.html")
+    opened = Opened(browser, tmp_path / "box.html", moving=True)
+    assert opened.run("polhode.playing")
+    opened.run("setPlaying(false)")
+    opened.run("polhode.seek(30)")
+    opened.settle()
+    scene = data_of(dipoles.view())
+    mesh = numbers(scene["meshes"][0]["vertices"], -1, 3)
+    expected = dipoles.x[30][:, None] + scene["size"] * np.einsum("nij,vj->nvi", dipoles.matrix[30], mesh)
+    np.testing.assert_allclose(opened.vertices(), expected.reshape(-1, 3), atol=1e-5, rtol=0)
+    assert opened.complaints == []
+    opened.context.close()
+
+
+def test_without_webgl_there_are_numbers_and_charts(browser, motion, tmp_path):
+    view([motion, motion], tmp_path / "page.html", labels=["one", HOSTILE], t_span=(0.0, 5.0))
+    opened = Opened(browser, tmp_path / "page.html", script=NO_WEBGL)
+    assert "no WebGL" in opened.page.inner_text("#space")
+    opened.run("polhode.seek(20)")
+    assert "t = " in opened.page.inner_text("#readout")
+    assert HOSTILE in opened.page.inner_text("#key-0")
+    assert opened.run("document.images.length") == 0
+    assert opened.run("window.hurt") is None
+    assert opened.complaints == []
+    opened.context.close()
