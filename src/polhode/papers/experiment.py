@@ -35,7 +35,7 @@ def number(what: str, published: str, measured: float, *, units: float = 1.0, no
     """
     printed = Decimal(published)
     last_digit = Decimal(1).scaleb(int(printed.as_tuple().exponent))
-    agrees = abs(Decimal(float(measured)) - printed) <= Decimal(units) * last_digit
+    agrees = abs(Decimal(repr(float(measured))) - printed) <= Decimal(units) * last_digit
     digits = len(printed.as_tuple().digits)
     shown = f"{measured:.{digits}e}" if "e" in published else f"{measured:.{digits + 1}g}"
     return Claim(what, published, shown, "agrees" if agrees else "not reproduced", note)
@@ -52,22 +52,30 @@ def beyond(what: str, measured: str, *, note: str = "") -> Claim:
 
 
 class Curve(NamedTuple):
-    """A line of a figure, x and y (k,), in space also z; ``beyond`` if the paper does not have it."""
+    """A line of a figure, x and y (k,), in space also z; ``beyond`` if the paper does not have it.
+
+    ``like`` is the label of an earlier curve of the panel: this one is drawn in the same color, dash-dotted.
+    """
 
     label: str
     x: npt.ArrayLike
     y: npt.ArrayLike
     beyond: bool = False
     z: npt.ArrayLike | None = None
+    like: str = ""
 
 
 class Points(NamedTuple):
-    """Colored points of a map, such as of the inertia triangle: x, y and value (k,)."""
+    """Colored points of a map, such as of the inertia triangle: x, y and value (k,), nan where there is none.
+
+    ``limits`` are the values of the first and the last color; by default, the least and the largest.
+    """
 
     x: FloatArray
     y: FloatArray
     value: FloatArray
     label: str
+    limits: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from polhode.papers.experiment import Panel, Report
 
 WIDTH, HEIGHT, ACROSS = 5.2, 4.4, 3  # of a panel, in inches; panels in a row
+MAP_HEIGHT = 2.8  # of the inertia triangle, which is wide
+MANY_CURVES = 6  # have their legend below the panel
 
 
 def plot_report(report: Report, title: str = "") -> Figure:
@@ -22,11 +24,12 @@ def plot_report(report: Report, title: str = "") -> Figure:
     >>> from polhode import papers
     >>> found = papers.get("gustafsson2010_table3").run(False)
     >>> len(plot_report(found).axes)
-    2
+    3
     """
     columns = min(ACROSS, len(report.panels))
     rows = -(-len(report.panels) // columns)
-    figure = new_figure(WIDTH * columns, HEIGHT * rows + 0.3, title)
+    height = MAP_HEIGHT if all(panel.points and panel.equal for panel in report.panels) else HEIGHT
+    figure = new_figure(WIDTH * columns, height * rows + 0.3, title)
     for number, panel in enumerate(report.panels, start=1):
         axes = figure.add_subplot(rows, columns, number, projection="3d" if panel.z else None)
         axes.set(xlabel=panel.x, ylabel=panel.y)
@@ -37,8 +40,10 @@ def plot_report(report: Report, title: str = "") -> Figure:
         if panel.equal:
             axes.set_aspect("equal")
         if panel.points is not None:
-            shown = axes.scatter(panel.points.x, panel.points.y, c=panel.points.value, cmap="viridis", s=12)
-            figure.colorbar(shown, ax=axes, label=panel.points.label)
+            x, y, value, label, limits = panel.points
+            low, high = limits or (None, None)
+            shown = axes.scatter(x, y, c=value, cmap="viridis", s=12, vmin=low, vmax=high)
+            figure.colorbar(shown, ax=axes, label=label)
         _draw_curves(axes, panel)
     return figure
 
@@ -52,14 +57,18 @@ def _draw_in_space(axes: Any, panel: Panel) -> None:
     axes.locator_params(nbins=5)
     sides = [np.ptp(getattr(axes, f"get_{name}lim")()) for name in "xyz"] if panel.equal else (1, 1, 1)
     axes.set_box_aspect(sides, zoom=0.9)
-    axes.legend(fontsize="small")
+    if any(curve.label for curve in panel.curves):
+        axes.legend(fontsize="small")
 
 
 def _draw_curves(axes: Any, panel: Panel) -> None:
     if not panel.curves:
         return
-    for number, curve in enumerate(panel.curves):
-        style = series_style(number)
+    leading = [curve.label for curve in panel.curves if not curve.like]
+    for curve in panel.curves:
+        style = series_style(leading.index(curve.like or curve.label))
+        if curve.like:
+            style |= {"linestyle": "-.", "markerfacecolor": "white"}
         if curve.beyond:
             style |= {"linestyle": "--"}
         if not panel.lines:
@@ -73,4 +82,9 @@ def _draw_curves(axes: Any, panel: Panel) -> None:
         values = np.concatenate([np.ravel(np.asarray(curve.x, dtype=float)) for curve in panel.curves])
         few_log_ticks(axes.xaxis, values[values > 0].tolist())
     axes.grid(True, which="major", color="#E0E0E0", linewidth=0.6)
-    axes.legend(fontsize="small")
+    if not any(curve.label for curve in panel.curves):
+        return
+    if len(panel.curves) > MANY_CURVES:
+        axes.legend(fontsize="x-small", loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3, frameon=False)
+    else:
+        axes.legend(fontsize="small")

@@ -1,0 +1,56 @@
+"""Celledoni et al. 2008, Figure 3.10: RKN4_6b against RKN6_14a, 125 dipoles on a lattice, T = 10."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from polhode.checks import FloatArray
+from polhode.papers.celledoni2008_dipoles import FLOWS, energy_cost, panel
+from polhode.papers.celledoni2008_fig3_9 import lattice
+from polhode.papers.experiment import Experiment, Report, beyond, trend
+from polhode.references import CELLEDONI_2008
+
+SPACING, SEED, T_END = 2.0, 1, 10.0
+FOURTH, SIXTH, NEWER = "RKN4_6b", "RKN6_14a", "RKN8_19"
+BUDGETS = (420, 840, 1680, 3360, 6720)
+LARGE = 3  # budgets with large steps
+MORE = (*BUDGETS, 13440)
+
+
+def run(full: bool, budgets: tuple[int, ...] | None = None) -> Report:
+    """One run of each, as in the paper; shorter steps, too, if ``full``."""
+    evaluations = budgets or (MORE if full else BUDGETS)
+    system = lattice(SPACING, SEED)
+    errors: dict[tuple[str, str], FloatArray] = {
+        (scheme, name): np.array([energy_cost(system, scheme, flow, n, T_END).error for n in evaluations])
+        for scheme in (FOURTH, SIXTH, NEWER)
+        for name, flow in FLOWS.items()
+    }
+    fourth, sixth, newer = (errors[scheme, "RB"] for scheme in (FOURTH, SIXTH, NEWER))
+    apart = [np.abs(np.log10(errors[scheme, "MR"] / errors[scheme, "RB"])) for scheme in (FOURTH, SIXTH)]
+    large, small = float(np.max(np.array(apart)[:, :LARGE])), float(np.max(np.array(apart)[:, -1]))
+    claims = (
+        trend(
+            f"errors of {SIXTH} and {FOURTH} with the largest step",
+            "sharp increase for order 6: the step is too large",
+            f"{sixth[0]:.1g} and {fourth[0]:.1g}",
+            not sixth[0] <= 3 * fourth[0],
+        ),
+        trend(
+            f"errors of {SIXTH} and {FOURTH} with {evaluations[-1]} evaluations",
+            "order 6 is better with small steps",
+            f"{sixth[-1]:.1e} and {fourth[-1]:.1e}",
+            bool(sixth[-1] < fourth[-1]),
+        ),
+        trend(
+            f"decades between errors with MR and RB, up to {evaluations[LARGE - 1]} evaluations, and with the most",
+            "RB better only with very small steps",
+            f"{large:.2f}, {small:.1f}",
+            large < 0.1 and small > 0.3,
+        ),
+        beyond(f"error of {NEWER} with {evaluations[-1]} evaluations", f"{newer[-1]:.1e}"),
+    )
+    return Report(claims, (panel("5 x 5 x 5 dipoles, T = 10", evaluations, errors, NEWER),))
+
+
+EXPERIMENT = Experiment(CELLEDONI_2008, "Figure 3.10", "Dipoles on a lattice: order 4 against order 6", run)

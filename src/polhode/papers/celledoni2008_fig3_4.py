@@ -1,0 +1,119 @@
+"""Celledoni et al. 2008, Figure 3.4: semiexact and DMV methods over the inertia triangle, h = 0.4 and 0.04, T = 10."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from polhode.checks import FloatArray
+from polhode.flows.flow import Flow
+from polhode.flows.frb_matrix import FrbMatrix
+from polhode.flows.moser_veselov import MoserVeselov
+from polhode.papers.celledoni2008 import DMV, ORDERS, PAPER, SEMIEXACT, SMALL, Triangle, average
+from polhode.papers.experiment import Claim, Experiment, Report, beyond, trend
+from polhode.references import CELLEDONI_2008
+
+LONG, SHORT = 0.4, 0.04
+LIMITS = {LONG: (-12.0, 0.0), SHORT: (-14.0, -6.0)}
+FAMILIES: dict[str, dict[int, Flow]] = {"semiexact": SEMIEXACT, "dmv": DMV}
+WELL = -12.0  # log10 of the error that we take "very well" for
+
+Logs = dict[tuple[str, int, float], FloatArray]
+
+
+def run(full: bool, size: tuple[int, int, int] | None = None) -> Report:
+    """The paper's grid of 100 by 50 points and 20 momenta if ``full``, else 40 by 20 and 6."""
+    triangle = Triangle(*(size or (PAPER if full else SMALL)))
+    logs: Logs = {
+        (family, order, h): triangle.logs(flow, h)
+        for h in (LONG, SHORT)
+        for family, flows in FAMILIES.items()
+        for order, flow in flows.items()
+    }
+    claims = (
+        _corner(triangle, logs),
+        *(_less_accurate(logs, order) for order in ORDERS),
+        _failures(triangle, logs),
+        _indistinguishable(triangle, logs),
+        _very_well(triangle, logs),
+        _highest_order(triangle, logs),
+    )
+    panels = tuple(
+        triangle.panel(f"{family} {order}, h = {h:g}", values, LIMITS[h]) for (family, order, h), values in logs.items()
+    )
+    return Report(claims, panels)
+
+
+def _corner(triangle: Triangle, logs: Logs) -> Claim:
+    """How many decades errors are larger in the top left corner than in the mean of the rest."""
+    excess = [_excess(triangle, values) for (_, _, h), values in logs.items() if h == LONG]
+    return trend(
+        "top left corner against the rest, semiexact and DMV, h = 0.4",
+        "worse",
+        f"{min(excess):.1f} to {max(excess):.1f} decades worse",
+        min(excess) > 0.5,
+    )
+
+
+def _excess(triangle: Triangle, values: FloatArray) -> float:
+    found = average(values)
+    return float(np.nanmean(found[triangle.corner]) - np.nanmean(found[~triangle.corner]))
+
+
+def _less_accurate(logs: Logs, order: int) -> Claim:
+    semiexact, dmv = (float(np.nanmean(logs[family, order, LONG])) for family in FAMILIES)
+    return trend(
+        f"mean log10 of the error, dmv{order} against semiexact {order}, h = 0.4",
+        "DMV less accurate on average",
+        f"{dmv:.1f} against {semiexact:.1f}",
+        dmv > semiexact,
+    )
+
+
+def _failures(triangle: Triangle, logs: Logs) -> Claim:
+    failed = {key: ~np.isfinite(values) for key, values in logs.items()}
+    dmv = failed["dmv", 10, LONG]
+    others = sum(int(values.sum()) for (family, _, _), values in failed.items() if family != "dmv")
+    return trend(
+        "runs without convergence, h = 0.4",
+        "DMV: several; semiexact: none",
+        f"dmv10: {100 * dmv.mean():.1f} % of {dmv.size}, {100 * dmv[triangle.corner].mean():.0f} % in the corner; "
+        f"semiexact: {others}",
+        bool(dmv.any()) and others == 0,
+    )
+
+
+def _indistinguishable(triangle: Triangle, logs: Logs) -> Claim:
+    maps = average(logs["semiexact", 6, LONG]), average(triangle.logs(FrbMatrix(3), LONG))
+    apart = float(np.median(np.abs(maps[1] - maps[0])))
+    return trend(
+        "maps of semiexact 6 with matrices and with quaternions, h = 0.4",
+        "virtually indistinguishable",
+        f"correlation {np.corrcoef(*maps)[0, 1]:.2f}; log10 of the errors differ by {apart:.1f} in the median, "
+        f"matrices are better by {np.mean(maps[0] - maps[1]):.1f} on average",
+        apart < 0.3,
+        note="the same pattern, and not the same values: the angles of the two frames have different integrands",
+    )
+
+
+def _very_well(triangle: Triangle, logs: Logs) -> Claim:
+    found = average(logs["dmv", 10, SHORT])
+    rest = float(np.nanquantile(found[~triangle.corner], 0.95))
+    worst = float(np.nanmax(found[triangle.corner]))
+    return trend(
+        "log10 of the error of dmv10, h = 0.04",
+        "very good in the whole triangle but for the top left corner",
+        f"95 % of the points outside below {rest:.1f}; worst in the corner {worst:.1f}",
+        rest < WELL < worst,
+    )
+
+
+def _highest_order(triangle: Triangle, logs: Logs) -> Claim:
+    highest = triangle.logs(MoserVeselov(20), LONG)
+    return beyond(
+        "mean log10 of the error, DMV of order 20 and of order 10, h = 0.4",
+        f"{np.nanmean(highest):.1f} and {np.nanmean(logs['dmv', 10, LONG]):.1f}; "
+        f"without convergence: {100 * np.isnan(highest).mean():.1f} %",
+    )
+
+
+EXPERIMENT = Experiment(CELLEDONI_2008, "Figure 3.4", "Semiexact and DMV methods over the inertia triangle", run)
