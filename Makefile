@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Coverage watches the user layer compiled, and the kernels as plain Python, where they must give the same anyway.
 USER_TESTS = $(patsubst %,tests/test_%.py,adapters adaptive aem bad_input body choice claims cli cluster composition conserving ensemble ensemble_cli events examples extras flow force forces geometry import integrate interactions methods motion near plot problems processed rotation sampling scenario schemes state store streaming study system view water)
-KERNEL_TESTS = $(patsubst %,tests/test_%.py,golden adaptive batch chain conserving declared dense dormand_prince eft elliptic flow force forces frb gauss integrate interactions jacobian landen long_times magnus midpoint modes moser_veselov motion near principal problems processed sampling series system three_rotations trig)
+KERNEL_TESTS = $(patsubst %,tests/test_%.py,golden adaptive batch chain conserving declared dense dormand_prince eft elliptic flow force forces frb gauss integrate interactions jacobian landen long_times magnus midpoint modes moser_veselov motion near principal problems processed sampling series system three_rotations trig water)
 
 # All cores; a file stays in one process, which then loads or compiles its kernels once.
 PARALLEL = -n auto --dist loadfile
@@ -32,7 +32,7 @@ $(VENV)/installed-%: pyproject.toml
 
 run: $(VENV)/installed-all
 	@echo "== polhode run dzhanibekov (the first run compiles, later ones start from the cache)"
-	@$(BIN)/polhode run dzhanibekov
+	@$(BIN)/polhode run dzhanibekov --view
 
 test: $(VENV)/installed-test
 	@echo "== tests: reference solutions"
@@ -52,6 +52,7 @@ test-long: $(VENV)/installed-test
 
 docs: $(VENV)/installed-docs
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python docs/make_pages.py docs/_build/html/pages
 	@echo "the site: docs/_build/html/index.html"
 
 linkcheck: $(VENV)/installed-docs
@@ -83,6 +84,8 @@ bench: $(VENV)/installed-test
 	$(BIN)/python benchmarks/conserving.py
 	$(BIN)/python benchmarks/ensemble.py
 	$(BIN)/python benchmarks/dipoles.py
+	$(BIN)/python benchmarks/many_bodies.py
+	$(BIN)/python benchmarks/water.py
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/drift.py
 
