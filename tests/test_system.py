@@ -6,12 +6,13 @@ import json
 
 import numpy as np
 import pytest
+import xarray
 
 import polhode as ph
 from conftest import EPS, TESTS, random_attitude
-from polhode.errors import InertiaError, InputError, MomentumError, RunError, ShapeError, TimeError
+from polhode.errors import InertiaError, InputError, MomentumError, RunError, ShapeError, StoreError, TimeError
 from polhode.integration import integrate
-from polhode.interactions import DipolarSoftSpheres, Field
+from polhode.interactions import DipolarSoftSpheres, Field, water
 from polhode.methods.splitting import Splitting
 from polhode.rotation import from_matrix, matrix, multiply
 from polhode.system import System
@@ -461,3 +462,29 @@ def test_progress_is_shown(capsys):
     system = System.lattice(BODY, 10, 2.0, DIPOLES, kT=0.1)
     integrate_system(system, (0.0, 1.0), h=0.002, progress=True, save_every=1000)
     assert "steps/s" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["gas.nc", "gas.zarr"])
+def test_saved_and_read_by_xarray(tmp_path, name):
+    gas = System.lattice(ph.RigidBody((1, 2, 3), mass=1.5), 2, 2.0, DipolarSoftSpheres((0, 0, 1)), kT=0.1, seed=1)
+    traj = integrate(gas, (0, 0.5), method="RKN4_6b", h=0.1)
+    traj.save(tmp_path / name)
+    opened = xarray.open_dataset(tmp_path / name) if name.endswith("nc") else xarray.open_zarr(tmp_path / name)
+    with opened as data:
+        for array in ("x", "p", "m", "q", "omega", "energy"):
+            assert data[array].values.tobytes() == getattr(traj, array).tobytes()
+        assert data.x.dims == ("time", "body", "xyz")
+        assert data.mass.values.tolist() == [1.5] * 8
+        assert data.p.attrs["frame"] == "space"
+        assert data.attrs["method"] == "Splitting(Exact(), 'RKN4_6b')"
+        assert "box" not in data
+    with pytest.raises(StoreError, match="read it by xarray"):
+        ph.load(tmp_path / name)
+    with pytest.raises(InputError, match=r"known are \.nc, \.zarr"):
+        traj.save(tmp_path / "gas.csv")
+
+
+def test_a_box_is_saved_with_its_length():
+    liquid = System.liquid(water("SPC/E", cutoff=0.4), 27, kT=2.5, seed=1)
+    data = integrate(liquid, (0, 0.004), h=0.002).to_xarray()
+    assert data.box.values.tolist() == liquid.box.lengths.tolist()

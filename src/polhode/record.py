@@ -26,12 +26,12 @@ from polhode.errors import StoreError
 from polhode.problem import Problem
 from polhode.trajectory import Trajectory
 
-KIND, FORMAT = "polhode trajectory", 1
+KIND, SYSTEM, FORMAT = "polhode trajectory", "polhode system", 1
 LABELS = {"xyz": ("x", "y", "z"), "quaternion": ("w", "x", "y", "z")}
 FRAMES = {
     "m": "body", "omega": "body", "m_space": "space", "q": "body to space, scalar first", "moments": "principal",
     "axes": "body, principal axes as columns", "damping": "body", "start_m": "body", "start_q": "body to space",
-    "start_x": "space", "start_p": "space",
+    "start_x": "space", "start_p": "space", "x": "space", "p": "space",
 }  # fmt: skip
 UNITS = {"time": "t", "m_space": "m", "start_m": "m", "moments": "inertia"}  # whose unit an array has, if not its own
 
@@ -163,6 +163,8 @@ def outcome(trajectory: Trajectory) -> dict[str, Any]:
 
 def check_format(attributes: dict[str, Any]) -> None:
     """That these are the attributes of a trajectory that this version can read."""
+    if attributes.get("kind") == SYSTEM:
+        raise StoreError("this is a system of bodies; read it by xarray.open_dataset(path), or xarray.open_zarr(path)")
     if attributes.get("kind") != KIND:
         raise StoreError(f"this is not a trajectory of polhode: its attribute 'kind' is {attributes.get('kind')!r}")
     if int(attributes["format"]) != FORMAT:

@@ -6,7 +6,8 @@ bits. A file is there as a whole or not at all; one that was there before stays 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,7 @@ def to_xarray(trajectory: Trajectory) -> xarray.Dataset:
     >>> dict(data.q.sizes), data.q.attrs["frame"]
     ({'time': 11, 'quaternion': 4}, 'body to space, scalar first')
     """
-    return _dataset(pack(trajectory))
+    return dataset_of(pack(trajectory))
 
 
 def save(trajectory: Trajectory, path: str | os.PathLike[str], **options: Any) -> None:
@@ -59,19 +60,42 @@ def save(trajectory: Trajectory, path: str | os.PathLike[str], **options: Any) -
     writer = _of_suffix(path, WRITERS)
     if options and path.suffix != ".aem":
         raise InputError(f"options {', '.join(options)} are for .aem files; {path.name} needs none")
+    with _overwriting(path) as new:
+        writer(trajectory, new, **options)
+
+
+def save_record(record: Record, path: str | os.PathLike[str]) -> None:
+    """Write arrays and texts to name.nc or name.zarr, for xarray."""
+    path = Path(path)
+    writer = _of_suffix(path, DATASET_WRITERS)
+    with _overwriting(path) as new:
+        writer(dataset_of(record), new)
+
+
+@contextmanager
+def _overwriting(path: Path) -> Iterator[Path]:
+    """Where to write what shall be at ``path`` in the end; what is there must be something of the kind."""
     with telling("written", path):
         if chunked.is_store(path):
             raise StoreError(f"{path} is the store of a long run, which is not overwritten; choose another name")
         if path.is_dir() and not (path / ".zgroup").exists():
             raise StoreError(f"{path} is a folder, and no Zarr store: it is not overwritten; choose another name")
     with replacing(path) as new:
-        writer(trajectory, new, **options)
+        yield new
 
 
 def load(path: str | os.PathLike[str]) -> StoredTrajectory | aem_reader.Attitudes:
     """What ``save`` wrote, and long runs written by ``polhode.streaming``, finished or not.
 
     Of an .aem, which knows no inertia, there are times, attitudes and angular velocities: ``aem_reader.Attitudes``.
+
+    >>> import tempfile
+    >>> from polhode import integrate, problems
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     integrate(problems.heavy_top(), method="V2", h=0.5).save(f"{folder}/top.csv")
+    ...     again = load(f"{folder}/top.csv")
+    >>> again.q.shape, again.method
+    ((41, 4), Splitting(Exact(), 'V2'))
     """
     path = Path(path)
     reader = _of_suffix(path, READERS)
@@ -89,7 +113,8 @@ def _of_suffix(path: Path, table: dict[str, Callable[..., Any]]) -> Callable[...
     return table[path.suffix]
 
 
-def _dataset(record: Record) -> xarray.Dataset:
+def dataset_of(record: Record) -> xarray.Dataset:
+    """A Dataset of arrays and texts."""
     needed("xarray", "store")
     import xarray
 
@@ -115,8 +140,7 @@ def _plain(dataset: xarray.Dataset) -> dict[str, Any]:
 AS_STORED: dict[str, Any] = {"decode_times": False, "decode_timedelta": False}
 
 
-def _write_netcdf(trajectory: Trajectory, path: Path) -> None:
-    dataset = to_xarray(trajectory)
+def _write_netcdf(dataset: xarray.Dataset, path: Path) -> None:
     dataset.to_netcdf(path, engine="h5netcdf", encoding=_plain(dataset))
 
 
@@ -127,8 +151,7 @@ def _read_netcdf(path: Path) -> StoredTrajectory:
         return unpack(_record(dataset))
 
 
-def _write_zarr(trajectory: Trajectory, path: Path) -> None:
-    dataset = to_xarray(trajectory)
+def _write_zarr(dataset: xarray.Dataset, path: Path) -> None:
     dataset.to_zarr(path, zarr_format=chunked.ZARR_FORMAT, consolidated=True, encoding=_plain(dataset))
 
 
@@ -149,5 +172,11 @@ def _read_csv(path: Path) -> StoredTrajectory:
     return unpack(csv_file.read(path))
 
 
-WRITERS = {".nc": _write_netcdf, ".zarr": _write_zarr, ".csv": _write_csv, ".aem": aem.write}
+def _as_dataset(write: Callable[[xarray.Dataset, Path], None]) -> Callable[[Trajectory, Path], None]:
+    return lambda trajectory, path: write(to_xarray(trajectory), path)
+
+
+DATASET_WRITERS = {".nc": _write_netcdf, ".zarr": _write_zarr}
+WRITERS: dict[str, Callable[..., None]] = {suffix: _as_dataset(write) for suffix, write in DATASET_WRITERS.items()}
+WRITERS |= {".csv": _write_csv, ".aem": aem.write}
 READERS = {".nc": _read_netcdf, ".zarr": _read_zarr, ".csv": _read_csv, ".aem": aem_reader.read_one}

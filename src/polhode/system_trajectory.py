@@ -12,6 +12,7 @@ from polhode.checks import FloatArray
 from polhode.rotation import matrix, rotate
 from polhode.state import State
 from polhode.system import System
+from polhode.system_record import pack_system
 from polhode.trajectory import Stats
 
 
@@ -142,6 +143,18 @@ class SystemTrajectory:
             f"t = {self.t[0]:g} to {self.t[-1]:g}, {self.method!r}, h = {self.h:g}; {self.stats.steps} steps, "
             f"{self.stats.torques} evaluations, {self.stats.seconds:.3g} s; {ended}"
         )
+
+    def to_xarray(self) -> Any:
+        """As an ``xarray.Dataset``, with frames in its attributes: see ``polhode.system_record``."""
+        from polhode.store import dataset_of
+
+        return dataset_of(pack_system(self))
+
+    def save(self, path: Any) -> None:
+        """To a file whose name ends in .nc (netCDF) or .zarr, to be read by xarray."""
+        from polhode.store import save_record
+
+        save_record(pack_system(self), path)
 
     def view(self, path: Any = None, **options: Any) -> Any:
         """A page with the bodies moving in 3-D, saved to ``path`` if it is given: see ``polhode.viewer.view``."""

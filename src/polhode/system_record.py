@@ -1,0 +1,44 @@
+"""The trajectory of a system as named arrays and texts, which is what files hold (see ``polhode.record``).
+
+    time (time)    x, p, m, omega (time, body, xyz)    q (time, body, quaternion)    energy, kinetic (time)
+    mass (body)    moments (body, xyz)    axes (body, xyz, principal)    box (xyz), of a periodic system
+
+x and p are in space axes, m and omega in body axes. What acts between bodies is kept as a name.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import polhode
+from polhode.record import FORMAT, SYSTEM, Arrays, Record
+
+if TYPE_CHECKING:
+    from polhode.system_trajectory import SystemTrajectory
+
+
+def pack_system(trajectory: SystemTrajectory) -> Record:
+    """All of it that a file can hold."""
+    system = trajectory.system
+    vectors = {name: getattr(trajectory, name) for name in ("x", "p", "m", "omega")}
+    arrays: Arrays = {"time": (("time",), trajectory.t)}
+    arrays |= {name: (("time", "body", "xyz"), values) for name, values in vectors.items()}
+    arrays["q"] = ("time", "body", "quaternion"), trajectory.q
+    arrays["kinetic"] = ("time",), trajectory.kinetic
+    if system.interaction.has_energy:
+        arrays["energy"] = ("time",), trajectory.energy
+    arrays["mass"] = ("body",), system.mass
+    arrays["moments"] = ("body", "xyz"), system.moments
+    if system.axes is not None:
+        arrays["axes"] = ("body", "xyz", "principal"), system.axes
+    if system.box.repeats:
+        arrays["box"] = ("xyz",), system.box.lengths
+    attributes = {
+        "kind": SYSTEM, "format": FORMAT, "polhode": polhode.__version__, "name": system.name, "units": "{}",
+        "interaction": repr(system.interaction), "method": repr(trajectory.method), "h": float(trajectory.h),
+        "status": trajectory.status, "message": trajectory.message, "stats": json.dumps(asdict(trajectory.stats)),
+        "conventions": "q scalar first, body to space; m and omega in body axes; x and p in space axes",
+    }  # fmt: skip
+    return Record(arrays, attributes)
