@@ -35,7 +35,13 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True)
 class WorkPrecision:
-    """What ``work_precision`` found, run by run; a run that failed has errors nan."""
+    """What ``work_precision`` found, run by run; a run that failed has errors nan.
+
+    >>> from polhode import problems
+    >>> found = work_precision(problems.heavy_top(), ["V2"], h=(0.5, 0.25))
+    >>> [run.torques for run in found.runs]
+    [40, 80]
+    """
 
     problem: str
     runs: tuple[Run, ...]

@@ -29,6 +29,11 @@ class Jacobian(NamedTuple):
       ``RigidBody(tensor).moments``, while the principal axes are held fixed.
     - A linear rotor moves as a sphere: its own moment changes the second and third together, so the derivative by it
       is the sum of the second and third columns of ``dq_dI`` (the first is 0, as is the sum for m).
+
+    >>> from polhode import free_motion
+    >>> J = free_motion((1.0, 1.65, 1.97), m=(0.3, 0.2, 0.9)).jacobian(10.0)
+    >>> J.dm_dm.shape, J.dq_dI.shape, J.matrix.shape
+    ((3, 3), (4, 3), (7, 11))
     """
 
     dm_dm: FloatArray  # (..., 3, 3)
@@ -49,7 +54,13 @@ class Jacobian(NamedTuple):
 
 
 class ErrorBound(NamedTuple):
-    """Bounds on the length of the error of m, in the units of m, and of q; both have the shape of the batch."""
+    """Bounds on the length of the error of m, in the units of m, and of q; both have the shape of the batch.
+
+    >>> from polhode import propagate
+    >>> m, q, error = propagate((1.0, 1.65, 1.97), m=(0.3, 0.2, 0.9), t=1e4, return_error=True)
+    >>> f"{error.m:.0e} {error.q:.0e}"
+    '6e-12 6e-12'
+    """
 
     m: FloatArray
     q: FloatArray

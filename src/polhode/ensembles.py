@@ -105,7 +105,17 @@ def ensemble(
 
 
 def open_ensemble(path: str | os.PathLike[str]) -> Any:
-    """The ``xarray.Dataset`` of a store that ``ensemble`` wrote, finished or not; it reads what it is asked for."""
+    """The ``xarray.Dataset`` of a store that ``ensemble`` wrote, finished or not; it reads what it is asked for.
+
+    >>> import tempfile
+    >>> from polhode import problems, sampling
+    >>> samples = sampling.draw(10, m=sampling.direction())
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = ensemble(problems.free_body(), samples, t_eval=[0.0, 1.0], seed=1, out=f"{folder}/run.zarr")
+    ...     shape = open_ensemble(f"{folder}/run.zarr").q.shape
+    >>> shape
+    (10, 2, 4)
+    """
     return opened(Path(path))
 
 

@@ -6,31 +6,73 @@ from typing import Any
 
 
 class PolhodeError(Exception):
-    """Base of every error that polhode raises on purpose."""
+    """Base of every error that polhode raises on purpose.
+
+    >>> import polhode as ph
+    >>> try:
+    ...     ph.RigidBody((1, 2, -3))
+    ... except ph.PolhodeError as error:
+    ...     print(error)
+    inertia = (1, 2, -3): principal moments must be positive and finite
+    """
 
 
 class InputError(PolhodeError, ValueError):
-    """An argument that cannot be used."""
+    """An argument that cannot be used.
+
+    >>> issubclass(InputError, ValueError)
+    True
+    """
 
 
 class ShapeError(InputError):
-    """Arrays whose shapes do not fit the argument or each other."""
+    """Arrays whose shapes do not fit the argument or each other.
+
+    >>> import polhode as ph
+    >>> ph.State(m=(1, 2))
+    Traceback (most recent call last):
+    polhode.errors.ShapeError: m has shape (2,); needed: (..., 3), the last axis being components
+    """
 
 
 class InertiaError(InputError):
-    """Moments or tensors that no body has."""
+    """Moments or tensors that no body has.
+
+    >>> import polhode as ph
+    >>> ph.RigidBody((1, 2, -3))
+    Traceback (most recent call last):
+    polhode.errors.InertiaError: inertia = (1, 2, -3): principal moments must be positive and finite
+    """
 
 
 class MomentumError(InputError):
-    """Angular momentum or angular velocity that is not finite, missing, or given twice."""
+    """Angular momentum or angular velocity that is not finite, missing, or given twice.
+
+    >>> import polhode as ph
+    >>> ph.State(m=(1, 1, float("nan")))
+    Traceback (most recent call last):
+    polhode.errors.MomentumError: m = (1, 1, nan): every value must be finite
+    """
 
 
 class AttitudeError(InputError):
-    """A quaternion that is not finite or not of unit norm."""
+    """A quaternion that is not finite or not of unit norm.
+
+    >>> import polhode as ph
+    >>> ph.State(m=(1, 1, 1), q=(1, 1, 0, 0))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    polhode.errors.AttitudeError: q = (1, 1, 0, 0) has norm 1.41421356; needed: a unit quaternion, ...
+    """
 
 
 class TimeError(InputError):
-    """Times that are not finite, or so long that the number of turns is not a number."""
+    """Times that are not finite, or so long that the number of turns is not a number.
+
+    >>> import polhode as ph
+    >>> ph.propagate((1, 2, 3), (1, 1, 1), t=float("inf"))
+    Traceback (most recent call last):
+    polhode.errors.TimeError: t = (inf): every value must be finite
+    """
 
 
 class StepError(PolhodeError, ArithmeticError):
@@ -38,6 +80,13 @@ class StepError(PolhodeError, ArithmeticError):
 
     ``state`` is the last state that was reached, ``done`` the number of steps up to it (per body of a batch), and
     ``working_step`` the length of a step that was found to work from there, or None.
+
+    >>> import polhode as ph
+    >>> try:
+    ...     ph.MoserVeselov().step((1.0, 2.0, 3.0), ph.State(m=(0.0, 0.0, 3.0)), h=1.5)
+    ... except ph.errors.StepError as error:
+    ...     print(round(error.working_step, 1))
+    1.0
     """
 
     def __init__(self, message: str, state: Any, done: Any, working_step: float | None) -> None:
@@ -46,7 +95,15 @@ class StepError(PolhodeError, ArithmeticError):
 
 
 class RunError(PolhodeError, RuntimeError):
-    """An integration that could not go on. ``trajectory`` holds everything up to there."""
+    """An integration that could not go on. ``trajectory`` holds everything up to there.
+
+    >>> import polhode as ph
+    >>> try:
+    ...     ph.integrate(ph.problems.gyro_top(), method="QuatVI", h=0.01)
+    ... except ph.errors.RunError as error:
+    ...     print(int(error.trajectory.status))
+    -1
+    """
 
     def __init__(self, message: str, trajectory: Any) -> None:
         super().__init__(message)
@@ -54,23 +111,47 @@ class RunError(PolhodeError, RuntimeError):
 
 
 class RunWarning(RuntimeWarning):
-    """Some bodies of a batch could not go on; the others reached the end."""
+    """Some bodies of a batch could not go on; the others reached the end.
+
+    >>> issubclass(RunWarning, RuntimeWarning)
+    True
+    """
 
 
 class UnknownNameError(InputError):
-    """A problem, method or other name that polhode does not have."""
+    """A problem, method or other name that polhode does not have.
+
+    >>> import polhode as ph
+    >>> ph.problems.get("heavytop")
+    Traceback (most recent call last):
+    polhode.errors.UnknownNameError: no problem is called 'heavytop'; did you mean 'heavy_top'?
+    """
 
 
 class StoreError(PolhodeError, OSError):
-    """A file or folder that cannot be written, or does not hold what it should."""
+    """A file or folder that cannot be written, or does not hold what it should.
+
+    >>> import polhode as ph
+    >>> ph.load("nothing.csv")
+    Traceback (most recent call last):
+    polhode.errors.StoreError: nothing.csv does not exist; type the name of a file that save wrote
+    """
 
 
 class StoreWarning(UserWarning):
-    """A stored run goes on under other conditions than it began with."""
+    """A stored run goes on under other conditions than it began with.
+
+    >>> issubclass(StoreWarning, UserWarning)
+    True
+    """
 
 
 class MissingExtraError(PolhodeError, ImportError):
-    """An optional package that is not installed."""
+    """An optional package that is not installed.
+
+    >>> print(MissingExtraError("xarray", "store"))
+    this needs xarray, which is not installed; type: pip install 'polhode[store]'
+    """
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f"this needs {package}, which is not installed; type: pip install 'polhode[{extra}]'")

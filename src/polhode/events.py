@@ -23,7 +23,12 @@ from polhode.rotation import rotate
 
 
 class Event:
-    """A function of (t, m, q), with SciPy's ``terminal`` and ``direction``."""
+    """A function of (t, m, q), with SciPy's ``terminal`` and ``direction``; t (...), m (..., 3), q (..., 4) -> (...).
+
+    >>> rise = Event("rise", lambda t, m, q: m[..., 2], terminal=True, direction=1.0)
+    >>> float(rise(0.0, np.array([0.0, 0.0, -0.5]), np.array([1.0, 0.0, 0.0, 0.0])))
+    -0.5
+    """
 
     def __init__(
         self, name: str, value: Callable[..., FloatArray], terminal: bool | int = False, direction: float = 0.0

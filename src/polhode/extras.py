@@ -16,5 +16,7 @@ def needed(package: str, extra: str) -> Any:
     """
     try:
         return importlib.import_module(package)
-    except ImportError:
+    except ModuleNotFoundError as problem:
+        if problem.name not in (package, package.partition(".")[0]):
+            raise  # it is there, and something that it needs is not
         raise MissingExtraError(package, extra) from None

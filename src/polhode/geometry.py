@@ -260,7 +260,12 @@ class Andoyer(NamedTuple):
     """Andoyer variables: canonical pairs (g, G), (l, L), (h, H), and the inclinations I and J; each of shape batch.
 
     I and J follow from the others, cos I = H/G and cos J = L/G, but near 0 or pi only in half of their digits (J of
-    the Earth is 1e-6; of J = 1e-8, L/G = 1 keeps nothing): therefore they are kept.
+    the Earth is 1e-6; of J = 1e-8, L/G = 1 keeps nothing): therefore they are kept. Made by ``andoyer``; Andoyer 1923,
+    Deprit 1967.
+
+    >>> variables = andoyer((0.0, 0.0, 2.0), (1, 0, 0, 0))  # a spin about the third axis, which is vertical
+    >>> float(variables.G), float(variables.L), float(variables.H)
+    (2.0, 2.0, 2.0)
     """
 
     G: Any  # |m|

@@ -72,7 +72,16 @@ def stream(
 
 
 def resume(path: str | os.PathLike[str], problem: Problem, *, method: Any = None, progress: bool = False) -> Streamed:
-    """Go on with a run that ``stream`` began; ``problem`` must be the same, and ``method`` too, if it is given."""
+    """Go on with a run that ``stream`` began; ``problem`` must be the same, and ``method`` too, if it is given.
+
+    >>> import tempfile
+    >>> import polhode as ph
+    >>> top = ph.problems.heavy_top()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = stream(top, f"{folder}/run.zarr", method="V2")  # in another process, which may be lost on the way
+    ...     resume(f"{folder}/run.zarr", top).finished
+    True
+    """
     path = Path(path)
     checkpoint, attributes, plan = _look(path)
     chunked.tidy(path)

@@ -21,6 +21,13 @@ class SystemTrajectory:
 
     ``status`` is 0 if the end was reached, -1 if the run could not go on (``message`` says why), -2 if it was
     interrupted. Temperatures are energies: k_B is 1. ``stats.torques`` counts evaluations of all forces and torques.
+
+    >>> from polhode import RigidBody, integrate
+    >>> from polhode.interactions import DipolarSoftSpheres
+    >>> gas = System.lattice(RigidBody((1, 2, 3), mass=1), 2, 2.0, DipolarSoftSpheres((0, 0, 1)), kT=0.1, seed=1)
+    >>> traj = integrate(gas, (0, 1), method="RKN4_6b", h=0.1)
+    >>> traj.x.shape, traj.q.shape, bool(abs(traj.momentum).max() < 1e-13)
+    ((11, 8, 3), (11, 8, 4), True)
     """
 
     def __init__(

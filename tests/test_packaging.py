@@ -1,0 +1,99 @@
+"""The package as others get it: metadata, version, license, types, and what a wheel and an sdist contain."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+
+import pytest
+
+import polhode
+from conftest import ROOT
+
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def test_the_version_is_in_one_place():
+    assert "version" in PYPROJECT["dynamic"]
+    assert "version" not in PYPROJECT
+    assert re.fullmatch(r"\d+\.\d+\.\d+([a-z]+\d+)?", polhode.__version__)
+    assert re.search(rf"^version: {re.escape(polhode.__version__)}$", (ROOT / "CITATION.cff").read_text(), re.M)
+    assert f"## {polhode.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_command_line_tells_its_version():
+    done = subprocess.run([sys.executable, "-m", "polhode", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == f"polhode, version {polhode.__version__}"
+
+
+def test_license_and_types_are_there():
+    assert "BSD 3-Clause License" in (ROOT / "LICENSE").read_text()
+    assert (ROOT / "src" / "polhode" / "py.typed").exists()
+
+
+def test_extras_name_each_other_rightly():
+    extras = PYPROJECT["optional-dependencies"]
+    named = {name for needs in extras.values() for text in needs for name in re.findall(r"^polhode\[(.+)\]", text)}
+    assert {part for group in named for part in group.split(",")} <= set(extras)
+
+
+def test_what_is_required_is_what_is_imported():
+    """Without optional packages, only what pip installs along is needed."""
+    required = {re.split(r"[<>=\[ ]", text)[0] for text in PYPROJECT["dependencies"]}
+    assert required == {"numpy", "scipy", "numba"}
+
+
+def test_citation_file_is_valid_yaml_with_what_the_format_needs():
+    yaml = pytest.importorskip("yaml")
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert {"cff-version", "message", "title", "authors"} <= set(citation)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """An sdist, and a wheel that is made from it, by the build backend without a network."""
+    pytest.importorskip("build")
+    pytest.importorskip("hatchling")
+    folder = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def test_the_wheel_has_all_modules_and_data(built):
+    (wheel,) = built.glob("*.whl")
+    with zipfile.ZipFile(wheel) as file:
+        names = set(file.namelist())
+        (metadata,) = (file.read(name).decode() for name in names if name.endswith(".dist-info/METADATA"))
+    sources = ROOT / "src"
+    data = (".py", ".json", ".typed", ".js", ".html", ".toml", ".css")
+    expected = {
+        str(path.relative_to(sources)) for path in sources.rglob("*") if path.suffix in data or path.name == "py.typed"
+    }
+    assert {name for name in names if name.startswith("polhode/")} >= {n for n in expected if "__pycache__" not in n}
+    assert not [name for name in names if name.startswith(("tests", "docs", "benchmarks"))]
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+    assert f"Version: {polhode.__version__}" in metadata
+    assert "Requires-Python: >=3.11" in metadata
+
+
+def test_the_sdist_has_what_tests_and_site_need(built):
+    (sdist,) = built.glob("*.tar.gz")
+    with tarfile.open(sdist) as file:
+        names = {name.split("/", 1)[1] for name in file.getnames() if "/" in name}
+        size = sum(member.size for member in file.getmembers())
+    needed = {"LICENSE", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "CITATION.cff", "ARCHITECTURE.md", "Makefile"}
+    needed |= {"pyproject.toml", "docs/conf.py", "tests/conftest.py", "src/polhode/__init__.py"}
+    assert needed <= names
+    assert not [name for name in names if name.startswith(("docs/_build", "docs/gallery", "out/", ".venv"))]
+    assert size < 30e6
+
+
+def test_the_installed_metadata_is_of_this_version():
+    assert importlib.metadata.version("polhode") == polhode.__version__
