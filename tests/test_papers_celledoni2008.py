@@ -28,7 +28,7 @@ from polhode.papers import (
 )
 from polhode.schemes import get
 
-pytestmark = pytest.mark.dense
+pytestmark = [pytest.mark.dense, pytest.mark.long]
 SMALL_MAP = (16, 8, 4)  # points along x and y, momenta
 
 
