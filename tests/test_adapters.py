@@ -94,6 +94,31 @@ def run(interaction, box=None):
     return integrate_system(System(BODY, state(), interaction, box), h=0.1)
 
 
+class Waves:
+    """An energy that changes its sign within a tenth of a nanometer, in meters; forces are minus its gradient."""
+
+    length = 1e-10
+
+    def __init__(self, box=None):
+        if box is not None:
+            self.box = box
+
+    def evaluate(self, positions):
+        phase = positions / self.length
+        return float(np.cos(phase).sum()) * 1e-20, np.sin(phase) * (1e-20 / self.length)
+
+
+@pytest.mark.parametrize("sites", [[(1e-10, 0, 0), (0, 1e-10, 0)], [(0, 0, 0)]])
+def test_small_units(sites):
+    """Nothing is measured in units of length that nobody gave: forces are checked within an atom's size."""
+    atoms = ph.State(m=np.zeros((2, 3)), x=[(0.3e-10, 0, 0), (4e-10, 1e-10, 0)])
+    body = ph.RigidBody((1e-46, 2e-46, 2.5e-46), mass=3e-26)
+    System(body, atoms, SiteForces(sites, Waves()))
+    integrate_system(System(body, atoms, SiteForces(sites, Waves())), (0, 1e-15), h=1e-15)
+    with pytest.raises(InputError, match="box"):
+        System(body, atoms, SiteForces(sites, Waves(box=6e-10)), 5e-10)
+
+
 def test_a_box_that_fits():
     assert run(SiteForces(SITES, Boxed()), (3.0, 3.0, 4.0)).success
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from polhode.checks import FloatArray, as_floats, check_moments, common_batch, show
 from polhode.errors import InputError, ShapeError
-from polhode.rotation import as_quaternion, multiply
+from polhode.rotation import as_quaternion, from_rotation_vector, multiply
 from polhode.streams import generator, uniforms
 from polhode.threads import in_ranges
 
@@ -152,10 +152,7 @@ class AttitudeNear(Distribution):
     uniforms = 3
 
     def of(self, u: FloatArray) -> FloatArray:
-        vector = self.deviation * standard_normal(u)
-        angle = np.sqrt(np.sum(vector * vector, axis=-1, keepdims=True))
-        turn = np.concatenate([np.cos(0.5 * angle), 0.5 * np.sinc(angle / (2.0 * np.pi)) * vector], axis=-1)
-        return multiply(self.q, turn)
+        return multiply(self.q, from_rotation_vector(self.deviation * standard_normal(u)))
 
 
 @dataclass(frozen=True, eq=False)

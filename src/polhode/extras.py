@@ -17,6 +17,7 @@ def needed(package: str, extra: str) -> Any:
     try:
         return importlib.import_module(package)
     except ModuleNotFoundError as problem:
-        if problem.name not in (package, package.partition(".")[0]):
+        whole = package.partition(".")[0]
+        if problem.name not in (package, whole):
             raise  # it is there, and something that it needs is not
-        raise MissingExtraError(package, extra) from None
+        raise MissingExtraError(whole, extra) from None

@@ -7,12 +7,12 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from polhode.checks import FloatArray, as_floats, check_finite, show
+from polhode.checks import FloatArray, show
 from polhode.errors import InputError, ShapeError
-from polhode.interactions.base import Interaction
-from polhode.interactions.neighbors import Box
+from polhode.interactions.base import Interaction, as_sites
+from polhode.interactions.neighbors import Box, closest_pair
 
-DIFFERENCE = 2.0**-14  # of the first body's place, relative to the size of the body: forces are held against energies
+DIFFERENCE = 2.0**-14  # of the first body's place, relative to the size of bodies, or to their distance without one
 TOLERANCE = 1e-3  # of that, relative to the sizes of forces; single precision passes, a wrong sign or unit does not
 
 
@@ -44,10 +44,7 @@ class SiteForces(Interaction):
     """
 
     def __init__(self, sites: npt.ArrayLike, engine: SiteEngine, *, name: str | None = None) -> None:
-        self.sites = as_floats(sites, "sites", 3).copy()
-        check_finite(self.sites, "sites", InputError)
-        if self.sites.ndim != 2 or not len(self.sites):
-            raise ShapeError(f"sites has shape {self.sites.shape}; needed: (s, 3), a place in body axes for each site")
+        self.sites = as_sites(sites)
         if not isinstance(engine, SiteEngine):
             raise InputError(f"engine is {engine!r}; needed: an object with evaluate(positions) -> (energy, forces)")
         self.engine = engine
@@ -78,7 +75,8 @@ class SiteForces(Interaction):
         if not (np.isfinite(force).all() and size > 0 and np.isfinite(energy)):
             return
         step = np.zeros_like(x)
-        step[0] = DIFFERENCE * max(np.abs(self.sites).max(), 1e-3) * force[0] / size
+        length = float(np.abs(self.sites).max()) or closest_pair(x, Box())[2] or float(np.abs(x).max()) or 1.0
+        step[0] = DIFFERENCE * length * force[0] / size
         slope = (self.energy(t, x + step, Q) - self.energy(t, x - step, Q)) / (2 * np.linalg.norm(step[0]))
         if not abs(slope + size) <= TOLERANCE * np.linalg.norm(force, axis=-1).max():
             raise InputError(
@@ -91,7 +89,7 @@ class SiteForces(Interaction):
         """As it is: the engine knows its own box, which must be the same one if it tells."""
         told = getattr(self.engine, "box", None)
         lengths = np.zeros(3) if told is None else Box(told).lengths
-        if hasattr(self.engine, "box") and not np.allclose(lengths, box.lengths, rtol=1e-9):
+        if hasattr(self.engine, "box") and not np.allclose(lengths, box.lengths, rtol=1e-9, atol=0.0):
             raise InputError(
                 f"{self.name} has the box {told!r}, and the system is in {box!r}: type System(..., box={told!r})"
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dis
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, Literal
 
@@ -313,19 +313,24 @@ def _same(a: FloatArray | None, b: FloatArray | None) -> bool:
     return a is not None and b is not None and bool(np.abs(np.cross(a, b)).max() <= 1e-15)
 
 
-def from_user(func: Any, form: Form, case: Case, arrays: bool, template: Any = None) -> Function:
-    """The user's function in fixed form, once it has been tried."""
-    call = f"{form.name}({', '.join(form.arguments)})"
+def check_call(func: Any, name: str, arguments: Sequence[str], returns: str = "") -> None:
+    """Refuse what cannot be called with those arguments."""
+    call = f"{name}({', '.join(arguments)})"
     if not callable(func):
-        raise InputError(f"{form.name} is {func!r}; needed: a function {call} that returns {form.returns}")
+        raise InputError(f"{name} is {func!r}; needed: a function {call}{returns}")
     try:
-        inspect.signature(plain(func)).bind(*form.arguments)
+        inspect.signature(plain(func)).bind(*arguments)
     except TypeError as problem:
         raise InputError(
-            f"{form.name} {described(func)} cannot be called as {call}: {problem}; type def {call}: ..."
+            f"{name} {described(func)} cannot be called as {call}: {problem}; type def {call}: ..."
         ) from None
     except ValueError:  # written in C: it has no signature to look at
         pass
+
+
+def from_user(func: Any, form: Form, case: Case, arrays: bool, template: Any = None) -> Function:
+    """The user's function in fixed form, once it has been tried."""
+    check_call(func, form.name, form.arguments, f" that returns {form.returns}")
     part = OfArrays(form, func) if arrays else func
     _try(part, func, form, case, arrays)
     return Function(form, template or form.numbers, (part,), user=func)

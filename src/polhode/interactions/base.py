@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from polhode.checks import FloatArray
-from polhode.errors import InputError
-from polhode.forces.functions import described
+from polhode.checks import FloatArray, as_floats, check_finite
+from polhode.errors import InputError, ShapeError
+from polhode.forces.base import check_call
 from polhode.interactions.neighbors import Box
 
 
@@ -84,16 +84,15 @@ class Sum(Interaction):
             return self._both[1].dipoles(Q)
 
 
+def as_sites(sites: npt.ArrayLike) -> FloatArray:
+    """Places (s, 3) in body axes, a copy."""
+    places = as_floats(sites, "sites", 3).copy()
+    check_finite(places, "sites", InputError)
+    if places.ndim != 2 or not len(places):
+        raise ShapeError(f"sites has shape {places.shape}; needed: (s, 3), a place in body axes for each site")
+    return places
+
+
 def takes(func: Any, name: str, arguments: str) -> None:
     """Refuse what cannot be called with those arguments."""
-    call = f"{name}({arguments})"
-    if not callable(func):
-        raise InputError(f"{name} is {func!r}; needed: a function {call}")
-    try:
-        inspect.signature(getattr(func, "py_func", func)).bind(*arguments.split(", "))
-    except TypeError as problem:
-        raise InputError(
-            f"{name} {described(func)} cannot be called as {call}: {problem}; type def {call}: ..."
-        ) from None
-    except ValueError:  # written in C: it has no signature to look at
-        pass
+    check_call(func, name, tuple(arguments.split(", ")))

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from polhode.body import RigidBody
 from polhode.checks import FloatArray, as_floats, check_finite, unknown_name
 from polhode.errors import InputError, ShapeError
+from polhode.interactions.base import as_sites
 from polhode.interactions.near import NearInteraction
 from polhode.kernels.molecules import place_sites, sum_molecules
 
@@ -61,10 +62,7 @@ class Molecular(NearInteraction):
         permittivity: float = inf,
         coulomb: float = COULOMB,
     ) -> None:
-        self.sites = as_floats(sites, "sites", 3).copy()
-        check_finite(self.sites, "sites", InputError)
-        if self.sites.ndim != 2 or not len(self.sites):
-            raise ShapeError(f"sites has shape {self.sites.shape}; needed: (s, 3), a place in body axes for each site")
+        self.sites = as_sites(sites)
         self.charges, self.sigma, self.epsilon = (
             self._of_sites(value, name)
             for value, name in ((charges, "charges"), (sigma, "sigma"), (epsilon, "epsilon"))

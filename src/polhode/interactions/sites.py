@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.checks import as_floats, check_finite
-from polhode.errors import InputError, ShapeError
+from polhode.checks import as_floats
+from polhode.errors import ShapeError
 from polhode.forces.functions import Function
-from polhode.interactions.base import takes
+from polhode.interactions.base import as_sites, takes
 from polhode.interactions.pair import COMPLEX_HINT, PAIR_FORM, PairInteraction, Part
 from polhode.kernels import pair_functions as templates
 
@@ -47,10 +47,7 @@ class SitePotential(PairInteraction):
         skin: float | None = None,
         name: str | None = None,
     ) -> None:
-        places = as_floats(sites, "sites", 3)
-        check_finite(places, "sites", InputError)
-        if places.ndim != 2 or not len(places):
-            raise ShapeError(f"sites has shape {places.shape}; needed: (s, 3), a place in body axes for each site")
+        places = as_sites(sites)
         own = as_floats(site_params, "site_params")
         own = np.empty((len(places), 0)) if own.size == 0 else own
         if own.ndim != 2 or len(own) != len(places):

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 import polhode
 from polhode.atomic import replacing
-from polhode.errors import MissingExtraError
+from polhode.extras import needed
 from polhode.plot.style import with_unit
 from polhode.viewer.charts import Chart
 from polhode.viewer.scene import Scene
@@ -136,8 +136,4 @@ def _text(name: str) -> str:
 
 
 def _plotly() -> str:
-    try:
-        from plotly.offline import get_plotlyjs
-    except ImportError:
-        raise MissingExtraError("plotly", "view") from None
-    return str(get_plotlyjs())
+    return str(needed("plotly.offline", "view").get_plotlyjs())
