@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # Coverage watches the user layer compiled, and the kernels as plain Python, where they must give the same anyway.
-USER_TESTS = $(patsubst %,tests/test_%.py,adapters adaptive aem bad_input body choice claims cli cluster composition conserving ensemble docs ensemble_cli events examples extras flow force forces geometry import integrate interactions methods motion near packaging plot problems processed rotation sampling scenario schemes state store streaming study system view water)
+USER_TESTS = $(patsubst %,tests/test_%.py,adapters adaptive aem bad_input body choice claims cli cluster composition conserving ensemble docs ensemble_cli events examples extras flow force forces geometry import integrate interactions methods motion near packaging plot problems processed rotation sampling scenario schemes state store streaming study system team view water)
 KERNEL_TESTS = $(patsubst %,tests/test_%.py,golden adaptive batch chain conserving declared dense dormand_prince eft elliptic flow force forces frb gauss integrate interactions jacobian landen long_times magnus midpoint modes moser_veselov motion near principal problems processed sampling series system three_rotations trig water)
 
 # All cores; a file stays in one process, which then loads or compiles its kernels once.

@@ -18,6 +18,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import numba
@@ -37,7 +38,7 @@ CORES = sorted({1, min(2, len(os.sched_getaffinity(0)))})
 TRIES = 9
 
 
-@numba.njit
+@numba.njit(nogil=True)
 def plain_loop(x, d, F, g):
     """Pair by pair, as one would write it down."""
     F[:], g[:] = 0.0, 0.0
@@ -71,7 +72,7 @@ def cores(number):
         del os.environ["POLHODE_NUM_THREADS"]
 
 
-def in_turns(works, tries=TRIES, least=2e-3):
+def in_turns(works, tries=TRIES, least=5e-3):
     """Microseconds of each of several (cores, work): the least of several tries, each try of all of them in turn.
 
     Work on one core is measured by the time that the processor gave to it; on several, by the clock.
@@ -87,9 +88,10 @@ def in_turns(works, tries=TRIES, least=2e-3):
 
 
 def timed(number, work, count):
-    """Seconds, of one of so many."""
+    """Seconds, of one of so many; one more before them wakes the team."""
     clock = time.thread_time if number == 1 else time.perf_counter
     with cores(number):
+        work()
         start = clock()
         for _ in range(count):
             work()
@@ -115,7 +117,23 @@ def step_time(system, h, number, forces):
     return in_turns([run], 3)[0] / (count + 1)
 
 
+def print_ceiling():
+    """What a second core can gain on this machine at this moment: two threads with nothing in common."""
+    x, d = np.random.default_rng(1).normal(size=(2, 1000, 3))
+
+    def both():
+        with ThreadPoolExecutor(2) as threads:
+            for _ in range(2):
+                threads.submit(plain_loop, x, d, np.empty_like(x), np.empty_like(x))
+
+    one, two = in_turns([(2, lambda: plain_loop(x, d, np.empty_like(x), np.empty_like(x))), (2, both)])
+    print(
+        f"a second core gains at most {2 * one / two:.2f}: two plain loops in two threads take {two / one:.2f} of one\n"
+    )
+
+
 def print_pairs():
+    print_ceiling()
     print("all pairs; us per evaluation, ratio to the plain loop on one core, us per V2 step, rotations in it")
     print(f"{'bodies':>7} {'cores':>6} {'plain loop':>11} {'forces':>9} {'ratio':>6} {'step':>9} {'rotations':>10}")
     for side in (5, 10, 20):

@@ -5,24 +5,35 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
 from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
 
 from polhode.errors import InputError
 
 PARALLEL_FROM = 20_000  # bodies or samples; below, threads cost more than they save on a busy machine
+T = TypeVar("T")
 
+before_batches: list[Callable[[], None]] = []  # what frees cores, if there is anything that keeps them busy
 _pools: dict[int, ThreadPoolExecutor] = {}  # by their number of threads; to start threads takes a millisecond
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pools.clear)  # a child has none of its parent's threads
 
 
 def thread_count() -> int:
     """Threads for large batches: ``POLHODE_NUM_THREADS``, or as many as this process may use."""
-    if chosen := os.environ.get("POLHODE_NUM_THREADS"):
-        if not chosen.strip().isdecimal():
-            raise InputError(f"POLHODE_NUM_THREADS is {chosen!r} in the environment: set it to a whole number")
-        return max(1, int(chosen))
+    chosen = os.environ.get("POLHODE_NUM_THREADS")
+    return _whole_number(chosen) if chosen else _cores()
+
+
+@cache
+def _whole_number(chosen: str) -> int:
+    if not chosen.strip().isdecimal():
+        raise InputError(f"POLHODE_NUM_THREADS is {chosen!r} in the environment: set it to a whole number")
+    return max(1, int(chosen))
+
+
+@cache
+def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -49,8 +60,28 @@ def in_ranges(work: Callable[[int, int], int], count: int, weight: int = 1) -> i
                 return smallest
             smallest = min(smallest, work(start, stop))
 
-    if threads not in _pools:
-        _pools[threads] = ThreadPoolExecutor(threads - 1, "polhode")
-    others = [_pools[threads].submit(take_pieces) for _ in range(threads - 1)]
+    for free_cores in before_batches:
+        free_cores()
+    others = started(threads - 1, threads - 1, take_pieces)
     own = take_pieces()
-    return min(own, *(other.result() for other in others))
+    return min([own, *(other.result() for other in others)])
+
+
+def started(threads: int, number: int, work: Callable[..., T], *told: Any) -> list[Future[T]]:
+    """work(*told), so many times, in a pool of threads; not at all when Python ends, which stops all pools before."""
+    if threads not in _pools:
+        _pools[threads] = ThreadPoolExecutor(threads, "polhode")
+    try:
+        return [_pools[threads].submit(work, *told) for _ in range(number)]
+    except RuntimeError:
+        return []
+
+
+def _after_fork() -> None:
+    """A child has none of its parent's threads."""
+    _pools.clear()
+    _cores.cache_clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

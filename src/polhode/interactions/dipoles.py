@@ -8,13 +8,13 @@ import numpy.typing as npt
 from polhode.checks import FloatArray, as_floats, check_finite, show
 from polhode.errors import InputError, ShapeError
 from polhode.interactions.near import NearInteraction
-from polhode.kernels.dipoles import INPUTS, SUMS, TILE, dipole_pairs, fill_tiles, gather_tiles
+from polhode.kernels.dipoles import dipole_forces
 from polhode.kernels.near_dipoles import sum_dipoles
-from polhode.threads import in_ranges
+from polhode.team import in_team
 
 PAIRS_PER_BODY = 16  # so many pairs take as long as the step of a body, by which ``threads`` measures work
 NEAR_COST = 0.4  # of a pair of a list of neighbors, in steps of a body
-PAIRS_PER_PART, MOST_PARTS = 60_000, 16
+MOST_PARTS = 16
 
 
 class DipolarSoftSpheres(NearInteraction):
@@ -60,25 +60,17 @@ class DipolarSoftSpheres(NearInteraction):
         self._set_cutoff(cutoff, switch, skin)
 
     def evaluate(self, t: float, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> float:
+        eps4 = 4.0 * self.epsilon * self.sigma**12
         if self.cutoff < np.inf:
-            told = np.ascontiguousarray(self.dipoles(Q)), 4.0 * self.epsilon * self.sigma**12
-            return self._sum(sum_dipoles, told, x, force, torque, NEAR_COST)
-        return self._all_pairs(x, Q, force, torque)
-
-    def _all_pairs(self, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> float:
-        """In tiles."""
-        n = len(x)
-        tiles, parts = -(-n // TILE), parts_of(n)
-        w, sums, energies = np.empty((tiles, INPUTS)), np.empty((parts, tiles, SUMS)), np.empty(parts)
-        fill_tiles(x, Q.reshape(n, 9), self.dipole.reshape(-1, 3), w)
-
-        def work(start: int, stop: int) -> int:
-            dipole_pairs(w, n, self.epsilon, self.sigma, start, stop, sums, energies)
-            return 0
-
-        in_ranges(work, parts, n * n // (2 * parts * PAIRS_PER_BODY))
-        gather_tiles(w, sums, force, torque)
-        return sum(energies.tolist())
+            dipoles = np.ascontiguousarray(self.dipoles(Q))
+            return self._sum(sum_dipoles, (dipoles, eps4), x, force, torque, NEAR_COST)
+        n, mu = len(x), self.dipole.reshape(-1, 3)
+        parts = parts_of(n)
+        return in_team(
+            lambda desk: dipole_forces(desk, x, Q, mu, eps4, parts, force, torque),
+            parts,
+            n * n / (2 * parts * PAIRS_PER_BODY),
+        )
 
     def check(self, t: float, x: FloatArray, Q: FloatArray) -> None:
         if self.dipole.ndim == 2 and len(self.dipole) != len(x):
@@ -96,6 +88,6 @@ def parts_of(n: int) -> int:
     """Into how many parts the sum over all pairs is cut: by the number of bodies alone, so that threads change no bit.
 
     >>> parts_of(125), parts_of(1000), parts_of(8000)
-    (1, 8, 16)
+    (2, 16, 16)
     """
-    return max(1, min(MOST_PARTS, n * (n - 1) // 2 // PAIRS_PER_PART))
+    return min(MOST_PARTS, 1 << (n // 64).bit_length())

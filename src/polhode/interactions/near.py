@@ -12,8 +12,7 @@ from polhode.checks import FloatArray, as_floats
 from polhode.errors import InputError
 from polhode.interactions.base import Interaction
 from polhode.interactions.neighbors import Box, Neighbors
-from polhode.kernels.near import add_parts
-from polhode.threads import in_ranges
+from polhode.team import in_team
 
 BODIES_PER_PART, MOST_PARTS = 32, 16
 SWITCH, SKIN = 0.8, 0.12  # parts of the cut-off: where the energy begins to fall, and what a list reaches further
@@ -60,24 +59,17 @@ class NearInteraction(Interaction):
         return found
 
     def _sum(
-        self, kernel: Callable[..., None], told: Any, x: FloatArray, force: FloatArray, torque: FloatArray, cost: float
+        self, kernel: Callable[..., float], told: Any, x: FloatArray, force: FloatArray, torque: FloatArray, cost: float
     ) -> float:
         """Add what the kernel finds; returns the energy. ``cost`` is that of a pair, in steps of a free body."""
         n, found, box = len(x), self._neighbors(x), self._box
         parts = max(1, min(MOST_PARTS, n // BODIES_PER_PART))
-        sums = np.empty((parts, n, 3)), np.empty((parts, n, 3)), np.empty(parts)
         pairs = x, box.lengths, box.per_length, found.starts, found.stops, found.others, found.longest
         limited = self.cutoff < np.inf
         cut = (self.cutoff**2, self.switch, 1.0 / (self.cutoff - self.switch)) if limited else (np.inf, 0.0, 0.0)
-
-        def work(start: int, stop: int) -> int:
-            kernel(pairs, cut, told, start, stop, sums)
-            return 0
-
-        in_ranges(work, parts, int(cost * (found.stops - found.starts).sum() / parts))
-        add_parts(sums[0], force)
-        add_parts(sums[1], torque)
-        return float(sums[2].sum())
+        return in_team(
+            lambda desk: kernel(desk, pairs, cut, told, parts, force, torque), parts, cost * found.count / parts
+        )
 
     def _shown_cutoff(self) -> str:
         return f", cutoff={self.cutoff:g}" if self.cutoff < np.inf else ""

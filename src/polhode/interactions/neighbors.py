@@ -60,10 +60,11 @@ class Neighbors:
         self.starts, self.stops = np.empty(n, np.int64), np.empty(n, np.int64)
         if reach == np.inf:
             self.starts[:], self.stops[:] = np.arange(1, n + 1), n
-            self.others, self.longest = np.arange(n, dtype=np.int32), n
+            self.others, self.longest, self.count = np.arange(n, dtype=np.int32), n, n * (n - 1) // 2
             return
         found, counts = _found(x, reach, box)
-        self.others = np.empty(int(counts.sum()), np.int32)
+        self.count = int(counts.sum())
+        self.others = np.empty(self.count, np.int32)
         self.longest = read_by_column(found, counts, self.starts, self.stops, self.others)
 
     def stay(self, x: FloatArray, distance: float) -> bool:

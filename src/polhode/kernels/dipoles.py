@@ -11,7 +11,7 @@ body i meets a tile at a time. What its lanes add to i is collected per lane, an
 fixed order, which vectorize.
 
 Work is cut into parts, each with sums of its own, by the number of bodies alone: so neither threads nor their number
-change a bit. Part k has the rows k, k + parts, ... of the triangle of pairs of tiles.
+change a bit. Rows of the triangle of pairs of tiles go to the parts in turn, forth and back, which makes them alike.
 """
 
 from __future__ import annotations
@@ -20,18 +20,22 @@ from math import inf, sqrt
 
 import numpy as np
 
-from polhode.kernels.drive import INPUT
+from polhode.kernels.drive import INPUT, MATRICES
 from polhode.kernels.jit import JIT, borrowed, entry, helper, keep
 from polhode.kernels.near import inverse
+from polhode.kernels.team import in_team
 
 TILE = 16 if JIT else 1  # uncompiled, one at a time
-X, D, NUMBER = 0, 3 * TILE, 6 * TILE  # fields of a tile: place, dipole, the number of the body (-1: nobody)
-INPUTS = 7 * TILE  # size of a tile
+X, D = 0, 3 * TILE  # fields of a tile: place, dipole
+INPUTS = 6 * TILE  # size of a tile
 F, G = 0, 3 * TILE  # fields of its sums: force, g
 SUMS = 6 * TILE
 R, U = 7 * TILE, 10 * TILE  # fields next to those of one body's own sums (force, g, energy): r; 1/r^2, 1/r
 OWN = 12 * TILE
 FAR = 1e100  # the place of nobody, who has no dipole: all powers of 1/r that forces have are 0 there
+DIPOLES = "Tuple((f8[:,::1], i8, f8, f8[:,:,::1], f8[::1]))"  # (tiles, bodies, 4 eps sig^12, sums, energies)
+GATHERED = "Tuple((f8[:,::1], f8[:,:,::1], f8[:,::1], f8[:,::1]))"  # (tiles, sums, force, torque)
+TOGETHER = 16  # tiles that one thread gathers
 CHUNK = 16  # tiles that a body meets before its lanes are summed; they stay in the nearest cache
 
 
@@ -40,21 +44,19 @@ def tiles_of(n):
     return (n + TILE - 1) // TILE
 
 
-@entry(f"void({INPUT}, {INPUT}, {INPUT}, f8[:,::1])")
+@helper
 def fill_tiles(x, Q, mu, w):
-    """Places and dipoles of all bodies into tiles; Q (n, 9), mu (n or 1, 3) in body axes."""
+    """Places and dipoles of all bodies into tiles."""
     n, one = x.shape[0], mu.shape[0] == 1
-    for i in range(tiles_of(n) * TILE):
-        to, l = w[i // TILE], i % TILE
-        j, k, there = min(i, n - 1), 0 if one else min(i, n - 1), i < n
+    for i in range(n):
+        to, l, k = borrowed(w[i // TILE]), i % TILE, 0 if one else i
+        mu1, mu2, mu3 = float(mu[k, 0]), float(mu[k, 1]), float(mu[k, 2])
         for c in range(3):
-            d = (
-                float(Q[j, 3 * c]) * float(mu[k, 0])
-                + float(Q[j, 3 * c + 1]) * float(mu[k, 1])
-                + float(Q[j, 3 * c + 2]) * float(mu[k, 2])
-            )
-            to[X + c * TILE + l], to[D + c * TILE + l] = (float(x[j, c]), d) if there else (FAR, 0.0)
-        to[NUMBER + l] = float(i) if there else -1.0
+            to[X + c * TILE + l] = float(x[i, c])
+            to[D + c * TILE + l] = float(Q[i, c, 0]) * mu1 + float(Q[i, c, 1]) * mu2 + float(Q[i, c, 2]) * mu3
+    for i in range(n, w.shape[0] * TILE):
+        for c in range(3):
+            w[-1, X + c * TILE + i % TILE], w[-1, D + c * TILE + i % TILE] = FAR, 0.0
 
 
 @helper
@@ -73,12 +75,12 @@ def distances(x1, x2, x3, w, own):
 
 
 @helper
-def distances_later(number, x1, x2, x3, w, own):
+def distances_later(lane, x1, x2, x3, w, own):
     """The same to the later bodies of a body's own tile; all others count as infinitely far, and add nothing."""
     for l in range(TILE):
         r1, r2, r3 = x1 - w[X + l], x2 - w[X + TILE + l], x3 - w[X + 2 * TILE + l]
         rr = r1 * r1 + r2 * r2 + r3 * r3
-        put_distance(l, r1, r2, r3, rr if w[NUMBER + l] > number else inf, own)
+        put_distance(l, r1, r2, r3, rr if l > lane else inf, own)
 
 
 @helper
@@ -140,46 +142,55 @@ def fold_all(own):
         fold(own, 1)
 
 
-@entry("void(f8[:,::1], i8, f8, f8, i8, i8, f8[:,:,::1], f8[::1])")
-def dipole_pairs(w, n, eps, sig, start, stop, sums, energies):
-    """Parts start..stop of as many as ``sums`` (parts, tiles, .) has rows; their sums and energies."""
+@helper
+def row_of(turn, part, parts):
+    """The row that a part has in its turn."""
+    return turn * parts + (part if turn % 2 == 0 else parts - 1 - part)
+
+
+@helper
+def dipole_part(told, part):
+    """One part, of as many as ``sums`` (parts, tiles, .) has rows: its sums and its energy."""
+    w, n, eps4, sums, energies = told
     parts, tiles = sums.shape[0], w.shape[0]
-    eps4 = 4.0 * eps * sig**12
     lanes = np.empty(OWN)
     own = borrowed(lanes)
-    for part in range(start, stop):
-        sums[part] = 0.0
-        energy = 0.0
-        for A in range(part, tiles, parts):
-            mine, into = borrowed(w[A]), borrowed(sums[part, A])
-            for C in range(A, tiles, CHUNK):
-                for l in range(min(TILE, n - A * TILE)):
-                    own[:R] = 0.0
-                    x1, x2, x3 = float(mine[X + l]), float(mine[X + TILE + l]), float(mine[X + 2 * TILE + l])
-                    d1, d2, d3 = float(mine[D + l]), float(mine[D + TILE + l]), float(mine[D + 2 * TILE + l])
-                    if C == A:
-                        distances_later(float(mine[NUMBER + l]), x1, x2, x3, mine, own)
-                        meet(d1, d2, d3, mine, into, own, eps4)
-                    for B in range(max(C, A + 1), min(C + CHUNK, tiles)):
-                        others = borrowed(w[B])
-                        distances(x1, x2, x3, others, own)
-                        meet(d1, d2, d3, others, borrowed(sums[part, B]), own, eps4)
-                    fold_all(own)
-                    for c in range(6):
-                        into[c * TILE + l] += own[c * TILE]
-                    energy += own[6 * TILE]
-        energies[part] = energy
+    sums[part] = 0.0
+    energy = 0.0
+    for turn in range((tiles + parts - 1) // parts):
+        A = row_of(turn, part, parts)
+        if tiles <= A:
+            continue
+        mine, into = borrowed(w[A]), borrowed(sums[part, A])
+        for C in range(A, tiles, CHUNK):
+            for l in range(min(TILE, n - A * TILE)):
+                own[:R] = 0.0
+                x1, x2, x3 = float(mine[X + l]), float(mine[X + TILE + l]), float(mine[X + 2 * TILE + l])
+                d1, d2, d3 = float(mine[D + l]), float(mine[D + TILE + l]), float(mine[D + 2 * TILE + l])
+                if C == A:
+                    distances_later(l, x1, x2, x3, mine, own)
+                    meet(d1, d2, d3, mine, into, own, eps4)
+                for B in range(max(C, A + 1), min(C + CHUNK, tiles)):
+                    others = borrowed(w[B])
+                    distances(x1, x2, x3, others, own)
+                    meet(d1, d2, d3, others, borrowed(sums[part, B]), own, eps4)
+                fold_all(own)
+                for c in range(6):
+                    into[c * TILE + l] += own[c * TILE]
+                energy += own[6 * TILE]
+    energies[part] = energy
     keep(lanes)
 
 
-@entry("void(f8[:,::1], f8[:,:,::1], f8[:,::1], f8[:,::1])")
-def gather_tiles(w, sums, force, torque):
-    """Add the sums of all parts, in their order, to forces and torques (n, 3)."""
-    for i in range(force.shape[0]):
+@helper
+def gather_tiles(told, k):
+    """Add the sums of all parts, in their order, to forces and torques (n, 3); of TOGETHER tiles."""
+    w, sums, force, torque = told
+    for i in range(k * TOGETHER * TILE, min((k + 1) * TOGETHER * TILE, force.shape[0])):
         tile, l = i // TILE, i % TILE
         f1, f2, f3, g1, g2, g3 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         for part in range(sums.shape[0]):
-            s = sums[part, tile]
+            s = borrowed(sums[part, tile])
             f1, f2, f3 = f1 + s[F + l], f2 + s[F + TILE + l], f3 + s[F + 2 * TILE + l]
             g1, g2, g3 = g1 + s[G + l], g2 + s[G + TILE + l], g3 + s[G + 2 * TILE + l]
         d1, d2, d3 = w[tile, D + l], w[tile, D + TILE + l], w[tile, D + 2 * TILE + l]
@@ -189,3 +200,22 @@ def gather_tiles(w, sums, force, torque):
         torque[i, 0] += g2 * d3 - g3 * d2
         torque[i, 1] += g3 * d1 - g1 * d3
         torque[i, 2] += g1 * d2 - g2 * d1
+
+
+all_parts = in_team(dipole_part, DIPOLES)
+gather_all = in_team(gather_tiles, GATHERED)
+
+
+@entry(f"f8(i8[::1], {INPUT}, {MATRICES}, {INPUT}, f8, i8, f8[:,::1], f8[:,::1])")
+def dipole_forces(desk, x, Q, mu, eps4, parts, force, torque):
+    """Add forces and torques (n, 3); the energy. mu (n or 1, 3) in body axes, eps4 = 4 eps sig^12."""
+    n = x.shape[0]
+    tiles = tiles_of(n)
+    w, sums, energies = np.empty((tiles, INPUTS)), np.empty((parts, tiles, SUMS)), np.empty(parts)
+    fill_tiles(x, Q, mu, w)
+    all_parts(desk, (w, n, eps4, sums, energies), parts)
+    gather_all(desk, (w, sums, force, torque), (tiles + TOGETHER - 1) // TOGETHER)
+    energy = 0.0
+    for part in range(parts):
+        energy += energies[part]
+    return energy

@@ -15,6 +15,7 @@ from polhode.kernels.limits import LONGEST, NORM_TOLERANCE
 
 INPUT = "Array(f8, 2, 'C', readonly=True)"
 TIMES = "Array(f8, 1, 'C', readonly=True)"
+MATRICES = "Array(f8, 3, 'C', readonly=True)"
 NONE = 2**62  # for the index of a body: none of them
 
 

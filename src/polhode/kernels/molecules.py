@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from math import sqrt
 
-from polhode.kernels.drive import INPUT, TIMES
+from polhode.kernels.drive import INPUT, MATRICES, TIMES
 from polhode.kernels.jit import borrowed, entry, helper
-from polhode.kernels.near import LANES, SPARE, F, R, S, T, V, arguments, inverse, sum_near
+from polhode.kernels.near import LANES, SPARE, F, R, S, T, V, arguments, inverse, near_sums
 
 B, G = SPARE, SPARE + 3 * LANES  # fields: x_j + b - x_i of one site of every lane, and the force on i from it
 SIZE = 6 * LANES
-MATRICES = "Array(f8, 3, 'C', readonly=True)"
 MOLECULES = f"Tuple(({INPUT}, {INPUT}, {INPUT}, {INPUT}, {TIMES}))"  # (places (n, 3 s), A, B, C (s, s), (c0, c1, c2))
 
 
@@ -118,8 +117,15 @@ def fill_molecules(told, i, first, numbers, w):
         add_to_bodies(w)
 
 
-@entry(arguments(MOLECULES))
-def sum_molecules(pairs, cut, told, start, stop, sums):
+@helper
+def borrowed_molecules(told):
     places, twelve, six, C, far = told
-    told = borrowed(places), borrowed(twelve), borrowed(six), borrowed(C), borrowed(far)
-    sum_near(fill_molecules, SIZE, pairs, cut, told, start, stop, sums)
+    return borrowed(places), borrowed(twelve), borrowed(six), borrowed(C), borrowed(far)
+
+
+molecule_sums = near_sums(fill_molecules, SIZE, MOLECULES, borrowed_molecules)
+
+
+@entry(arguments(MOLECULES))
+def sum_molecules(desk, pairs, cut, told, parts, force, torque):
+    return molecule_sums(desk, pairs, cut, told, parts, force, torque)

@@ -24,14 +24,16 @@ import numpy as np
 
 from polhode.kernels.cells import COUNTS, INTEGERS, nearest
 from polhode.kernels.drive import INPUT, TIMES
-from polhode.kernels.jit import JIT, borrowed, entry, helper, keep
+from polhode.kernels.jit import JIT, borrowed, helper, keep
 from polhode.kernels.lanes import new_block
+from polhode.kernels.team import in_team
 
 LANES = 16 if JIT else 1  # uncompiled, one at a time
 R, V, F, S, T = 0, 3 * LANES, 4 * LANES, 7 * LANES, 10 * LANES  # fields of w: r; results of ``fill``
 OWN = 13 * LANES  # energy, force and torque on the body itself, summed up
 OWN_COUNT = 7
 SPARE = 20 * LANES  # the rest is free for ``fill``
+TOGETHER = 256  # bodies of which one thread adds the sums
 
 # (x, lengths, 1/lengths, starts, stops, others, length of the longest row)
 PAIRS = f"Tuple(({INPUT}, {TIMES}, {TIMES}, {COUNTS}, {COUNTS}, {INTEGERS}, i8))"
@@ -40,8 +42,8 @@ SUMS = "Tuple((f8[:,:,::1], f8[:,:,::1], f8[::1]))"  # (forces, torques (parts, 
 
 
 def arguments(told):
-    """The signature of an entry: pairs, cut, told, start, stop, sums."""
-    return f"void({PAIRS}, {CUT}, {told}, i8, i8, {SUMS})"
+    """The signature of an entry: desk, pairs, cut, told, parts, force, torque; the energy."""
+    return f"f8(i8[::1], {PAIRS}, {CUT}, {told}, i8, f8[:,::1], f8[:,::1])"
 
 
 @helper
@@ -111,53 +113,84 @@ def own_sum(w, c):
 
 
 @helper
-def sum_near(fill, size, given_pairs, cut, told, start, stop, sums):
-    """Parts start..stop of forces, torques and energies; ``size`` of the fields that ``fill`` needs beside."""
+def part_of_sums(fill, size, given_pairs, cut, told, sums, part):
+    """Forces, torques and the energy of one part; ``size`` of the fields that ``fill`` needs beside."""
     forces, torques, energies = sums
     x, L, per_L, starts, stops, others, longest = given_pairs
     pairs = borrowed(x), borrowed(L), borrowed(per_L), borrowed(starts), borrowed(stops), borrowed(others), longest
     parts, n, room = forces.shape[0], forces.shape[1], longest + LANES
     block, own_numbers, own_places = new_block(SPARE + size), np.empty(room, np.int32), np.empty((3, room))
     w, numbers, places = borrowed(block), borrowed(own_numbers), borrowed(own_places)
-    for part in range(start, stop):
-        force, torque, energy = borrowed(forces[part]), borrowed(torques[part]), 0.0
-        for i in range(n):
+    force, torque, energy = borrowed(forces[part]), borrowed(torques[part]), 0.0
+    for i in range(n):
+        for c in range(3):
+            force[i, c], torque[i, c] = 0.0, 0.0
+    for i in range(n * part // parts, n * (part + 1) // parts):
+        count = pick(pairs, cut[0], i, numbers, places)
+        for k in range(OWN_COUNT * LANES):
+            w[OWN + k] = 0.0
+        for first in range(0, count, LANES):
             for c in range(3):
-                force[i, c], torque[i, c] = 0.0, 0.0
-        for i in range(n * part // parts, n * (part + 1) // parts):
-            count = pick(pairs, cut[0], i, numbers, places)
-            for k in range(OWN_COUNT * LANES):
-                w[OWN + k] = 0.0
-            for first in range(0, count, LANES):
+                for l in range(LANES):
+                    w[R + c * LANES + l] = float(places[c, first + l])
+            fill(told, i, first, numbers, w)
+            if cut[2] > 0.0:
+                switch(w, cut[1], cut[2])
+            there = min(LANES, count - first)
+            collect(w, there)
+            for l in range(there):
+                j = numbers[first + l]
                 for c in range(3):
-                    for l in range(LANES):
-                        w[R + c * LANES + l] = float(places[c, first + l])
-                fill(told, i, first, numbers, w)
-                if cut[2] > 0.0:
-                    switch(w, cut[1], cut[2])
-                there = min(LANES, count - first)
-                collect(w, there)
-                for l in range(there):
-                    j = numbers[first + l]
-                    for c in range(3):
-                        force[j, c] -= w[F + c * LANES + l]
-                        torque[j, c] += w[T + c * LANES + l]
-            energy += own_sum(w, 0)
-            for c in range(3):
-                force[i, c] += own_sum(w, 1 + c)
-                torque[i, c] += own_sum(w, 4 + c)
-        energies[part] = energy
+                    force[j, c] -= w[F + c * LANES + l]
+                    torque[j, c] += w[T + c * LANES + l]
+        energy += own_sum(w, 0)
+        for c in range(3):
+            force[i, c] += own_sum(w, 1 + c)
+            torque[i, c] += own_sum(w, 4 + c)
+    energies[part] = energy
     keep(block)
     keep(own_numbers)
     keep(own_places)
 
 
-@entry("void(f8[:,:,::1], f8[:,::1])")
-def add_parts(parts, total):
-    """The sums of all parts, in their order, added to total (n, 3)."""
-    for i in range(total.shape[0]):
+@helper
+def add_parts(told, k):
+    """The sums of all parts, in their order, added to the total (n, 3); of TOGETHER bodies."""
+    parts, total = told
+    for i in range(k * TOGETHER, min((k + 1) * TOGETHER, total.shape[0])):
         for c in range(3):
             s = 0.0
             for part in range(parts.shape[0]):
                 s += parts[part, i, c]
             total[i, c] += s
+
+
+add_all = in_team(add_parts, "Tuple((f8[:,:,::1], f8[:,::1]))")
+
+
+def near_sums(fill, size, told, as_filled):
+    """sums(desk, pairs, cut, told, parts, force, torque) adds forces and torques (n, 3), and returns the energy.
+
+    ``told`` is the type of what ``fill`` is told, after ``as_filled`` was applied to it.
+    """
+
+    @helper
+    def piece(everything, part):
+        pairs, cut, told, sums = everything
+        part_of_sums(fill, size, pairs, cut, as_filled(told), sums, part)
+
+    all_parts = in_team(piece, f"Tuple(({PAIRS}, {CUT}, {told}, {SUMS}))")
+
+    @helper
+    def sums(desk, pairs, cut, told, parts, force, torque):
+        n = force.shape[0]
+        forces, torques, energies = np.empty((parts, n, 3)), np.empty((parts, n, 3)), np.empty(parts)
+        all_parts(desk, (pairs, cut, told, (forces, torques, energies)), parts)
+        add_all(desk, (forces, force), (n + TOGETHER - 1) // TOGETHER)
+        add_all(desk, (torques, torque), (n + TOGETHER - 1) // TOGETHER)
+        energy = 0.0
+        for part in range(parts):
+            energy += energies[part]
+        return energy
+
+    return sums

@@ -7,7 +7,7 @@ from math import sqrt
 from polhode.kernels.dipoles import dipole_pair
 from polhode.kernels.drive import INPUT
 from polhode.kernels.jit import borrowed, entry, helper
-from polhode.kernels.near import LANES, SPARE, F, R, S, T, V, arguments, inverse, sum_near
+from polhode.kernels.near import LANES, SPARE, F, R, S, T, V, arguments, inverse, near_sums
 
 E = SPARE  # field: dipoles of the lanes
 SIZE = 3 * LANES
@@ -35,7 +35,15 @@ def fill_dipoles(told, i, first, numbers, w):
         w[T + 2 * LANES + l] = h1 * e2 - h2 * e1
 
 
-@entry(arguments(DIPOLES))
-def sum_dipoles(pairs, cut, told, start, stop, sums):
+@helper
+def borrowed_dipoles(told):
     dipoles, eps4 = told
-    sum_near(fill_dipoles, SIZE, pairs, cut, (borrowed(dipoles), eps4), start, stop, sums)
+    return borrowed(dipoles), eps4
+
+
+dipole_sums = near_sums(fill_dipoles, SIZE, DIPOLES, borrowed_dipoles)
+
+
+@entry(arguments(DIPOLES))
+def sum_dipoles(desk, pairs, cut, told, parts, force, torque):
+    return dipole_sums(desk, pairs, cut, told, parts, force, torque)

@@ -6,15 +6,15 @@ the second, in space axes, for r = x_i - x_j and attitude matrices A, B; the sec
 
 from __future__ import annotations
 
+from polhode.kernels.drive import MATRICES
 from polhode.kernels.jit import borrowed, caller, entry, helper
-from polhode.kernels.near import LANES, F, R, S, T, V, arguments, sum_near
+from polhode.kernels.near import LANES, F, R, S, T, V, arguments, near_sums
 from polhode.kernels.splitting import MATRIX, VECTOR
 
 PAIR = f"Tuple((f8, {VECTOR}, {VECTOR}, {VECTOR}))({VECTOR}, {MATRIX}, {MATRIX}, f8[::1])"
 ZERO = (0.0, 0.0, 0.0)
 call_pair = caller(PAIR, (0.0, ZERO, ZERO, ZERO))
 
-MATRICES = "Array(f8, 3, 'C', readonly=True)"
 PAIRWISE = f"Tuple((i8, {MATRICES}, f8[::1], i8[::1]))"  # (address, Q, p, who raised (n,))
 
 
@@ -51,6 +51,14 @@ def fill_pairs(told, i, first, numbers, w):
         put(w, T, l, t)
 
 
+@helper
+def as_told(told):
+    return told
+
+
+pair_sums = near_sums(fill_pairs, 0, PAIRWISE, as_told)
+
+
 @entry(arguments(PAIRWISE))
-def sum_pairs(pairs, cut, told, start, stop, sums):
-    sum_near(fill_pairs, 0, pairs, cut, told, start, stop, sums)
+def sum_pairs(desk, pairs, cut, told, parts, force, torque):
+    return pair_sums(desk, pairs, cut, told, parts, force, torque)

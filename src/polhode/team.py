@@ -1,0 +1,79 @@
+"""Short jobs that come one after the other, on all cores, by threads that wait for them awake."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+
+import numpy as np
+import numpy.typing as npt
+
+from polhode.kernels.team import AWAKE, LEAVE, SIZE, help_out
+from polhode.threads import T, before_batches, started, thread_count
+
+TEAM_FROM = 200  # steps of a body that take as long as a job; below, to hand it out costs more than it saves
+PATIENCE = 2e-4  # seconds for which a team stays awake: some times what it takes to wake up
+LOOKS = 2000  # to find out how many there are in that time
+NO_DESK = np.zeros(0, np.int64)
+
+
+class Team:
+    """Threads that help with one short job after the other; see ``kernels.team``."""
+
+    def __init__(self) -> None:
+        self.desk = np.zeros(SIZE, np.int64)
+        self.taken = threading.Lock()
+        self.helpers: list[Future[None]] = []
+        self.patience = 0  # in looks at the desk
+
+    def gather(self, number: int) -> None:
+        """So many helpers are awake, or will be soon."""
+        self.desk[LEAVE] = 0
+        if self.desk[AWAKE] >= number:
+            return
+        if not self.patience:
+            help_out(self.desk, 0)  # compiled
+            start = time.perf_counter()
+            help_out(self.desk, LOOKS)
+            self.patience = int(LOOKS * PATIENCE / max(1e-9, time.perf_counter() - start))
+        self.helpers = [helper for helper in self.helpers if not helper.done()]
+        self.helpers += started(number, number - len(self.helpers), help_out, self.desk, self.patience)
+
+    def dismiss(self) -> None:
+        """Cores are needed for other work."""
+        if self.helpers:
+            self.desk[LEAVE] = 1
+
+
+_team = Team()
+
+
+def in_team(job: Callable[[npt.NDArray[np.int64]], T], pieces: int, weight: float) -> T:
+    """job(desk), at the desk of a team (``kernels.team``) if the job is long enough, or alone.
+
+    ``weight`` is how many steps of a body each of its pieces stands for. A job that comes while the team has another
+    one is done alone.
+    """
+    many = min(pieces, thread_count()) if pieces * weight >= TEAM_FROM else 1
+    team = _team
+    if many == 1 or not team.taken.acquire(blocking=False):
+        return job(NO_DESK)
+    try:
+        team.gather(many - 1)
+        return job(team.desk)
+    finally:
+        team.taken.release()
+
+
+def _after_fork() -> None:
+    """A child has none of its parent's threads."""
+    global _team
+    _team = Team()
+
+
+before_batches.append(lambda: _team.dismiss())
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
