@@ -6,12 +6,11 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
 
 import numpy as np
 import numpy.typing as npt
 
-from polhode.kernels.team import AWAKE, LEAVE, SIZE, help_out
+from polhode.kernels.team import AWAKE, CAME, LEAVE, SIZE, help_out, wait_for_helpers
 from polhode.threads import T, before_batches, started, thread_count
 
 TEAM_FROM = 200  # steps of a body that take as long as a job; below, to hand it out costs more than it saves
@@ -26,26 +25,38 @@ class Team:
     def __init__(self) -> None:
         self.desk = np.zeros(SIZE, np.int64)
         self.taken = threading.Lock()
-        self.helpers: list[Future[None]] = []
+        self.called = 0  # helpers, so far
         self.patience = 0  # in looks at the desk
 
     def gather(self, number: int) -> None:
-        """So many helpers are awake, or will be soon."""
+        """So many helpers are awake, or will be soon.
+
+        They need Python to come, for a moment. To a job that follows its call at once nobody would ever come if Python
+        were not left to them: the second job waits for those who were called before the first one.
+        """
         self.desk[LEAVE] = 0
-        if self.desk[AWAKE] >= number:
+        awake = int(self.desk[AWAKE])
+        if awake >= number:
             return
         if not self.patience:
-            help_out(self.desk, 0)  # compiled
-            start = time.perf_counter()
-            help_out(self.desk, LOOKS)
-            self.patience = int(LOOKS * PATIENCE / max(1e-9, time.perf_counter() - start))
-        self.helpers = [helper for helper in self.helpers if not helper.done()]
-        self.helpers += started(number, number - len(self.helpers), help_out, self.desk, self.patience)
+            self._find_patience()
+        coming = self.called - int(self.desk[CAME])
+        if awake + coming < number:
+            self.called += len(started(number, number - awake - coming, help_out, self.desk, self.patience))
+        else:
+            wait_for_helpers(self.desk, self.called, self.patience)
+
+    def _find_patience(self) -> None:
+        quick = np.zeros(SIZE, np.int64)
+        wait_for_helpers(quick, 0, 0)
+        help_out(quick, 0)  # both are compiled now
+        start = time.perf_counter()
+        help_out(quick, LOOKS)
+        self.patience = int(LOOKS * PATIENCE / max(1e-9, time.perf_counter() - start))
 
     def dismiss(self) -> None:
         """Cores are needed for other work."""
-        if self.helpers:
-            self.desk[LEAVE] = 1
+        self.desk[LEAVE] = 1
 
 
 _team = Team()

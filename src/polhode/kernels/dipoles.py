@@ -11,7 +11,8 @@ body i meets a tile at a time. What its lanes add to i is collected per lane, an
 fixed order, which vectorize.
 
 Work is cut into parts, each with sums of its own, by the number of bodies alone: so neither threads nor their number
-change a bit. Rows of the triangle of pairs of tiles go to the parts in turn, forth and back, which makes them alike.
+change a bit. Rows of the triangle of pairs of tiles go to the parts in turn, forth and back, which makes them alike;
+part k thus has no pairs of tiles before k, and no sums for them.
 """
 
 from __future__ import annotations
@@ -155,7 +156,7 @@ def dipole_part(told, part):
     parts, tiles = sums.shape[0], w.shape[0]
     lanes = np.empty(OWN)
     own = borrowed(lanes)
-    sums[part] = 0.0
+    sums[part, part:] = 0.0
     energy = 0.0
     for turn in range((tiles + parts - 1) // parts):
         A = row_of(turn, part, parts)
@@ -189,7 +190,7 @@ def gather_tiles(told, k):
     for i in range(k * TOGETHER * TILE, min((k + 1) * TOGETHER * TILE, force.shape[0])):
         tile, l = i // TILE, i % TILE
         f1, f2, f3, g1, g2, g3 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-        for part in range(sums.shape[0]):
+        for part in range(min(sums.shape[0], tile + 1)):
             s = borrowed(sums[part, tile])
             f1, f2, f3 = f1 + s[F + l], f2 + s[F + TILE + l], f3 + s[F + 2 * TILE + l]
             g1, g2, g3 = g1 + s[G + l], g2 + s[G + TILE + l], g3 + s[G + 2 * TILE + l]

@@ -12,6 +12,7 @@ for a moment: an array of words, which stand together in a line of the cache if 
 
     LEAVE   1 if nobody shall wait any longer
     AWAKE   how many wait
+    CAME    how many came to wait, ever
 
 Whoever moves the ticket on has a piece, and as long as it is not done, its job is not either: so JOB and TOLD, if they
 are read then, belong to that piece. One thread hands out jobs, works, and returns when all pieces are done; whether
@@ -25,7 +26,7 @@ from polhode.kernels.jit import JIT, caller, entry, helper
 LINE = 16  # words: two lines of the cache, which some processors load together
 TICKET, JOB, TOLD = LINE, LINE + 1, LINE + 2
 DONE, FAILED = 2 * LINE, 2 * LINE + 1
-LEAVE, AWAKE, SIZE = 3 * LINE, 3 * LINE + 1, 4 * LINE
+LEAVE, AWAKE, CAME, SIZE = 3 * LINE, 3 * LINE + 1, 3 * LINE + 2, 4 * LINE
 BITS = 31  # of the ticket for the number of pieces, and for the piece
 MASK = 2**BITS - 1
 LOOKS = 4096  # at a word, before others may have the core
@@ -66,6 +67,7 @@ if JIT:
     def help_out(desk, patience):
         """Take pieces of all jobs that come, until none came for so many looks."""
         add_to_word(desk, AWAKE, 1)
+        add_to_word(desk, CAME, 1)
         looks = 0
         while looks < patience and not read_word(desk, LEAVE):
             k = take(desk)
@@ -76,6 +78,14 @@ if JIT:
                 work(desk, k)
                 looks = 0
         add_to_word(desk, AWAKE, -1)
+
+    @entry("void(i8[::1], i8, i8)")
+    def wait_for_helpers(desk, number, patience):
+        """Until so many have come, ever; or not any longer than so many looks. Here nobody keeps them from Python."""
+        looks = 0
+        while looks < patience and read_word(desk, CAME) < number:
+            pause()
+            looks += 1
 
     @helper
     def alone(job, told, count):
@@ -128,6 +138,10 @@ else:
 
     def help_out(desk, patience):
         """Nothing: uncompiled, one thread does it all."""
+        desk[CAME] += 1
+
+    def wait_for_helpers(desk, number, patience):
+        """Nothing: they need not come."""
 
     def in_team(piece, kind):
         """run(desk, told, count): piece(told, k) for k = 0 .. count - 1."""
