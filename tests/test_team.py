@@ -226,3 +226,62 @@ def test_work_when_python_ends():
         [sys.executable, "-c", AT_EXIT], env=os.environ | {"POLHODE_NUM_THREADS": "2"}, capture_output=True, text=True
     )
     assert (run.stdout, run.returncode) == ("done\ndone\n", 0), run.stderr
+
+
+KERNELS = """
+from polhode.kernels.jit import entry, helper
+from polhode.kernels.team import in_team
+
+KIND = "Tuple((f8[::1],))"
+
+
+@helper
+def one_piece(told, k):
+    told[0][k] = 1.0
+
+
+@helper
+def two_piece(told, k):
+    told[0][k] = 2.0
+
+
+ones, twos = in_team(one_piece, KIND), in_team(two_piece, KIND)
+
+
+@entry(f"void(i8[::1], {KIND}, i8)")
+def one(desk, told, count):
+    ones(desk, told, count)
+
+
+@entry(f"void(i8[::1], {KIND}, i8)")
+def two(desk, told, count):
+    twos(desk, told, count)
+"""
+
+RUN = """
+import numpy as np
+import team_kernels
+from polhode.kernels.team import SIZE
+a = np.zeros(2)
+for name in {names}:
+    getattr(team_kernels, name)(np.zeros(SIZE, np.int64), (a,), 2)
+    print(*a)
+"""
+
+
+@pytest.mark.skipif(not JIT, reason="nothing is compiled")
+def test_jobs_that_were_compiled_in_different_processes(tmp_path):
+    """Numbers of functions begin anew in every process: their names must differ by more, or code is mixed up."""
+    (tmp_path / "team_kernels.py").write_text(KERNELS)
+    settings = {"POLHODE_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path)}
+
+    def run(*names):
+        command = [sys.executable, "-c", RUN.format(names=names)]
+        done = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.splitlines()
+
+    assert run("one") == ["1.0 1.0"]
+    assert run("two") == ["2.0 2.0"]
+    assert run("one", "two") == ["1.0 1.0", "2.0 2.0"]
+    assert run("two", "one") == ["2.0 2.0", "1.0 1.0"]

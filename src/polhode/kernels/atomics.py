@@ -80,18 +80,17 @@ if JIT:
 
         return types.void(), codegen
 
-    @intrinsic
-    def address_of_tuple(typingctx, values):
-        """Where a copy of a tuple stands until the function that asked returns."""
-
-        def codegen(context, builder, signature, args):
-            return builder.ptrtoint(cgutils.alloca_once_value(builder, args[0]), ir.IntType(64))
-
-        return types.int64(values), codegen
-
-    def tuple_at(kind):
-        """read(address), for tuples of that type."""
+    def tuple_by_address(kind):
+        """put(tuple) -> address, valid until the function that asked returns; read(address) -> tuple, of that type."""
         result = sigutils.normalize_signature(f"{kind}()")[1]
+
+        @intrinsic
+        def put(typingctx, values):
+            def codegen(context, builder, signature, args):
+                value = context.cast(builder, args[0], signature.args[0], result)
+                return builder.ptrtoint(cgutils.alloca_once_value(builder, value), ir.IntType(64))
+
+            return types.int64(values), codegen
 
         @intrinsic
         def read(typingctx, address):
@@ -103,11 +102,16 @@ if JIT:
 
             return result(types.int64), codegen
 
-        return read
+        return put, read
 
-    def linked(function, signature):
-        """address(): of a function that is compiled into whatever asks for it."""
+    def linked(function, signature, name):
+        """address(): of a function that is compiled into whatever asks for it.
+
+        Its name has to be the only one of its kind. Numba tells functions of one name apart by numbers, which begin
+        anew in every process; of two that come from the cache and have the same, the linker would take the first.
+        """
         arguments, result = sigutils.normalize_signature(signature)
+        function.__qualname__ = name
 
         @intrinsic
         def address(typingctx):

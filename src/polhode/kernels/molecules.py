@@ -14,7 +14,8 @@ from math import sqrt
 
 from polhode.kernels.drive import INPUT, MATRICES, TIMES
 from polhode.kernels.jit import borrowed, entry, helper
-from polhode.kernels.near import LANES, SPARE, F, R, S, T, V, arguments, inverse, near_sums
+from polhode.kernels.near import LANES, SPARE, F, R, S, T, V, arguments, everything, inverse, near_sums, part_of_sums
+from polhode.kernels.team import in_team
 
 B, G = SPARE, SPARE + 3 * LANES  # fields: x_j + b - x_i of one site of every lane, and the force on i from it
 SIZE = 6 * LANES
@@ -118,14 +119,15 @@ def fill_molecules(told, i, first, numbers, w):
 
 
 @helper
-def borrowed_molecules(told):
-    places, twelve, six, C, far = told
-    return borrowed(places), borrowed(twelve), borrowed(six), borrowed(C), borrowed(far)
+def part_of_molecules(told, part):
+    pairs, cut, (places, twelve, six, C, far), sums = told
+    molecules = borrowed(places), borrowed(twelve), borrowed(six), borrowed(C), borrowed(far)
+    part_of_sums(fill_molecules, SIZE, pairs, cut, molecules, sums, part)
 
 
-molecule_sums = near_sums(fill_molecules, SIZE, MOLECULES, borrowed_molecules)
+all_parts = in_team(part_of_molecules, everything(MOLECULES))
 
 
 @entry(arguments(MOLECULES))
 def sum_molecules(desk, pairs, cut, told, parts, force, torque):
-    return molecule_sums(desk, pairs, cut, told, parts, force, torque)
+    return near_sums(all_parts, desk, pairs, cut, told, parts, force, torque)

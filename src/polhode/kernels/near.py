@@ -41,6 +41,11 @@ CUT = "UniTuple(f8, 3)"  # square of the cut-off, begin and 1/width of (2): (inf
 SUMS = "Tuple((f8[:,:,::1], f8[:,:,::1], f8[::1]))"  # (forces, torques (parts, n, 3), energies (parts,))
 
 
+def everything(told):
+    """The type of what a part of the sums is told: pairs, cut, told, sums."""
+    return f"Tuple(({PAIRS}, {CUT}, {told}, {SUMS}))"
+
+
 def arguments(told):
     """The signature of an entry: desk, pairs, cut, told, parts, force, torque; the energy."""
     return f"f8(i8[::1], {PAIRS}, {CUT}, {told}, i8, f8[:,::1], f8[:,::1])"
@@ -168,29 +173,15 @@ def add_parts(told, k):
 add_all = in_team(add_parts, "Tuple((f8[:,:,::1], f8[:,::1]))")
 
 
-def near_sums(fill, size, told, as_filled):
-    """sums(desk, pairs, cut, told, parts, force, torque) adds forces and torques (n, 3), and returns the energy.
-
-    ``told`` is the type of what ``fill`` is told, after ``as_filled`` was applied to it.
-    """
-
-    @helper
-    def piece(everything, part):
-        pairs, cut, told, sums = everything
-        part_of_sums(fill, size, pairs, cut, as_filled(told), sums, part)
-
-    all_parts = in_team(piece, f"Tuple(({PAIRS}, {CUT}, {told}, {SUMS}))")
-
-    @helper
-    def sums(desk, pairs, cut, told, parts, force, torque):
-        n = force.shape[0]
-        forces, torques, energies = np.empty((parts, n, 3)), np.empty((parts, n, 3)), np.empty(parts)
-        all_parts(desk, (pairs, cut, told, (forces, torques, energies)), parts)
-        add_all(desk, (forces, force), (n + TOGETHER - 1) // TOGETHER)
-        add_all(desk, (torques, torque), (n + TOGETHER - 1) // TOGETHER)
-        energy = 0.0
-        for part in range(parts):
-            energy += energies[part]
-        return energy
-
-    return sums
+@helper
+def near_sums(all_parts, desk, pairs, cut, told, parts, force, torque):
+    """Add forces and torques (n, 3); the energy. ``all_parts`` is a piece of ``everything`` in a team."""
+    n = force.shape[0]
+    forces, torques, energies = np.empty((parts, n, 3)), np.empty((parts, n, 3)), np.empty(parts)
+    all_parts(desk, (pairs, cut, told, (forces, torques, energies)), parts)
+    add_all(desk, (forces, force), (n + TOGETHER - 1) // TOGETHER)
+    add_all(desk, (torques, torque), (n + TOGETHER - 1) // TOGETHER)
+    energy = 0.0
+    for part in range(parts):
+        energy += energies[part]
+    return energy

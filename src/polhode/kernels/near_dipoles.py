@@ -7,7 +7,8 @@ from math import sqrt
 from polhode.kernels.dipoles import dipole_pair
 from polhode.kernels.drive import INPUT
 from polhode.kernels.jit import borrowed, entry, helper
-from polhode.kernels.near import LANES, SPARE, F, R, S, T, V, arguments, inverse, near_sums
+from polhode.kernels.near import LANES, SPARE, F, R, S, T, V, arguments, everything, inverse, near_sums, part_of_sums
+from polhode.kernels.team import in_team
 
 E = SPARE  # field: dipoles of the lanes
 SIZE = 3 * LANES
@@ -36,14 +37,14 @@ def fill_dipoles(told, i, first, numbers, w):
 
 
 @helper
-def borrowed_dipoles(told):
-    dipoles, eps4 = told
-    return borrowed(dipoles), eps4
+def part_of_dipoles(told, part):
+    pairs, cut, (dipoles, eps4), sums = told
+    part_of_sums(fill_dipoles, SIZE, pairs, cut, (borrowed(dipoles), eps4), sums, part)
 
 
-dipole_sums = near_sums(fill_dipoles, SIZE, DIPOLES, borrowed_dipoles)
+all_parts = in_team(part_of_dipoles, everything(DIPOLES))
 
 
 @entry(arguments(DIPOLES))
 def sum_dipoles(desk, pairs, cut, told, parts, force, torque):
-    return dipole_sums(desk, pairs, cut, told, parts, force, torque)
+    return near_sums(all_parts, desk, pairs, cut, told, parts, force, torque)

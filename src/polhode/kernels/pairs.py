@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from polhode.kernels.drive import MATRICES
 from polhode.kernels.jit import borrowed, caller, entry, helper
-from polhode.kernels.near import LANES, F, R, S, T, V, arguments, near_sums
+from polhode.kernels.near import LANES, F, R, S, T, V, arguments, everything, near_sums, part_of_sums
 from polhode.kernels.splitting import MATRIX, VECTOR
+from polhode.kernels.team import in_team
 
 PAIR = f"Tuple((f8, {VECTOR}, {VECTOR}, {VECTOR}))({VECTOR}, {MATRIX}, {MATRIX}, f8[::1])"
 ZERO = (0.0, 0.0, 0.0)
@@ -52,13 +53,14 @@ def fill_pairs(told, i, first, numbers, w):
 
 
 @helper
-def as_told(told):
-    return told
+def part_of_pairs(told, part):
+    pairs, cut, pairwise, sums = told
+    part_of_sums(fill_pairs, 0, pairs, cut, pairwise, sums, part)
 
 
-pair_sums = near_sums(fill_pairs, 0, PAIRWISE, as_told)
+all_parts = in_team(part_of_pairs, everything(PAIRWISE))
 
 
 @entry(arguments(PAIRWISE))
 def sum_pairs(desk, pairs, cut, told, parts, force, torque):
-    return pair_sums(desk, pairs, cut, told, parts, force, torque)
+    return near_sums(all_parts, desk, pairs, cut, told, parts, force, torque)

@@ -34,13 +34,12 @@ LOOKS = 4096  # at a word, before others may have the core
 if JIT:
     from polhode.kernels.atomics import (
         add_to_word,
-        address_of_tuple,
         let_others_run,
         linked,
         pause,
         read_word,
         swap_word,
-        tuple_at,
+        tuple_by_address,
         write_word,
     )
 
@@ -116,17 +115,17 @@ if JIT:
         return read_word(desk, FAILED) > 0
 
     def in_team(piece, kind):
-        """run(desk, told, count): piece(told, k) for k = 0 .. count - 1 in any order, told of that type."""
-        read = tuple_at(kind)
+        """run(desk, told, count): piece(told, k) for k = 0 .. count - 1 in any order, told of that type, its only one."""
+        put, read = tuple_by_address(kind)
 
         def from_address(told, k):
             piece(read(told), k)
 
-        job = linked(from_address, "void(i8, i8)")
+        job = linked(from_address, "void(i8, i8)", f"{piece.__module__}.{piece.__qualname__}")
 
         @helper
         def run(desk, told, count):
-            place = address_of_tuple(told)
+            place = put(told)
             short = count == 1 or desk.size == 0
             failed = alone(job(), place, count) if short else hand_out(desk, job(), place, count)
             if failed:
