@@ -110,11 +110,19 @@ def drift(system):
     return lambda: flight(m, q, 0.001)
 
 
-def step_time(system, h, number, forces):
-    """Microseconds per step of V2, lists of neighbors that are made on the way included; a run begins with one more."""
+def step_times(system, h, forces):
+    """Microseconds per step of V2, for all numbers of cores; lists of neighbors that are made on the way included.
+
+    Steps are those of a run of ``count`` and one more, of which a run of one is taken off: the start.
+    """
     count = int(np.clip(5e5 / forces, 5, 200))
-    run = number, lambda: integrate_system(system, (0.0, h * count), method="V2", h=h, save_every=count)
-    return in_turns([run], 3)[0] / (count + 1)
+
+    def run(steps):
+        return lambda: integrate_system(system, (0.0, h * steps), method="V2", h=h, save_every=steps)
+
+    works = [(number, run(steps)) for number in CORES for steps in (1, count + 1)]
+    times = in_turns(works, 3 if forces > 1000 else 30)
+    return [(long - short) / count for short, long in zip(times[::2], times[1::2], strict=True)]
 
 
 def print_ceiling():
@@ -141,9 +149,8 @@ def print_pairs():
         works = [(1, lambda x=x, d=d, F=F, g=g: plain_loop(x, d, F, g))]
         works += [(number, work) for number in CORES for work in (evaluate, fly)]
         plain, *ours = in_turns(works, {5: 40 * TRIES, 10: 4 * TRIES, 20: 3}[side])
-        for k, number in enumerate(CORES):
+        for k, (number, step) in enumerate(zip(CORES, step_times(system, 0.001, ours[0]), strict=True)):
             forces, flight = ours[2 * k : 2 * k + 2]
-            step = step_time(system, 0.001, number, forces)
             row = f"{plain:11.0f} {forces:9.1f} {plain / forces:6.1f} {step:9.0f} {100 * flight / step:9.1f}%"
             print(f"{system.count:7d} {number:6d} {row}", flush=True)
 
@@ -157,9 +164,8 @@ def print_growth(title, systems, h):
         works = [evaluation(system), lambda x=x, r=reach, b=system.box: Neighbors(x, r, b), drift(system)]
         tries = TRIES if system.count < 2e4 else 3
         times = in_turns([(number, work) for number in CORES for work in works], tries)
-        for k, number in enumerate(CORES):
-            forces, lists, flight = times[3 * k : 3 * k + 3]
-            step, n = step_time(system, h, number, forces), system.count
+        for k, (number, step) in enumerate(zip(CORES, step_times(system, h, times[0]), strict=True)):
+            (forces, lists, flight), n = times[3 * k : 3 * k + 3], system.count
             row = f"{forces / n:9.3f} {lists / n:9.3f} {step / n:9.3f} {100 * flight / step:9.1f}%"
             print(f"{n:7d} {number:6d} {row}", flush=True)
 

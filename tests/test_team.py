@@ -118,6 +118,19 @@ def test_large_batches_send_helpers_away(use, monkeypatch):
     assert asleep()
 
 
+def test_helpers_who_do_not_come_are_awaited_once(use, monkeypatch):
+    """Their threads may have longer work: of any number of jobs, only one waits."""
+    use(2)
+    waits, lonely = [], team.Team()
+    with monkeypatch.context() as patch:
+        patch.setattr(team, "_team", lonely)
+        patch.setattr(team, "started", lambda threads, number, *work: [None] * number)
+        patch.setattr(team, "wait_for_helpers", lambda desk, number, patience: waits.append(patience))
+        for _ in range(5):
+            assert (counted(50)[0] == 1).all()
+    assert waits == [0, lonely.patience]  # the first one is to compile it
+
+
 def test_two_threads_with_jobs_at_once(use):
     """The team serves one of them, and the other works alone: nobody waits, and nothing is mixed up."""
     use(2)

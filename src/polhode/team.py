@@ -25,14 +25,15 @@ class Team:
     def __init__(self) -> None:
         self.desk = np.zeros(SIZE, np.int64)
         self.taken = threading.Lock()
-        self.called = 0  # helpers, so far
+        self.called = self.awaited = 0  # helpers, so far
         self.patience = 0  # in looks at the desk
 
     def gather(self, number: int) -> None:
         """So many helpers are awake, or will be soon.
 
-        They need Python to come, for a moment. To a job that follows its call at once nobody would ever come if Python
-        were not left to them: the second job waits for those who were called before the first one.
+        They need Python to come, for a moment. Where one job follows the other at once nobody would ever come if Python
+        were not left to them: the second job waits for those who were called before the first one. Once only: the
+        pool may have other work.
         """
         self.desk[LEAVE] = 0
         awake = int(self.desk[AWAKE])
@@ -43,7 +44,8 @@ class Team:
         coming = self.called - int(self.desk[CAME])
         if awake + coming < number:
             self.called += len(started(number, number - awake - coming, help_out, self.desk, self.patience))
-        else:
+        elif self.awaited < self.called:
+            self.awaited = self.called
             wait_for_helpers(self.desk, self.called, self.patience)
 
     def _find_patience(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import numpy.typing as npt
 
@@ -84,6 +86,7 @@ class DipolarSoftSpheres(NearInteraction):
         return f"{self.name}({of}, epsilon={self.epsilon:g}, sigma={self.sigma:g}{self._shown_cutoff()})"
 
 
+@cache
 def parts_of(n: int) -> int:
     """Into how many parts the sum over all pairs is cut: by the number of bodies alone, so that threads change no bit.
 

@@ -115,7 +115,7 @@ if JIT:
         return read_word(desk, FAILED) > 0
 
     def in_team(piece, kind):
-        """run(desk, told, count): piece(told, k) for k = 0 .. count - 1 in any order, told of that type, its only one."""
+        """run(desk, told, count): piece(told, k) for k = 0 .. count - 1 in any order, with told of its only type."""
         put, read = tuple_by_address(kind)
 
         def from_address(told, k):
