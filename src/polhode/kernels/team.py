@@ -29,7 +29,7 @@ DONE, FAILED = 2 * LINE, 2 * LINE + 1
 LEAVE, AWAKE, CAME, SIZE = 3 * LINE, 3 * LINE + 1, 3 * LINE + 2, 4 * LINE
 BITS = 31  # of the ticket for the number of pieces, and for the piece
 MASK = 2**BITS - 1
-LOOKS = 4096  # at a word, before others may have the core
+LOOKS = 64  # at a word, before others may have the core
 
 if JIT:
     from polhode.kernels.atomics import (
@@ -56,6 +56,14 @@ if JIT:
                 return ticket & MASK
 
     @helper
+    def look_away(looks):
+        """For a moment; every now and then long enough for others who need the core."""
+        if looks % LOOKS:
+            pause()
+        else:
+            let_others_run()
+
+    @helper
     def work(desk, k):
         _, failed = call_piece(desk[JOB], (desk[TOLD], k))
         if failed:
@@ -71,8 +79,8 @@ if JIT:
         while looks < patience and not read_word(desk, LEAVE):
             k = take(desk)
             if k < 0:
-                pause()
                 looks += 1
+                look_away(looks)
             else:
                 work(desk, k)
                 looks = 0
@@ -83,8 +91,8 @@ if JIT:
         """Until so many have come, ever; or not any longer than so many looks. Here nobody keeps them from Python."""
         looks = 0
         while looks < patience and read_word(desk, CAME) < number:
-            pause()
             looks += 1
+            look_away(looks)
 
     @helper
     def alone(job, told, count):
@@ -108,10 +116,7 @@ if JIT:
         looks = 0
         while read_word(desk, DONE) < count:
             looks += 1
-            if looks % LOOKS:
-                pause()
-            else:
-                let_others_run()
+            look_away(looks)
         return read_word(desk, FAILED) > 0
 
     def in_team(piece, kind):
