@@ -14,7 +14,7 @@ import pytest
 from polhode import team
 from polhode.interactions import DipolarSoftSpheres
 from polhode.kernels.jit import JIT, entry, helper
-from polhode.kernels.team import AWAKE, CAME, in_team
+from polhode.kernels.team import AWAKE, CAME, LOOKS, in_team
 from polhode.team import NO_DESK, TEAM_FROM
 from polhode.threads import PARALLEL_FROM, in_ranges
 
@@ -129,6 +129,15 @@ def test_helpers_who_do_not_come_are_awaited_once(use, monkeypatch):
         for _ in range(5):
             assert (counted(50)[0] == 1).all()
     assert waits == [0, lonely.patience]  # the first one is to compile it
+
+
+def test_patience_is_found_on_a_busy_machine(monkeypatch):
+    """One look takes some nanoseconds; a try that others interrupt does not count."""
+    seconds = iter(x for k in range(20) for x in (0.0, 3e-6 if k == 13 else 5e-3))
+    monkeypatch.setattr(team.time, "perf_counter", lambda: next(seconds))
+    one = team.Team()
+    one._find_patience()
+    assert one.patience == int((LOOKS - 1) * 2e-4 / 3e-6)
 
 
 def test_two_threads_with_jobs_at_once(use):
@@ -286,7 +295,8 @@ for name in {names}:
 def test_jobs_that_were_compiled_in_different_processes(tmp_path):
     """Numbers of functions begin anew in every process: their names must differ by more, or code is mixed up."""
     (tmp_path / "team_kernels.py").write_text(KERNELS)
-    settings = {"POLHODE_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path)}
+    found = os.pathsep.join([str(tmp_path), *sys.path])
+    settings = {"POLHODE_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": found}
 
     def run(*names):
         command = [sys.executable, "-c", RUN.format(names=names)]
