@@ -14,7 +14,7 @@ import pytest
 from polhode import team
 from polhode.interactions import DipolarSoftSpheres
 from polhode.kernels.jit import JIT, entry, helper
-from polhode.kernels.team import AWAKE, CAME, LOOKS, in_team
+from polhode.kernels.team import AWAKE, CAME, LOOKS, in_pieces
 from polhode.team import NO_DESK, TEAM_FROM
 from polhode.threads import PARALLEL_FROM, in_ranges
 
@@ -31,7 +31,7 @@ def count_piece(told, k):
     done[k] += int(factor)
 
 
-count_all = in_team(count_piece, COUNTED)
+count_all = in_pieces(count_piece, COUNTED)
 
 
 @entry(f"void(i8[::1], {COUNTED}, i8)", cache=False)
@@ -47,7 +47,7 @@ def failing_piece(told, k):
     numbers[k + 1] = 1
 
 
-fail_all = in_team(failing_piece, "Tuple((i8[::1],))")
+fail_all = in_pieces(failing_piece, "Tuple((i8[::1],))")
 
 
 @entry("void(i8[::1], Tuple((i8[::1],)), i8)", cache=False)
@@ -252,7 +252,7 @@ def test_work_when_python_ends():
 
 KERNELS = """
 from polhode.kernels.jit import entry, helper
-from polhode.kernels.team import in_team
+from polhode.kernels.team import in_pieces
 
 KIND = "Tuple((f8[::1],))"
 
@@ -267,7 +267,7 @@ def two_piece(told, k):
     told[0][k] = 2.0
 
 
-ones, twos = in_team(one_piece, KIND), in_team(two_piece, KIND)
+ones, twos = in_pieces(one_piece, KIND), in_pieces(two_piece, KIND)
 
 
 @entry(f"void(i8[::1], {KIND}, i8)")

@@ -24,7 +24,7 @@ import numpy as np
 from polhode.kernels.drive import INPUT, MATRICES
 from polhode.kernels.jit import JIT, borrowed, entry, helper, keep
 from polhode.kernels.near import inverse
-from polhode.kernels.team import in_team
+from polhode.kernels.team import in_pieces
 
 TILE = 16 if JIT else 1  # uncompiled, one at a time
 X, D = 0, 3 * TILE  # fields of a tile: place, dipole
@@ -203,8 +203,8 @@ def gather_tiles(told, k):
         torque[i, 2] += g1 * d2 - g2 * d1
 
 
-all_parts = in_team(dipole_part, DIPOLES)
-gather_all = in_team(gather_tiles, GATHERED)
+all_parts = in_pieces(dipole_part, DIPOLES)
+gather_all = in_pieces(gather_tiles, GATHERED)
 
 
 @entry(f"f8(i8[::1], {INPUT}, {MATRICES}, {INPUT}, f8, i8, f8[:,::1], f8[:,::1])")

@@ -15,7 +15,7 @@ from math import sqrt
 from polhode.kernels.drive import INPUT, MATRICES, TIMES
 from polhode.kernels.jit import borrowed, entry, helper
 from polhode.kernels.near import LANES, SPARE, F, R, S, T, V, arguments, everything, inverse, near_sums, part_of_sums
-from polhode.kernels.team import in_team
+from polhode.kernels.team import in_pieces
 
 B, G = SPARE, SPARE + 3 * LANES  # fields: x_j + b - x_i of one site of every lane, and the force on i from it
 SIZE = 6 * LANES
@@ -125,7 +125,7 @@ def part_of_molecules(told, part):
     part_of_sums(fill_molecules, SIZE, pairs, cut, molecules, sums, part)
 
 
-all_parts = in_team(part_of_molecules, everything(MOLECULES))
+all_parts = in_pieces(part_of_molecules, everything(MOLECULES))
 
 
 @entry(arguments(MOLECULES))

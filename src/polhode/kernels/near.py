@@ -26,7 +26,7 @@ from polhode.kernels.cells import COUNTS, INTEGERS, nearest
 from polhode.kernels.drive import INPUT, TIMES
 from polhode.kernels.jit import JIT, borrowed, helper, keep
 from polhode.kernels.lanes import new_block
-from polhode.kernels.team import in_team
+from polhode.kernels.team import in_pieces
 
 LANES = 16 if JIT else 1  # uncompiled, one at a time
 R, V, F, S, T = 0, 3 * LANES, 4 * LANES, 7 * LANES, 10 * LANES  # fields of w: r; results of ``fill``
@@ -170,7 +170,7 @@ def add_parts(told, k):
             total[i, c] += s
 
 
-add_all = in_team(add_parts, "Tuple((f8[:,:,::1], f8[:,::1]))")
+add_all = in_pieces(add_parts, "Tuple((f8[:,:,::1], f8[:,::1]))")
 
 
 @helper

@@ -8,7 +8,7 @@ from polhode.kernels.dipoles import dipole_pair
 from polhode.kernels.drive import INPUT
 from polhode.kernels.jit import borrowed, entry, helper
 from polhode.kernels.near import LANES, SPARE, F, R, S, T, V, arguments, everything, inverse, near_sums, part_of_sums
-from polhode.kernels.team import in_team
+from polhode.kernels.team import in_pieces
 
 E = SPARE  # field: dipoles of the lanes
 SIZE = 3 * LANES
@@ -42,7 +42,7 @@ def part_of_dipoles(told, part):
     part_of_sums(fill_dipoles, SIZE, pairs, cut, (borrowed(dipoles), eps4), sums, part)
 
 
-all_parts = in_team(part_of_dipoles, everything(DIPOLES))
+all_parts = in_pieces(part_of_dipoles, everything(DIPOLES))
 
 
 @entry(arguments(DIPOLES))

@@ -10,7 +10,7 @@ from polhode.kernels.drive import MATRICES
 from polhode.kernels.jit import borrowed, caller, entry, helper
 from polhode.kernels.near import LANES, F, R, S, T, V, arguments, everything, near_sums, part_of_sums
 from polhode.kernels.splitting import MATRIX, VECTOR
-from polhode.kernels.team import in_team
+from polhode.kernels.team import in_pieces
 
 PAIR = f"Tuple((f8, {VECTOR}, {VECTOR}, {VECTOR}))({VECTOR}, {MATRIX}, {MATRIX}, f8[::1])"
 ZERO = (0.0, 0.0, 0.0)
@@ -58,7 +58,7 @@ def part_of_pairs(told, part):
     part_of_sums(fill_pairs, 0, pairs, cut, pairwise, sums, part)
 
 
-all_parts = in_team(part_of_pairs, everything(PAIRWISE))
+all_parts = in_pieces(part_of_pairs, everything(PAIRWISE))
 
 
 @entry(arguments(PAIRWISE))

@@ -119,7 +119,7 @@ if JIT:
             look_away(looks)
         return read_word(desk, FAILED) > 0
 
-    def in_team(piece, kind):
+    def in_pieces(piece, kind):
         """run(desk, told, count): piece(told, k) for k = 0 .. count - 1 in any order, with told of its only type."""
         put, read = tuple_by_address(kind)
 
@@ -147,7 +147,7 @@ else:
     def wait_for_helpers(desk, number, patience):
         """Nothing: they need not come."""
 
-    def in_team(piece, kind):
+    def in_pieces(piece, kind):
         """run(desk, told, count): piece(told, k) for k = 0 .. count - 1."""
 
         def run(desk, told, count):
