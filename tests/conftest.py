@@ -16,6 +16,7 @@ ROOT = TESTS.parent
 EPS = 2.0**-53
 
 settings.register_profile("polhode", deadline=None, derandomize=True, max_examples=60)
+settings.register_profile("many", deadline=None, max_examples=5000)  # make test-release: other draws in every run
 settings.load_profile("polhode")
 
 sys.path.insert(0, str(TESTS))

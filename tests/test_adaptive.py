@@ -391,6 +391,7 @@ json.dump({"jit": jit.JIT, "m": traj.m.tolist(), "q": traj.q.tolist()}, sys.stdo
 """
 
 
+@pytest.mark.dense
 def test_compiled_and_uncompiled_agree():
     environment = {**os.environ, "POLHODE_JIT": "0" if jit.JIT else "1"}
     command = [sys.executable, "-W", "error", "-c", OTHER_WAY]

@@ -304,6 +304,7 @@ def test_neighbors_and_pieces_change_no_bit(method, force):
         np.testing.assert_array_equal(alone.q[0], whole.q[i])
 
 
+@pytest.mark.dense
 @every_method
 def test_threads_change_no_bit(method, monkeypatch):
     moments, m, q = some_bodies(200)

@@ -155,6 +155,7 @@ def test_on_the_middle_axis_beyond_the_limit():
     assert 0.99 * last < caught.value.working_step < last
 
 
+@pytest.mark.dense
 def test_next_to_the_middle_axis_the_root_is_that_of_shorter_steps():
     m = np.array((0.05, 1.0, -0.08))
     for factor in (0.5, 1.0, 1.2, 1.5):

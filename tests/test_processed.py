@@ -56,6 +56,7 @@ def test_generalized_orders_of_second_order_in_the_torque():
     assert moments[12] > 1e-7
 
 
+@pytest.mark.dense
 def test_all_but_what_grows_is_corrected():
     """Terms (x + y)^a (x - y)^b of [x^p B, y^q B], in fractions: of those up to a + b = 7 only a = 0 is left."""
     kicks = [(t - Fraction(1, 2), b) for t, b in kicks_of(schemes.get("PABA1264"))]
@@ -106,6 +107,7 @@ def test_without_processor_the_quadrature_has_order_2(name):
         Scheme("bare", scheme.order, scheme.stages, scheme.generalized_order, scheme.rkn_only)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(("name", "weak"), [("WH17", 2e-12), ("WH17G", 2e-12), ("PABA1264", 2e-12)])
 def test_a_very_weak_torque(name, weak):
     """Errors of first order in the torque are gone; those of V2, the same steps alone, are not."""
@@ -116,6 +118,7 @@ def test_a_very_weak_torque(name, weak):
     assert error["V2"] > 1000 * weak
 
 
+@pytest.mark.dense
 def test_the_gradient_kick_removes_what_grows():
     """In units of eps^2: at the end of a long run, and by which power of the step."""
     errors = {}
@@ -129,6 +132,7 @@ def test_the_gradient_kick_removes_what_grows():
     assert np.log2(errors["WH17G", 0.2] / errors["WH17G", 0.1]) > 2.7
 
 
+@pytest.mark.dense
 def test_it_pays_on_long_runs():
     """The same torques as ABA1064, longer steps for each of them: errors that are far smaller."""
     problem = problems.perturbed(t_end=5000.0)
