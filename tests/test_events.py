@@ -32,9 +32,9 @@ def crossing(t, m, q):
     return matrix(q)[..., 1, 0]
 
 
-def test_flips_of_a_free_body():
-    run = integrate(FREE, h=0.25, events=events.flip(MOMENTS))
-    expected = FREE.free_motion().flips(0.0, 80.0)
+def test_middle_crossings_of_a_free_body():
+    run = integrate(FREE, h=0.25, events=events.middle_crossing(MOMENTS))
+    expected = FREE.free_motion().middle_crossings(0.0, 80.0)
     assert len(expected) == 4
     np.testing.assert_allclose(run.t_events[0], expected, rtol=0, atol=2e3 * EPS)
     np.testing.assert_allclose(run.m_events[0][:, 1], 0.0, atol=100 * EPS)
@@ -151,8 +151,8 @@ def test_axes_of_a_tensor(rng):
     A = matrix(random_attitude(rng))
     body = ph.RigidBody(A @ np.diag(MOMENTS) @ A.T)
     problem = Problem(body, ph.State(A @ np.array(M0)), t_span=FREE.t_span)
-    run = integrate(problem, h=0.25, events=events.flip(body))
-    np.testing.assert_allclose(run.t_events[0], FREE.free_motion().flips(0.0, 80.0), rtol=0, atol=1e5 * EPS)
+    run = integrate(problem, h=0.25, events=events.middle_crossing(body))
+    np.testing.assert_allclose(run.t_events[0], FREE.free_motion().middle_crossings(0.0, 80.0), rtol=0, atol=1e5 * EPS)
     fixed = rotate(run.q_events[0], run.m_events[0])
     np.testing.assert_allclose(fixed - A @ np.array(M0), 0.0, atol=1e3 * EPS)
 
@@ -178,7 +178,7 @@ def test_refused():
     with pytest.raises(errors.ShapeError, match=r"one number for each state; type m\[..., 0\]"):
         integrate(top(), h=0.1, events=lambda t, m, q: m[0])
     with pytest.raises(errors.InertiaError, match="no middle axis"):
-        events.flip((1.0, 1.0, 2.0))
+        events.middle_crossing((1.0, 1.0, 2.0))
     with pytest.raises(errors.InputError, match="between 0 and pi"):
         events.cone((1, 0, 0), (0, 0, 1), 4.0)
     with pytest.raises(errors.UnknownNameError, match="did you mean 'omega'"):
@@ -200,9 +200,9 @@ def test_roots_to_rounding():
     np.testing.assert_allclose(roots, expected, rtol=4 * EPS)
 
 
-def test_adaptive_steps_find_the_same_flips():
-    run = integrate(FREE, method=ph.Adaptive(1e-13), events=events.flip(MOMENTS))
-    np.testing.assert_allclose(run.t_events[0], FREE.free_motion().flips(0.0, 80.0), rtol=0, atol=1e-10)
+def test_adaptive_steps_find_the_same_crossings():
+    run = integrate(FREE, method=ph.Adaptive(1e-13), events=events.middle_crossing(MOMENTS))
+    np.testing.assert_allclose(run.t_events[0], FREE.free_motion().middle_crossings(0.0, 80.0), rtol=0, atol=1e-10)
     m, q = run.sol(run.t_events[0])
     np.testing.assert_array_equal(m, run.m_events[0])
     np.testing.assert_array_equal(q, run.q_events[0])

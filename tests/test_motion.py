@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from mpmath import mp
+from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 from scipy.special import ellipj, ellipk
 
@@ -387,7 +388,7 @@ def test_moments_too_far_apart_are_refused_instead_of_nan():
         _ = ph.free_motion((1e-200, 1, 1e200), m=(1, 1, 1)).period
 
 
-# flips
+# middle crossings and flips
 
 
 def middle_component(motion, t):
@@ -396,92 +397,132 @@ def middle_component(motion, t):
 
 @pytest.mark.dense
 @pytest.mark.parametrize("k", range(0, 60, 2))
-def test_flips_are_all_zeros_of_the_middle_component(k):
+def test_middle_crossings_are_all_zeros_of_the_middle_component(k):
     inertia, m = triaxial_bodies()[k]
     motion = ph.free_motion(inertia, m=m)
     T, G = motion.period, np.linalg.norm(m)
     t0, t1 = -3.7 * T, 5.1 * T
-    flips = motion.flips(t0, t1)
+    crossings = motion.middle_crossings(t0, t1)
     steepest = (1 / inertia.min() - 1 / inertia.max()) * G**2
-    values = middle_component(motion, flips)
-    assert (np.abs(values) <= 20 * EPS * (G + steepest * (np.abs(flips) + T))).all()
-    assert (np.diff(flips) > 0).all()
-    np.testing.assert_allclose(np.diff(flips), T / 2, rtol=1e-13)
+    values = middle_component(motion, crossings)
+    assert (np.abs(values) <= 20 * EPS * (G + steepest * (np.abs(crossings) + T))).all()
+    assert (np.diff(crossings) > 0).all()
+    np.testing.assert_allclose(np.diff(crossings), T / 2, rtol=1e-13)
     dense = middle_component(motion, np.linspace(t0, t1, 20_001))
-    assert len(flips) == np.count_nonzero(np.diff(np.sign(dense)))
-    for flip in flips[:2]:
-        exact = addition_flow(inertia.tolist(), m.tolist(), (1, 0, 0, 0), float(flip))[0][np.argsort(inertia)[1]]
-        assert abs(exact) <= 20 * EPS * (G + steepest * (abs(flip) + T))
+    assert len(crossings) == np.count_nonzero(np.diff(np.sign(dense)))
+    for time in crossings[:2]:
+        exact = addition_flow(inertia.tolist(), m.tolist(), (1, 0, 0, 0), float(time))[0][np.argsort(inertia)[1]]
+        assert abs(exact) <= 20 * EPS * (G + steepest * (abs(time) + T))
 
 
-def test_flips_two_per_period_from_every_start():
+def test_middle_crossings_two_per_period_from_every_start():
     for inertia, m in triaxial_bodies()[:10]:
         motion = ph.free_motion(inertia, m=m)
         for start in np.linspace(-2, 2, 23):
-            assert len(motion.flips(start * motion.period, (start + 3) * motion.period)) == 6
+            assert len(motion.middle_crossings(start * motion.period, (start + 3) * motion.period)) == 6
 
 
-def test_flips_at_the_ends_belong_to_the_interval():
+def test_middle_crossings_at_the_ends_belong_to_the_interval():
     motion = ph.free_motion((1, 2, 3), m=(1.0, 0.0, 0.3))  # m2 = 0 at t = 0
     T = motion.period
-    np.testing.assert_array_equal(motion.flips(0, T), (0, T / 2, T))
-    np.testing.assert_array_equal(motion.flips(0, 0), (0,))
-    np.testing.assert_array_equal(motion.flips(-T, -T / 2), (-T, -T / 2))
-    assert motion.flips(1e-9 * T, 0.49 * T).size == 0
+    np.testing.assert_array_equal(motion.middle_crossings(0, T), (0, T / 2, T))
+    np.testing.assert_array_equal(motion.middle_crossings(0, 0), (0,))
+    np.testing.assert_array_equal(motion.middle_crossings(-T, -T / 2), (-T, -T / 2))
+    assert motion.middle_crossings(1e-9 * T, 0.49 * T).size == 0
     inside = ph.free_motion((1, 2, 3), m=(1.0, 0.2, 0.3))
-    first, second = inside.flips(0, inside.period)
-    np.testing.assert_array_equal(inside.flips(first, second), (first, second))
+    first, second = inside.middle_crossings(0, inside.period)
+    np.testing.assert_array_equal(inside.middle_crossings(first, second), (first, second))
 
 
-def test_flips_of_a_reversed_interval():
+def test_middle_crossings_of_a_reversed_interval():
     motion = ph.free_motion((3, 1, 2), m=(0.3, 1.0, 0.2))
-    np.testing.assert_array_equal(motion.flips(9, -4), motion.flips(-4, 9))
-    assert len(motion.flips(9, -4)) > 1
+    np.testing.assert_array_equal(motion.middle_crossings(9, -4), motion.middle_crossings(-4, 9))
+    assert len(motion.middle_crossings(9, -4)) > 1
 
 
 @pytest.mark.parametrize("m", [(1, 0.5, 1), (1, -0.5, 1), (-1, 0.5, 1), (-1, -3, -1), (1, 0, 1), (1e-3, 1, 1e-3)])
-def test_separatrix_flips_once(m):
+def test_separatrix_has_one_crossing(m):
     for order in PERMUTATIONS:
         inertia, start = np.array((3.0, 4.0, 6.0))[list(order)], np.array(m, dtype=float)[list(order)]
         motion = ph.free_motion(inertia, m=start)
         assert motion.regime == "separatrix"
-        flips = motion.flips(-1e4, 1e4)
-        assert len(flips) == 1
-        exact = addition_flow(inertia.tolist(), start.tolist(), (1, 0, 0, 0), float(flips[0]))[0]
-        assert abs(exact[order.index(1)]) <= 40 * EPS * np.linalg.norm(m) * (1 + abs(flips[0]))
-        assert motion.flips(flips[0] + 1e-6, 1e4).size == 0
+        crossings = motion.middle_crossings(-1e4, 1e4)
+        assert len(crossings) == 1
+        exact = addition_flow(inertia.tolist(), start.tolist(), (1, 0, 0, 0), float(crossings[0]))[0]
+        assert abs(exact[order.index(1)]) <= 40 * EPS * np.linalg.norm(m) * (1 + abs(crossings[0]))
+        assert motion.middle_crossings(crossings[0] + 1e-6, 1e4).size == 0
 
 
 @pytest.mark.parametrize("axis", [0, 2])
-def test_flips_next_to_a_stable_axis_do_not_depend_on_the_offset(axis):
+def test_middle_crossings_next_to_a_stable_axis_do_not_depend_on_the_offset(axis):
     found = []
     for offset in (1e-9, 1e-30, 1e-170):
         m = np.full(3, 0.6 * offset)
         m[axis], m[2 - axis] = 1.0, -0.7 * offset
-        found.append(ph.free_motion((1.1, 1.7, 2.3), m=m).flips(0, 60))
+        found.append(ph.free_motion((1.1, 1.7, 2.3), m=m).middle_crossings(0, 60))
     assert len(found[0]) > 3
     for times in found[1:]:
         np.testing.assert_allclose(times, found[0], rtol=1e-14)
 
 
-def test_no_flips_when_steady():
+def test_no_middle_crossings_when_steady():
     for m in ((0, 1, 0), (1, 0, 0), (0, 0, 0)):
-        assert ph.free_motion((1, 2, 3), m=m).flips(-100, 100).shape == (0,)
+        assert ph.free_motion((1, 2, 3), m=m).middle_crossings(-100, 100).shape == (0,)
 
 
-def test_flips_need_a_middle_axis_one_body_and_finite_times():
+def test_middle_crossings_need_a_middle_axis_one_body_and_finite_times():
     with pytest.raises(ValueError, match=r"moments \[1\.0, 1\.0, 2\.0\] are equal"):
-        ph.free_motion((1, 1, 2), m=(1, 1, 1)).flips(0, 1)
+        ph.free_motion((1, 1, 2), m=(1, 1, 1)).middle_crossings(0, 1)
     with pytest.raises(ValueError, match="equal"):
-        ph.free_motion(ph.RigidBody.linear(1.0), m=(0, 1, 1)).flips(0, 1)
+        ph.free_motion(ph.RigidBody.linear(1.0), m=(0, 1, 1)).middle_crossings(0, 1)
     batch = ph.free_motion((1, 2, 3), m=np.ones((4, 3)))
     with pytest.raises(ph.InputError, match=r"batch \(4,\): type motion\[i\]"):
-        batch.flips(0, 1)
+        batch.middle_crossings(0, 1)
     for bad in (np.nan, np.inf, "soon", 1j, None):
         with pytest.raises(ph.InputError, match=r"\(t0, t1\)"):
-            batch[0].flips(0, bad)
-    with pytest.raises(ph.InputError, match="flips, two per"):
-        batch[0].flips(0, 1e18)
+            batch[0].middle_crossings(0, bad)
+    with pytest.raises(ph.InputError, match="crossings, two per"):
+        batch[0].middle_crossings(0, 1e18)
+
+
+def test_a_spin_that_only_wobbles_does_not_flip():
+    """By 0.4 degrees about the axis of least inertia."""
+    motion = ph.free_motion((1, 2, 3), omega=(5, 0.01, 0.01))
+    assert motion.flips(0, 10).size == 0
+    assert len(motion.middle_crossings(0, 10)) == 9
+
+
+@pytest.mark.parametrize("k", range(12))
+def test_flips_are_the_crossings_of_motions_that_pass_near_the_middle_axis(k):
+    """Against Euler's equations followed numerically through more than one period."""
+    inertia, m = triaxial_bodies()[k]
+    motion = ph.free_motion(inertia, m=m)
+    run = solve_ivp(
+        lambda t, m: np.cross(m, m / inertia), (0, 1.1 * motion.period), m, "DOP853", rtol=1e-10, atol=1e-10
+    )
+    middle = run.y[np.argsort(inertia)[1]] / np.linalg.norm(m)
+    reach = min(middle.max(), -middle.min())
+    assert abs(reach - 0.5 * np.sqrt(3)) > 0.02  # the samples are not far from the largest value
+    expected = motion.middle_crossings(-20, 30) if reach > 0.5 * np.sqrt(3) else np.empty(0)
+    np.testing.assert_array_equal(motion.flips(-20, 30), expected)
+
+
+@pytest.mark.parametrize("other", [0, 2])
+def test_a_flip_needs_30_degrees(other):
+    """The momentum is nearest to the middle axis where one of the other components vanishes."""
+    for inertia in ((1.0, 2.0, 3.0), (1.0, 1.0001, 3.0), (0.01, 2.0, 2.001)):
+        for scale in (1.0, 2.0**300):
+            for angle, flips in ((np.pi / 6 - 1e-9, True), (np.pi / 6 + 1e-9, False)):
+                m = np.zeros(3)
+                m[1], m[other] = scale * np.cos(angle), scale * np.sin(angle)
+                motion = ph.free_motion(inertia, m=motion_later(inertia, m))
+                assert (motion.flips(-motion.period, motion.period).size > 0) == flips
+
+
+def motion_later(inertia, m):
+    """Another momentum of the same motion."""
+    motion = ph.free_motion(inertia, m=m)
+    return motion.m(0.37 * motion.period)
 
 
 # batches, tensors, repr
@@ -527,9 +568,9 @@ def test_tensor_bodies_have_the_same_orbit(k, rng):
     np.testing.assert_allclose(turned.precession_per_period, motion.precession_per_period, rtol=1e-11)
     np.testing.assert_allclose(turned.energy, motion.energy, rtol=1e-14)
     t1 = 3.3 * motion.period
-    np.testing.assert_allclose(turned.flips(0, t1), motion.flips(0, t1), atol=1e-11 * t1, rtol=0)
+    np.testing.assert_allclose(turned.middle_crossings(0, t1), motion.middle_crossings(0, t1), atol=1e-11 * t1, rtol=0)
     middle = axes[:, np.argsort(inertia)[1]]
-    assert np.abs(turned.m(turned.flips(0, t1)) @ middle).max() <= 1e-12 * np.linalg.norm(m)
+    assert np.abs(turned.m(turned.middle_crossings(0, t1)) @ middle).max() <= 1e-12 * np.linalg.norm(m)
     np.testing.assert_allclose(turned.m(1.7), axes @ motion.m(1.7), atol=1e-13 * np.linalg.norm(m), rtol=0)
     np.testing.assert_allclose(turned.omega(1.7), axes @ motion.omega(1.7), atol=1e-12, rtol=0)
 

@@ -44,6 +44,11 @@ def test_figure(motion):
     assert len(sphere.lines) == 5  # four arcs of the separatrix, one polhode
 
 
+def test_crossings_of_a_wobble_are_not_marked_as_flips():
+    figure = plot.plot_free_motion(ph.free_motion((1, 2, 3), omega=(5, 0.01, 0.01)), 0, 5, samples=10)
+    assert len(figure.axes[1].lines) == 3
+
+
 def test_a_motion_without_flips_can_be_drawn():
     figure = plot.plot_free_motion(ph.free_motion((1, 2, 3), m=(0, 1, 0)), 0, 5, samples=10)
     assert len(figure.axes[1].lines) == 3

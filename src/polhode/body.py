@@ -183,7 +183,7 @@ class RigidBody:
         equal = (order[..., 0] == order[..., 1]) | (order[..., 1] == order[..., 2])
         if equal.any():
             moments = self._moments[equal][0] if self.batch else self._moments
-            raise InertiaError(f"two of the moments {moments.tolist()} are equal: there is no middle axis to flip over")
+            raise InertiaError(f"two of the moments {moments.tolist()} are equal: there is no middle axis")
         column = np.argsort(self._moments, axis=-1)[..., 1]
         return np.take_along_axis(self.axes, column[..., None, None], axis=-1)[..., 0]
 

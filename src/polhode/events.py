@@ -42,14 +42,16 @@ class Event:
         return self.name
 
 
-def flip(body: RigidBody | npt.ArrayLike, *, terminal: bool | int = False, direction: float = 0.0) -> Event:
-    """The momentum crosses the plane across the middle axis: a tennis racket turns over, twice in a period.
+def middle_crossing(body: RigidBody | npt.ArrayLike, *, terminal: bool | int = False, direction: float = 0.0) -> Event:
+    """Return an event at which m has no component along the middle axis, as in a tennis racket that turns over.
 
-    >>> float(flip((1.0, 2.0, 3.0))(0.0, np.array([0.1, -0.2, 1.0]), np.array([1.0, 0.0, 0.0, 0.0])))
+    A spin that only wobbles has such events too: see ``FreeMotion.flips`` and ``FreeMotion.middle_crossings``.
+
+    >>> float(middle_crossing((1.0, 2.0, 3.0))(0.0, np.array([0.1, -0.2, 1.0]), np.array([1.0, 0.0, 0.0, 0.0])))
     -0.2
     """
     axis = as_body(body).middle_axis
-    return Event("flip", lambda t, m, q: np.sum(m * axis, axis=-1), terminal, direction)
+    return Event("middle_crossing", lambda t, m, q: np.sum(m * axis, axis=-1), terminal, direction)
 
 
 def cone(

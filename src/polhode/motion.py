@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from math import prod
+from math import prod, sqrt
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,8 @@ from polhode.vectors import scalar, unit
 
 REGIMES = np.array(["rest", "spherical", "steady", "symmetric", "around_min", "around_max", "separatrix"])
 
-MOST_FLIPS = 1e8  # in one answer
+MOST_CROSSINGS = 1e8  # in one answer
+FLIP_REACH = 0.5 * sqrt(3.0)  # of |m.e2|/|m|: within 30 degrees of the middle axis
 MANY_TIMES = 16  # from here on the constants of the series, in time and memory those of a dozen steps, are worth it
 
 
@@ -163,7 +164,7 @@ class FreeMotion:
         """batch + (4,): period and turn per period, as double-doubles."""
         from polhode.kernels.secular import secular_constants
 
-        return self._per_body(secular_constants)
+        return self._per_body(secular_constants, 4)
 
     def m(self, t: npt.ArrayLike) -> FloatArray:
         """Angular momentum in body axes, t.shape + batch + (3,)."""
@@ -231,20 +232,20 @@ class FreeMotion:
 
     @cached_property
     def _orbit(self) -> FloatArray:
-        """batch + (4,): regime, period, precession per period, time of the flip nearest to 0."""
+        """batch + (5,): regime, period, precession per period, time nearest to 0 with m.e2 = 0, largest |m.e2|/|m|."""
         from polhode.kernels.orbit import orbits
 
-        return self._per_body(orbits)
+        return self._per_body(orbits, 5)
 
-    def _per_body(self, kernel: Callable[[FloatArray, FloatArray, FloatArray], None]) -> FloatArray:
-        """batch + (4,): what ``kernel`` finds from moments and momenta in principal axes."""
+    def _per_body(self, kernel: Callable[[FloatArray, FloatArray, FloatArray], None], columns: int) -> FloatArray:
+        """batch + (columns,): what ``kernel`` finds from moments and momenta in principal axes."""
         moments, m = self._in_principal_axes()
         shape = np.broadcast_shapes(self.body.batch, m.shape[:-1])
         moments = np.broadcast_to(moments, (*shape, 3)).reshape(-1, 3)
         momenta = np.broadcast_to(m, (*shape, 3)).reshape(-1, 3)
-        out = np.empty((len(momenta), 4))
+        out = np.empty((len(momenta), columns))
         kernel(np.ascontiguousarray(moments), np.ascontiguousarray(momenta), out)
-        return np.broadcast_to(out.reshape(*shape, 4), (*self.batch, 4))
+        return np.broadcast_to(out.reshape(*shape, columns), (*self.batch, columns))
 
     def _in_principal_axes(self) -> tuple[FloatArray, FloatArray]:
         """Moments and momenta."""
@@ -278,19 +279,47 @@ class FreeMotion:
         return scalar(self._orbit[..., 2] / (2 * np.pi))
 
     def flips(self, t0: float, t1: float) -> FloatArray:
-        """Times in [t0, t1] at which m has no component along the middle axis: two per period, ascending.
+        """Return the times in [t0, t1] at which the body turns over, ascending: two per period, or none.
 
-        >>> free_motion((1.0, 2.0, 3.0), m=(0.0, 1.0, 0.0)).flips(0, 10)
+        They are the ``middle_crossings`` of a motion in which m passes within 30 degrees of the middle axis, on both
+        sides. A spin that only wobbles about another axis does not flip.
+
+        Raises
+        ------
+        InertiaError
+            If two moments are equal: there is no middle axis.
+
+        Examples
+        --------
+        >>> free_motion((1.0, 2.0, 3.0), omega=(0.01, 5.0, 0.01)).flips(0, 10).round(2)
+        array([2.74, 7.77])
+        >>> free_motion((1.0, 2.0, 3.0), omega=(5.0, 0.01, 0.01)).flips(0, 10)
         array([], dtype=float64)
         """
+        crossings = self.middle_crossings(t0, t1)
+        return crossings if self._orbit[4] > FLIP_REACH else crossings[:0]
+
+    def middle_crossings(self, t0: float, t1: float) -> FloatArray:
+        """Return the times in [t0, t1] at which m has no component along the middle axis, ascending: two per period.
+
+        On the separatrix there is one for all times, and none if m is constant.
+
+        Raises
+        ------
+        InertiaError
+            If two moments are equal: there is no middle axis.
+
+        Examples
+        --------
+        >>> len(free_motion((1.0, 2.0, 3.0), omega=(5.0, 0.01, 0.01)).middle_crossings(0, 10))
+        9
+        """
         if self.batch:
-            raise InputError(
-                f"flips is for one body; this motion has a batch {self.batch}: type motion[i].flips(t0, t1)"
-            )
+            raise InputError(f"flips are those of one body, and this motion has a batch {self.batch}: type motion[i]")
         ends = as_floats([t0, t1], "(t0, t1)")
         check_finite(ends, "(t0, t1)", TimeError)
         self.body.middle_axis  # noqa: B018  raises if there is none
-        _, period, _, first = self._orbit
+        _, period, _, first, _ = self._orbit
         if period == 0:
             return np.empty(0)
         low, high = ends.min(), ends.max()
@@ -298,10 +327,9 @@ class FreeMotion:
             times = np.array([first])
         else:
             half = 0.5 * period
-            if high - low > MOST_FLIPS * half:
-                raise TimeError(
-                    f"from {low:.6g} to {high:.6g} there are more than {MOST_FLIPS:.0e} flips, two per {period:.6g}"
-                )
+            if high - low > MOST_CROSSINGS * half:
+                found = f"more than {MOST_CROSSINGS:.0e} crossings, two per {period:.6g}"
+                raise TimeError(f"from {low:.6g} to {high:.6g} there are {found}: ask for a shorter time")
             count = np.arange(np.ceil((low - first) / half) - 1, np.floor((high - first) / half) + 2)
             times = first + half * count
         return times[(low <= times) & (times <= high)]

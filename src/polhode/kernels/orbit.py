@@ -1,4 +1,4 @@
-"""What a free motion looks like as a whole: its regime, period, precession and flips.
+"""What a free motion looks like as a whole: its regime, period, precession and crossings of the middle plane.
 
 Symbols as in ``euler``, with t = 1. With D > 0 the momentum circles axis 1 (least inertia), with D < 0 axis 3.
 """
@@ -52,18 +52,22 @@ def period_and_precession(body, inv, D, root):
 
 
 @helper
-def first_flip(inv, D, root, m1, m2, m3):
-    """The time nearest to 0 at which m2 = 0: -F(phi)/rate with tan phi = m2 over the cn-like component."""
+def middle_component(inv, D, root, m1, m2, m3):
+    """(time nearest to 0 at which m2 = 0, largest |m2|/|m|).
+
+    The time is -F(phi)/rate with tan phi = m2 over the cn-like component. Where that vanishes, |m2| is largest.
+    """
     if D >= 0.0:
-        x, y, rate = m3 * sqrt(inv.be), m2 * sqrt(inv.ga), sqrt(inv.p)
+        weight, x, rate = sqrt(inv.ga), m3 * sqrt(inv.be), sqrt(inv.p)
         forward = m1 > 0.0
     else:
-        x, y, rate = m1 * sqrt(inv.be), m2 * sqrt(inv.al), sqrt(inv.r)
+        weight, x, rate = sqrt(inv.al), m1 * sqrt(inv.be), sqrt(inv.r)
         forward = m3 > 0.0
+    y = m2 * weight
     amplitude = hypot(x, y)  # not sqrt(C1) or sqrt(C3), which underflow
     cosine, sine = abs(x) / amplitude, y / amplitude
     F = abs(elliptic_angle(cosine, abs(sine), min(1.0, root / rate))) / rate
-    return -F if forward == (sine * x >= 0.0) else F
+    return (-F if forward == (sine * x >= 0.0) else F), amplitude / (weight * inv.G)
 
 
 @helper
@@ -80,7 +84,10 @@ def elliptic_angle(cosine, sine, kc):
 
 @entry(f"void({INPUT}, {INPUT}, f8[:,::1])")
 def orbits(inertia, m, out):
-    """inertia (n or 1, 3), m (n or 1, 3) -> out (n, 4): regime, period, precession per period, first flip time."""
+    """inertia (n or 1, 3), m (n or 1, 3) -> out (n, 5): regime, period, precession per period, first crossing, reach.
+
+    The first crossing is the time nearest to 0 at which m2 = 0, the reach is the largest |m2|/|m|.
+    """
     for i in range(out.shape[0]):
         a = i if inertia.shape[0] > 1 else 0
         b = i if m.shape[0] > 1 else 0
@@ -93,12 +100,13 @@ def orbits(inertia, m, out):
         D = separatrix_gap(body, m1 * per_unit, m3 * per_unit)  # its sign is exact, also where m1^2 would underflow
         root = sqrt(abs(D)) * unit
         regime = regime_of(body, D, m1, m2, m3)
-        period, precession, flip = 0.0, 0.0, 0.0
+        period, precession, crossing, reach = 0.0, 0.0, 0.0, 0.0
         if regime == SEPARATRIX:
             period, precession = inf, inf
         elif regime >= SYMMETRIC:
             period, precession = period_and_precession(body, inv, D, root)
             period = from_standard_time(period, scale)
         if regime > SYMMETRIC:
-            flip = from_standard_time(first_flip(inv, D, root, m1, m2, m3), scale)
-        out[i, 0], out[i, 1], out[i, 2], out[i, 3] = regime, period, precession, flip
+            crossing, reach = middle_component(inv, D, root, m1, m2, m3)
+            crossing = from_standard_time(crossing, scale)
+        out[i, 0], out[i, 1], out[i, 2], out[i, 3], out[i, 4] = regime, period, precession, crossing, reach
