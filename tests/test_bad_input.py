@@ -465,7 +465,7 @@ def test_output_may_overlap_the_input_in_any_way():
     np.testing.assert_array_equal(q[1:], expected[1])
 
 
-@pytest.mark.parametrize("value", ["many", "-2", "1.5"])
+@pytest.mark.parametrize("value", ["many", "-2", "1.5", "0", "1e9", "4097", "1000000000", "9" * 5000, " "])
 def test_number_of_threads(value, monkeypatch):
     monkeypatch.setenv("POLHODE_NUM_THREADS", value)
     refused(thread_count, errors.InputError, "POLHODE_NUM_THREADS", repr(value), "whole number")

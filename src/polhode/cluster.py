@@ -14,13 +14,22 @@ from typing import Any
 from uuid import uuid4
 
 from polhode.ensemble_store import InMemory, OnDisk
-from polhode.errors import PolhodeError
+from polhode.errors import InputError, PolhodeError
 from polhode.extras import needed
 from polhode.members import Chunk, Job
 from polhode.sampling import Samples
 
 AHEAD = 3  # tasks for each thread of the workers: none has to wait, and the scheduler holds few samples at a time
 RETRIES = 2  # of tasks that raise; those whose worker is lost have tries of their own
+
+
+def check_client(client: Any) -> None:
+    """Raise an InputError unless ``client`` is a Client of Dask's distributed or an address."""
+    if not isinstance(client, (str, needed("distributed", "cluster").Client)):
+        raise InputError(
+            f"client is {client!r}; needed: a distributed.Client, or the address of its scheduler as a string; "
+            "for two processes on this machine type client=distributed.Client(n_workers=2)"
+        )
 
 
 def on_cluster(client: Any, job: Job, parts: list[tuple[int, Samples]], sink: InMemory | OnDisk) -> Iterator[int]:

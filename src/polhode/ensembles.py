@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from polhode.cluster import on_cluster
+from polhode.cluster import check_client, on_cluster
 from polhode.ensemble_plan import Wanted, layout_of, plan
 from polhode.ensemble_store import InMemory, OnDisk, attributes_of, opened
 from polhode.environment import environment
@@ -65,7 +65,7 @@ def ensemble(
     out : a folder "name.zarr" to which finished chunks are written; the Dataset reads from it
     resume : go on with ``out``: chunks that are finished are not computed again
     chunk : members that are followed together; by default, so many that their states take 16 MB
-    client : of Dask's distributed, or the address of its scheduler: chunks are computed by its workers
+    client : a ``distributed.Client`` (Dask), or the address of its scheduler: chunks are computed by its workers
     seed : of random samples; by default a new one. It is kept, as ``chunk`` is, in the Dataset's attributes
     vectorized : whether the function takes many members at once; False: it gets values of one, and makes one body
     progress : show how far it is
@@ -79,6 +79,8 @@ def ensemble(
     >>> dict(found.q.sizes), int(found.failed.size)
     ({'member': 100, 'time': 1, 'quaternion': 4}, 0)
     """
+    if client is not None:
+        check_client(client)
     members = as_samples(samples).seeded(_seed(out, resume, seed))
     wanted = Wanted(t_span, method, h, rtol, t_eval, as_summary(reduce), vectorized)
     job, pilot = plan(problem, members, wanted)

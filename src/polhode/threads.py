@@ -7,11 +7,15 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
+from math import ceil, inf
+from pathlib import Path, PurePosixPath
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from polhode.errors import InputError
 
+MOST_THREADS = 4096  # more than any machine has cores; a larger number is a mistake
+CGROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")  # limits, and the groups of this process
 PARALLEL_FROM = 20_000  # bodies or samples; below, threads cost more than they save on a busy machine
 T = TypeVar("T")
 
@@ -20,21 +24,67 @@ _pools: dict[int, ThreadPoolExecutor] = {}  # by their number of threads; to sta
 
 
 def thread_count() -> int:
-    """Threads for large batches: ``POLHODE_NUM_THREADS``, or as many as this process may use."""
+    """Return the number of threads for large batches: ``POLHODE_NUM_THREADS``, or the cores this process may use."""
     chosen = os.environ.get("POLHODE_NUM_THREADS")
     return _whole_number(chosen) if chosen else _cores()
 
 
 @cache
 def _whole_number(chosen: str) -> int:
-    if not chosen.strip().isdecimal():
-        raise InputError(f"POLHODE_NUM_THREADS is {chosen!r} in the environment: set it to a whole number")
-    return max(1, int(chosen))
+    digits = chosen.strip()
+    number = int(digits) if digits.isdecimal() and len(digits) < 10 else 0
+    if not 1 <= number <= MOST_THREADS:
+        raise InputError(
+            f"POLHODE_NUM_THREADS is {chosen!r} in the environment: set it to a whole number from 1 to {MOST_THREADS}, "
+            "or unset it to use every core that this process may use"
+        )
+    return number
 
 
 @cache
 def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Return the number of cores that the scheduler and the quota of the process allow."""
+    if hasattr(os, "process_cpu_count"):
+        allowed = os.process_cpu_count()
+    elif hasattr(os, "sched_getaffinity"):
+        allowed = len(os.sched_getaffinity(0))
+    else:
+        allowed = os.cpu_count()
+    return max(1, ceil(min(allowed or 1, cgroup_quota(*CGROUPS))))
+
+
+def cgroup_quota(limits: Path, membership: Path) -> float:
+    """Return the processor time per time that the control groups of a process allow, as for a container; or inf.
+
+    A group is limited by those above it, too. Where a container sees its group as the root, the path in ``membership``
+    may not exist below ``limits``: what can be read counts.
+    """
+    smallest = inf
+    for line in _text(membership).splitlines():
+        _, controllers, group = line.split(":", 2)
+        folders = ("",) if controllers == "" else ("cpu", "cpu,cpuacct") if "cpu" in controllers.split(",") else ()
+        path = PurePosixPath(group.lstrip("/"))
+        for folder in folders:
+            for part in (path, *path.parents):
+                smallest = min(smallest, _quota(limits / folder / part))
+    return smallest
+
+
+def _quota(group: Path) -> float:
+    """The limit that one group sets: version 2 in one file, version 1 in two."""
+    words = _text(group / "cpu.max").split() or _text(group / "cpu.cfs_quota_us").split()
+    if len(words) == 1:
+        words += _text(group / "cpu.cfs_period_us").split()
+    if len(words) != 2 or not all(word.isdecimal() for word in words) or int(words[1]) == 0:
+        return inf  # "max", -1, or no such file
+    return int(words[0]) / int(words[1])
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (OSError, ValueError):
+        return ""
 
 
 def in_ranges(work: Callable[[int, int], int], count: int, weight: int = 1) -> int:
