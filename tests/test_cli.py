@@ -264,6 +264,68 @@ def test_a_run_meets_its_truth(tmp_path):
     np.testing.assert_allclose(found, pitch_angle(stored.t, pitch=0.3), atol=1e-8)
 
 
+def test_texts_follow_settings(tmp_path):
+    """In the table, the summary, the picture and the page."""
+    result = run("run", "dzhanibekov", "--set", "omega=[0, 5, 0.1]", "--view", "--out", str(tmp_path))
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "view.html").read_text(encoding="utf-8")
+    for text in (result.output, (tmp_path / "summary.json").read_text(), page):
+        assert "middle inertia" not in text
+        assert "its bar, the axis of least inertia" in text
+    assert "flips" not in result.output
+
+
+def test_a_page_of_an_older_run_does_not_stay(tmp_path):
+    """Nor do pictures, nor a trajectory in another format; files of users do."""
+    plots = 'output.plots=["overview", "errors"]'
+    first = ("run", "heavy_top", "--view", "--set", plots, "--set", "output.format=csv", "--out", str(tmp_path))
+    assert run(*first).exit_code == 0
+    (tmp_path / "energy.png").write_text("mine")  # a name that runs may use, too
+    (tmp_path / "notes.txt").write_text("mine")
+    assert (tmp_path / "view.html").exists()
+    assert run("run", "heavy_top", "--set", "eps=0.1", "--out", str(tmp_path)).exit_code == 0
+    own = {"scenario.toml", "trajectory.nc", "summary.json", "overview.png"}
+    assert {path.name for path in tmp_path.iterdir()} == own | {"energy.png", "notes.txt"}
+    assert run("view", str(tmp_path)).exit_code == 0  # a page that was asked for later
+    assert run("run", "heavy_top", "--out", str(tmp_path)).exit_code == 0
+    assert {path.name for path in tmp_path.iterdir()} == own | {"energy.png", "notes.txt"}
+    assert (tmp_path / "energy.png").read_text() == "mine"
+
+
+@pytest.mark.parametrize("files", ['{"view": "../precious.png", "a": "/b/precious.txt"}', "[1]", '{"view": 3}'])
+def test_a_list_of_files_removes_nothing_else(tmp_path, files):
+    precious = tmp_path / "precious.png", tmp_path / "run" / "precious.png", tmp_path / "run" / "precious.txt"
+    (tmp_path / "run").mkdir()
+    for path in precious:
+        path.write_text("precious")
+    (tmp_path / "run" / "summary.json").write_text(f'{{"files": {files}}}')
+    assert run("run", "dzhanibekov", "--out", str(tmp_path / "run")).exit_code == 0
+    assert all(path.read_text() == "precious" for path in precious)
+
+
+def test_a_long_run_is_not_mixed_with_a_short_one(tmp_path):
+    long = ("run", "heavy_top", "--method", "V2", "--set", "output.format=zarr", "--view", "--out", str(tmp_path))
+    assert run(*long).exit_code == 0
+    before = {path.name for path in tmp_path.iterdir()}
+    result = run("run", "heavy_top", "--method", "V2", "--out", str(tmp_path))
+    assert result.exit_code == 2
+    assert "trajectory.zarr exists already" in result.output
+    assert {path.name for path in tmp_path.iterdir()} == before
+    assert run("resume", str(tmp_path)).exit_code == 0
+    assert {path.name for path in tmp_path.iterdir()} == before - {"view.html"}
+
+
+def test_a_name_that_would_leave_the_folder(tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    (tmp_path / "here" / "evil.toml").write_text('name = "../../evil"\nproblem = "dzhanibekov"\n')
+    for command in ("run", "ensemble"):
+        result = run(command, "evil.toml")
+        assert result.exit_code == 2
+        assert "needed: a short name" in result.output
+    assert [path.name for path in tmp_path.rglob("*")] == ["here", "evil.toml"]
+
+
 def test_options(tmp_path):
     result = run(
         "run", "heavy_top", "--set", "eps=0.1", "--set", "output.save_every=4", "--h", "0.1",

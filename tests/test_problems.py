@@ -17,6 +17,7 @@ from polhode.problems.free_body import DATA
 from polhode.problems.gyro_top import LEVER, MASS, cone, mass_center, steady_spin
 from polhode.problems.satellite_orbit import libration_rate, orbit_rate, pitch_angle
 from polhode.state import State
+from polhode.variation import varied
 
 CASES = {case["name"]: case for case in json.loads((TESTS / "golden" / "torqued.json").read_text())["cases"]}
 UNITS = {"t": "s", "omega": "rad/s", "m": "kg m^2/s", "inertia": "kg m^2", "energy": "J"}
@@ -227,3 +228,40 @@ def test_no_truth_for_other_arguments():
 def test_work_precision_takes_the_truth():
     run = work_precision(problems.vilmart_top(), ["RKN8_19"], h=[0.25]).runs[0]
     assert 1e-12 < run.error_q < 1e-9
+
+
+# Summaries
+
+
+CLAIMS = [
+    ({}, "spun about its stem, the axis of middle inertia"),
+    ({"omega": (0.0, 5.0, 0.1)}, "spun about its bar, the axis of least inertia"),
+    ({"omega": (0.1, 0.0, -5.0)}, "spun about the normal of its plane, the axis of greatest inertia"),
+    ({"omega": (1.0, 1.0, 0.0)}, "tumbling"),
+    ({"omega": (0.0, 0.0, 0.0)}, "at rest"),
+    ({"omega": np.array([(5.0, 0.0, 0.1), (0.0, 5.0, 0.1)])}, "tumbling"),
+    ({"omega": np.array([(5.0, 0.0, 0.1), (6.0, 0.0, 0.1)])}, "spun about its stem, the axis of middle inertia"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "claim"), CLAIMS)
+def test_the_summary_of_the_handle_follows_its_spin(arguments, claim):
+    problem = problems.dzhanibekov(**arguments)
+    assert problem.summary == f"T-handle in free flight, {claim}"
+
+
+def test_summaries_follow_their_arguments():
+    assert "0.001 of its kinetic" in problems.heavy_top().summary
+    assert "5 of its kinetic" in problems.heavy_top(eps=5).summary
+    assert "steady" in problems.gyro_top().summary
+    assert "steady" not in problems.gyro_top(tilt_rate=1.0).summary
+    assert "0.25 rad" in problems.satellite_orbit(pitch=0.25).summary
+    for damped in (True, False):
+        for restoring in (True, False):
+            summary = problems.vessel(damped=damped, restoring=restoring).summary
+            assert ("damped by the water" in summary, "righted by buoyancy" in summary) == (damped, restoring)
+
+
+def test_a_problem_with_other_numbers_has_neither_summary_nor_truth():
+    other = varied(problems.vessel(), {"m": np.ones((2, 3))})
+    assert (other.name, other.summary, other.truth) == ("vessel", "", {})

@@ -256,6 +256,34 @@ def test_bad_files_are_refused_by_both(text, match):
     assert not VALIDATOR.is_valid(tomllib.loads(text))
 
 
+OUTSIDE = ["../../evil", "..", ".", "/etc/evil", "a/b", "a\\\\b", "C:evil", "", " ", "evil\\n", "a\\u0000b", "nul",
+           "COM1.txt", "ends.", "ends ", ".hidden", "what?", "a" * 101]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_a_name_cannot_leave_its_folder(name):
+    text = top('"top"', f'"{name}"')
+    with pytest.raises(errors.InputError, match=r"name = .*; needed: a short name"):
+        scenario_of(text)
+    assert not VALIDATOR.is_valid(tomllib.loads(text))
+
+
+@pytest.mark.parametrize("name", ["t", "top-2", "Kreisel, schräg", "v1.2", "console", "a" * 100])
+def test_names_of_folders(name):
+    assert scenario_of(top('"top"', f'"{name}"')).problem.name == name
+    VALIDATOR.validate(tomllib.loads(top('"top"', f'"{name}"')))
+
+
+def test_a_summary_is_not_kept_for_another_problem():
+    data = tomllib.loads('summary = "A slow top"' + TOP)
+    for same in ([], ["h=0.5"], ["output.save_every=2", "name=other"], ["t_span=[0, 1]"]):
+        assert with_settings(data, same)["summary"] == "A slow top"
+    changed = with_settings(data, ["state.m=[0, 0, 9]", "h=0.5", "force.0.weight=2"])
+    assert changed["summary"] == "with state.m=[0, 0, 9], force.0.weight=2"
+    assert with_settings(data, ["state.m=[0, 0, 9]", "summary=A fast top"])["summary"] == "A fast top"
+    assert "summary" not in with_settings({"problem": "heavy_top"}, ["eps=5"])
+
+
 MEANINGLESS = [
     (top("[0, 10]", "[3, 3]"), "t_span = .*two different finite times"),
     (top("[0, 10]", "[0, nan]"), "t_span = .*two different finite times"),

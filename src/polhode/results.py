@@ -2,14 +2,17 @@
 
 scenario.toml    what was run, with all settings; ``resume_folder`` reads it
 trajectory.nc    or .csv, or .zarr: a store that grows with the run, if there are very many states
-summary.json     what ``report.summary`` tells
+summary.json     what ``report.summary`` tells, and which files were written
 overview.png     and other pictures
 view.html        the body in 3-D, if it is asked for
+
+A run removes what an earlier one wrote to the same folder, as listed in its summary.json, and no other file.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -20,15 +23,15 @@ from typing import Any
 import numpy as np
 
 from polhode import chunked, report, store, streaming
-from polhode.atomic import replacing
+from polhode.atomic import replacing, telling
 from polhode.checks import FloatArray, common_batch
 from polhode.choice import Choice, choose, explain, has_to_choose
-from polhode.errors import InputError, MissingExtraError, RunError
+from polhode.errors import InputError, MissingExtraError, RunError, StoreError
 from polhode.flows.exact import Exact
 from polhode.integration import DEFAULT_RTOL, integrate
 from polhode.methods.adaptive import Adaptive
 from polhode.problem import Problem
-from polhode.scenario import Scenario, read_scenario
+from polhode.scenario import Scenario, json_schema, read_scenario
 from polhode.toml_text import to_toml
 from polhode.trajectory import INTERRUPTED, Stats, Trajectory
 
@@ -37,6 +40,9 @@ READ_AGAIN = 10_000_000  # states, up to which such a run is then read for pictu
 EVEN_STATES = 1001  # of a batch whose bodies choose their own steps
 FREE_STATES = 3001  # of a free body, unless another number is asked for
 RESOLUTION = 150  # dots per inch
+SUMMARY, PAGE, STREAM = "summary.json", "view.html", "trajectory.zarr"
+PICTURES = tuple(f"{kind}.png" for kind in json_schema()["$defs"]["output"]["properties"]["plots"]["items"]["enum"])
+DATA = {SUMMARY, STREAM, "trajectory.nc", "trajectory.csv"}
 
 
 @dataclass
@@ -57,21 +63,22 @@ class Results:
     def show(self) -> None:
         """The page with the body in 3-D, unless there are no states to show in memory, or only the first."""
         if self.trajectory is not None and report.rows_reached(self.trajectory) > 1:
-            path = self.folder / "view.html"
-            self.trajectory.view(path)
-            self.files["view"] = path
+            self.trajectory.view(self.folder / PAGE)
+            self._list("view", PAGE)
 
     def draw(self) -> None:
         """The pictures that the scenario asks for; the summary is written in any case."""
-        try:
-            for kind in self.scenario.output.plots if self.trajectory is not None else ():
-                path = self.folder / f"{kind}.png"
-                _picture(self.trajectory, kind).savefig(path, dpi=RESOLUTION)
-                self.files[kind] = path
-        finally:
-            path = self.files["summary"] = self.folder / "summary.json"
-            self.summary["files"] = {name: str(file) for name, file in self.files.items()}
-            _write(path, json.dumps(self.summary, indent=2, allow_nan=False) + "\n")
+        self._list("summary", SUMMARY)
+        for kind in self.scenario.output.plots if self.trajectory is not None else ():
+            _picture(self.trajectory, kind).savefig(self.folder / f"{kind}.png", dpi=RESOLUTION)
+            self._list(kind, f"{kind}.png")
+
+    def _list(self, label: str, file: str) -> None:
+        """Write the summary with one more file."""
+        self.files.pop("summary", None)
+        self.files |= {label: self.folder / file, "summary": self.folder / SUMMARY}
+        self.summary["files"] = {name: str(path) for name, path in self.files.items()}
+        _write_json(self.folder / SUMMARY, self.summary)
 
 
 def run_scenario(scenario: Scenario, folder: Path, *, progress: bool = False, view: bool = False) -> Results:
@@ -83,14 +90,21 @@ def run_scenario(scenario: Scenario, folder: Path, *, progress: bool = False, vi
     _check_extras(scenario, view)
     if scenario.method is not None and problem.force is not None:
         scenario.method.check(problem.force)
+    if chunked.is_store(folder / STREAM):
+        raise StoreError(
+            f"{folder / STREAM} exists already, and a long run is not overwritten: type polhode resume {folder} to go "
+            "on, or choose another folder (--out)"
+        )
     folder.mkdir(parents=True, exist_ok=True)
+    _remove_earlier(folder, keep=DATA)  # which stay until there are others
     files = {"scenario": folder / "scenario.toml"}
     _write(files["scenario"], to_toml(scenario.data))
     if problem.force is None and scenario.method is None:
         return _saved(scenario, folder, files, _exact(scenario))
     method, h, choice = _plan(scenario)
     if h is not None and _is_streamed(scenario, h):
-        files["trajectory"] = folder / "trajectory.zarr"
+        files["trajectory"] = folder / STREAM
+        _remove_earlier(folder, keep={STREAM})
         return _streamed(scenario, folder, files, choice, method=method, h=h, progress=progress)
     batch = common_batch(body=problem.body.batch, state=problem.state.batch)
     states = output.states or (EVEN_STATES if isinstance(method, Adaptive) and batch else None)
@@ -110,14 +124,44 @@ def run_scenario(scenario: Scenario, folder: Path, *, progress: bool = False, vi
 def resume_folder(folder: Path, *, allow_python: bool = False, progress: bool = False) -> Results:
     """Go on with a long run whose folder ``run_scenario`` wrote, and which did not come to its end."""
     scenario = read_scenario(folder / "scenario.toml", allow_python=allow_python)
-    path = folder / "trajectory.zarr"
+    path = folder / STREAM
     if not path.exists():
         raise InputError(
-            f"{folder} has no trajectory.zarr: only runs that grow on the disk can go on; type polhode run "
+            f"{folder} has no {STREAM}: only runs that grow on the disk can go on; type polhode run "
             f"{folder / 'scenario.toml'} to run it again"
         )
+    _remove_earlier(folder, keep={STREAM})
     files = {"scenario": folder / "scenario.toml", "trajectory": path}
     return _streamed(scenario, folder, files, None, progress=progress)
+
+
+def list_page(page: Path) -> None:
+    """Note in the summary of a run that ``page`` was written beside it, so that a later run removes it."""
+    found = _summary_in(page.parent)
+    if page.name == PAGE and "files" in found:
+        found["files"]["view"] = str(page)
+        _write_json(page.parent / SUMMARY, found)
+
+
+def _remove_earlier(folder: Path, keep: set[str]) -> None:
+    """Remove what an earlier run wrote to the folder, according to its summary; files of users stay."""
+    listed = {Path(path).name for path in _summary_in(folder).get("files", {}).values()}
+    for path in (folder / name for name in listed & {PAGE, *PICTURES, *DATA} - keep):
+        with telling("removed", path):
+            if path.is_file():
+                path.unlink()
+            elif path.name == STREAM and path.exists():
+                shutil.rmtree(path)
+
+
+def _summary_in(folder: Path) -> dict[str, Any]:
+    """Return the summary of the run in that folder; an empty one if there is none."""
+    try:
+        found = json.loads((folder / SUMMARY).read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    listed = isinstance(found, dict) and isinstance(found.get("files"), dict)
+    return found if listed and all(isinstance(path, str) for path in found["files"].values()) else {}
 
 
 def _plan(scenario: Scenario) -> tuple[Any, float | None, Choice | None]:
@@ -173,6 +217,7 @@ def _saved(
     name = scenario.output.format or ("nc" if _installed("xarray", "h5netcdf", "h5py") else "csv")
     files["trajectory"] = folder / f"trajectory.{name}"
     store.save(result, files["trajectory"])
+    _remove_earlier(folder, keep={files["trajectory"].name})
     found, problem = report.summary(result), scenario.problem
     if isinstance(result.method, Exact) and result.m.ndim == 2:
         found["free"] = report.free_summary(problem.free_motion(), problem.t_span)
@@ -230,6 +275,10 @@ def _interrupted(status: Any) -> bool:
 
 def _installed(*packages: str) -> bool:
     return all(find_spec(package) is not None for package in packages)
+
+
+def _write_json(path: Path, data: dict[str, Any]) -> None:
+    _write(path, json.dumps(data, indent=2, allow_nan=False) + "\n")
 
 
 def _write(path: Path, text: str) -> None:

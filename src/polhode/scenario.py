@@ -33,6 +33,7 @@ from polhode.problem import Problem, checked_span
 from polhode.state import State
 
 AUTO = "auto"
+DESCRIBED = ("problem", "arguments", "body", "state", "force")  # by the summary of a file
 NUMERIC = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)  # of arguments that make no sense
 
 
@@ -103,26 +104,33 @@ def built_in(name: str) -> dict[str, Any]:
 def with_settings(data: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
     """A copy of ``data`` with some keys set, each by a text "key=value" with a value as in TOML.
 
-    A key that scenarios do not have is an argument of the built-in problem.
+    A key that scenarios do not have is an argument of the built-in problem. The summary of a file describes its own
+    body, state and forces: where these are changed, the settings take its place.
 
     >>> with_settings({"problem": "heavy_top"}, ["h=0.1", "eps=1e-6"])
     {'problem': 'heavy_top', 'h': 0.1, 'arguments': {'eps': 1e-06}}
     """
     changed = copy.deepcopy(dict(data))
+    others: list[str] = []  # than the file's own summary tells
     for text in settings:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise InputError(f"{text!r} came; needed: key=value, such as h=0.1 or body.mass=2")
-        set_value(changed, name, _toml_value(value), text)
+        path = set_value(changed, name, _toml_value(value), text)
+        if path[0] in DESCRIBED:
+            others.append(text)
+    if others and changed.get("summary", "") == data.get("summary"):
+        changed["summary"] = f"with {', '.join(others)}"
     return changed
 
 
-def set_value(data: dict[str, Any], key: str, value: Any, text: str) -> None:
-    """Set one key of ``data``, with dots into tables and lists; messages name ``text``."""
+def set_value(data: dict[str, Any], key: str, value: Any, text: str) -> list[str]:
+    """Set one key of ``data``, with dots into tables and lists, and return its path; messages name ``text``."""
     path = key.strip().split(".")
     if path[0] not in json_schema()["properties"] and "problem" in data:
         path = ["arguments", *path]
     _put(data, path, value, text)
+    return path
 
 
 def build(data: dict[str, Any], source: str, *, allow_python: bool = False) -> Scenario:

@@ -76,6 +76,7 @@ def varied(problem: Problem, rows: Rows) -> Problem:
     if set(rows) == {OWN_TIME}:
         state = State(np.broadcast_to(state.m, (*rows[OWN_TIME].shape, 3)), q)
     made = copy.copy(problem)
+    made.summary, made.truth = "", {}  # which are those of the problem as it was
     body.check_momentum(state.m, "state.m")
     made.body, made.state, made.force = body, state, _force(problem.force, rows, bool(inertia))
     return made

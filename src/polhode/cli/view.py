@@ -31,12 +31,15 @@ def view(
       polhode view exact.nc three_rotations.nc --out both.html --shape t-handle
     """
     from polhode import store
+    from polhode.results import list_page
     from polhode.viewer import view as write
 
     files = [_trajectory_in(source) for source in sources]
     target = out or (sources[0] / "view.html" if files[0] != sources[0] else sources[0].with_suffix(".html"))
     labels = [source.name for source in sources] if len(sources) > 1 else None
     page = write([store.load(file) for file in files], target, labels=labels, title=title, shape=shape, t_span=span)
+    if target.parent in sources:
+        list_page(target)
     click.echo(f"view: {page.path}")
 
 

@@ -7,6 +7,7 @@ The stem is the axis of middle inertia, about which no spin lasts (Poinsot 1834)
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from polhode.body import RigidBody
 from polhode.problem import Problem
@@ -16,6 +17,9 @@ STEEL = 7850.0  # kg/m^3
 RADIUS = 0.008  # m, of both rods
 BAR = 0.10  # m, along y
 STEM = 0.05  # m, along x, from the middle of the bar
+PARTS = "its stem", "its bar", "the normal of its plane"  # body axes
+RANKS = "least", "middle", "greatest"  # moments of inertia
+NEARLY = 0.5 * np.sqrt(3.0)  # of the angular velocity, along the axis that the body is said to spin about
 
 
 def t_handle() -> RigidBody:
@@ -33,8 +37,24 @@ def t_handle() -> RigidBody:
     return RigidBody.from_moments(np.diagonal(sum(tensors)), mass=masses.sum(), physical=True)
 
 
+def spin(body: RigidBody, omega: npt.ArrayLike) -> str:
+    """Return what can be said of these angular velocities (..., 3), as part of a summary.
+
+    >>> spin(t_handle(), (0.0, 5.0, 0.1))
+    'spun about its bar, the axis of least inertia'
+    """
+    rates = np.abs(np.asarray(omega, dtype=float)).reshape(-1, 3)
+    axes = np.argmax(rates, axis=1)
+    if not rates.any():
+        return "at rest"
+    if (axes != axes[0]).any() or (rates[:, axes[0]] <= NEARLY * np.linalg.norm(rates, axis=1)).any():
+        return "tumbling"
+    rank = np.argsort(np.argsort(body.moments))[axes[0]]
+    return f"spun about {PARTS[axes[0]]}, the axis of {RANKS[rank]} inertia"
+
+
 def dzhanibekov(omega: tuple[float, float, float] = (10.0, 0.02, 0.0), t_end: float = 15.0) -> Problem:
-    """A T-handle in free flight: spun at ``omega`` [rad/s, body axes], nearly about its stem.
+    """A T-handle in free flight: spun at ``omega`` [rad/s, body axes], by default nearly about its stem.
 
     >>> dzhanibekov().free_motion().regime
     'around_min'
@@ -42,7 +62,7 @@ def dzhanibekov(omega: tuple[float, float, float] = (10.0, 0.02, 0.0), t_end: fl
     body = t_handle()
     return Problem(
         name="dzhanibekov",
-        summary="T-handle in free flight, spun about its stem, the axis of middle inertia",
+        summary=f"T-handle in free flight, {spin(body, omega)}",
         body=body,
         state=State.from_omega(body, omega),
         t_span=(0.0, t_end),

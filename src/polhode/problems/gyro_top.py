@@ -58,7 +58,7 @@ def gyro_top(tilt: float = TILT, precession: float = PRECESSION, tilt_rate: floa
     omega = np.array([tilt_rate, precession * sin(tilt), precession * cos(tilt) + spin])
     return Problem(
         name="gyro_top",
-        summary="Cone that spins on its tip, in steady precession unless it also nutates",
+        summary=f"Cone that spins on its tip, {'nutating' if tilt_rate else 'in steady precession'}",
         body=body,
         state=State.from_omega(body, omega, from_rotation_vector((tilt, 0.0, 0.0))),
         force=gravity(WEIGHT, offset=(0.0, 0.0, LEVER)),

@@ -55,7 +55,7 @@ def heavy_top(
     start = np.broadcast_to(start, (*left.shape, 2))
     return Problem(
         name="heavy_top",
-        summary="Heavy top whose weight is a small perturbation of its free motion",
+        summary=f"Heavy top whose weight times lever is {eps:g} of its kinetic energy",
         body=I,
         state=State(np.concatenate([start, np.sqrt(I[..., 2] * left)[..., None]], axis=-1)),
         force=gravity(eps, offset=(0.0, 0.0, 1.0)),

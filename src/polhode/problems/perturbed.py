@@ -34,7 +34,7 @@ def perturbed(t_end: float = 5e4) -> Problem:
     """
     return Problem(
         name="perturbed",
-        summary="Perturbed free body over a very long time, driver_example1 of FRB",
+        summary="Free body, weakly perturbed, driver_example1 of FRB",
         body=MOMENTS,
         state=State(M0),
         force=gravity(np.linalg.norm(U0), offset=(0.0, 0.0, 1.0), up=U0),

@@ -66,7 +66,7 @@ def satellite_orbit(
     n = orbit_rate(altitude)
     return Problem(
         name="satellite_orbit",
-        summary="Satellite in a circular orbit, librating in the gravity gradient",
+        summary=f"Satellite in a circular orbit, let go in the gravity gradient at a pitch of {pitch:g} rad",
         body=moments,
         omega=(0.0, -n, 0.0),
         q=multiply(UPRIGHT, from_rotation_vector((0.0, pitch, 0.0))),

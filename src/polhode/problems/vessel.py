@@ -44,13 +44,16 @@ def vessel(damped: bool = True, restoring: bool = True, t_end: float = 15.0) -> 
     True
     """
     acting: list[Force] = []
+    effects: list[str] = []
     if restoring:
+        effects.append("righted by buoyancy")
         acting.append(forces.restoring(MASS * GRAVITY, longitudinal=GM_L, transverse=GM_T))
     if damped:
+        effects.append("damped by the water")
         acting.append(forces.damping(DAMPING))
     return Problem(
         name="vessel",
-        summary="Supply ship that rolls, righted by buoyancy and damped by the water",
+        summary=f"Supply ship, {' and '.join(effects) or 'without buoyancy and damping'}",
         body=MOMENTS,
         omega=OMEGA,
         force=sum(acting[1:], acting[0]) if acting else None,

@@ -40,7 +40,7 @@ def vilmart_top(
     known = all(map(np.array_equal, (moments, state.m, state.q), (MOMENTS, M0, Q0)))
     return Problem(
         name="vilmart_top",
-        summary="Asymmetric heavy top, its weight as strong as its spin",
+        summary="Heavy top of weight 1 and lever 1, Example 1 of Vilmart",
         body=moments,
         state=state,
         force=gravity(1.0, offset=(0.0, 0.0, 1.0)),
