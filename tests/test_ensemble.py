@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tracemalloc
 
 import numpy as np
@@ -12,7 +13,7 @@ import xarray
 import polhode as ph
 from conftest import EPS, distance, golden_cases
 from ensemble_cases import CHUNK, COUNT, HOW, SAMPLES, SEED, pendulums, tops
-from polhode import atomic, chunked, ensemble_store, errors, forces, members, sampling
+from polhode import atomic, checksums, chunked, ensemble_reader, ensemble_store, errors, forces, members, sampling
 from polhode.ensembles import ensemble, open_ensemble
 from polhode.integration import integrate
 
@@ -276,6 +277,30 @@ def test_interrupted_while_bodies_move(tmp_path, monkeypatch):
     assert (part.status.values != -2).sum() == 2 * CHUNK
 
 
+def test_one_writer(tmp_path):
+    """Two ensembles at once on one store: the second is refused, and disturbs nothing."""
+    path, told = tmp_path / "e.zarr", []
+
+    def begins_another(rows):
+        if not told and path.exists():
+            for resume in (False, True):
+                with pytest.raises(errors.StoreError, match=f"is being written by process {os.getpid()}") as caught:
+                    run(out=path, resume=resume)
+                told.append(caught.value)
+        return tops(rows)
+
+    assert same(run(begins_another, out=path), run())
+    assert len(told) == 2
+    assert [file.name for file in tmp_path.iterdir()] == ["e.zarr"]
+
+
+def test_a_chunk_without_any_number(tmp_path):
+    """All of its members failed: NaN is written as other numbers are."""
+    some = SAMPLES[:40]
+    how = HOW | {"chunk": 1, "reduce": lambda trajectory: {"first": trajectory.q[0]}}
+    assert same(ensemble(pendulums, some, out=tmp_path / "e.zarr", **how), ensemble(pendulums, some, **how))
+
+
 class Death(BaseException):
     """Stands for the end of the process: nobody catches it."""
 
@@ -335,8 +360,9 @@ def test_other_conditions_are_told(tmp_path, monkeypatch):
     path = tmp_path / "e.zarr"
     interrupted(monkeypatch, 4, out=path)
     there = members.conditions() | {"processor": "another one"}
-    mark = path / ensemble_store.MARKS / "1.json"
-    mark.write_text(json.dumps(json.loads(mark.read_text()) | {"environment": there}))
+    mark = ensemble_reader.mark_of(path, 1) | {"environment": there}
+    text = json.dumps(mark | {checksums.SEAL: checksums.of_texts(mark)})
+    (path / ensemble_reader.MARKS / "1.json").write_text(text)
     with pytest.warns(errors.StoreWarning, match="processor: another one and"):
         run(out=path, resume=True)
 

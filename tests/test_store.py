@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -197,6 +198,7 @@ def test_other_programs_read_the_files(tmp_path):
         store.save(traj, tmp_path / f"run{suffix}")
     with h5py.File(tmp_path / "run.nc") as file:
         assert same_bits(file["q"][...], traj.q)
+        assert file["q"].fletcher32
         assert file["time"].attrs["units"] in ("s", b"s")
     for data in (xarray.open_dataset(tmp_path / "run.nc"), xarray.open_zarr(tmp_path / "run.zarr")):
         with data:
@@ -229,6 +231,39 @@ def test_a_failed_save_keeps_the_older_file(tmp_path, monkeypatch, suffix):
     store.save(run("free batch"), path)
     assert store.load(path).m.shape[1:] == (2, 3, 3)
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+FULL_DISK = """
+import resource, signal, sys
+import polhode as ph
+
+top = ph.integrate(ph.problems.heavy_top(), method="V2", h=0.02)
+names = {"x.nc": {}, "x.zarr": {}, "x.csv": {}, "x.aem": {
+    "object_name": "TOP", "object_id": "2026-001A", "originator": "ME", "epoch": "2026-01-01T00:00:00",
+    "time_system": "UTC", "space_frame": "EME2000", "body_frame": "SC_BODY_1"}}
+for name, options in names.items():
+    top.save(name, **options)
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+for name, options in names.items():
+    try:
+        top.save(name, **options)
+    except ph.errors.StoreError as problem:
+        print(name, problem)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of processes are those of POSIX")
+def test_a_full_disk(tmp_path):
+    """A limit for the length of files acts as a full disk does; no process ends by it, and older files stay."""
+    done = subprocess.run([sys.executable, "-c", FULL_DISK], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    names = ["x.aem", "x.csv", "x.nc", "x.zarr"]
+    told = sorted(done.stdout.splitlines())
+    assert told == [f"{name} {name} cannot be written: File too large" for name in names]
+    assert sorted(file.name for file in tmp_path.iterdir()) == names
+    assert all(len(store.load(tmp_path / name)) == 1001 for name in names)
 
 
 def test_the_older_folder_comes_back(tmp_path, monkeypatch):

@@ -8,6 +8,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 import tracemalloc
 from contextlib import suppress
 from pathlib import Path
@@ -19,7 +21,7 @@ from zarr.storage import _local
 
 import polhode as ph
 from conftest import TESTS
-from polhode import atomic, chunked, errors, forces, running, store, stream_writer, streaming
+from polhode import atomic, chunked, errors, forces, running, store, stream_writer, streaming, writer_lock
 from polhode.integration import integrate
 from polhode.problem import Problem
 from polhode.progress import Progress
@@ -146,6 +148,59 @@ def test_killed_and_resumed(tmp_path, kills):
         assert not leftovers
         done += some
         path = tmp_path / f"run{done}.zarr"
+
+
+def test_one_writer(tmp_path):
+    """Another process writes: begin and resume are refused, load is not; kill -9 ends it."""
+    path = tmp_path / "run.zarr"
+    command = [sys.executable, str(TESTS / "streaming_job.py"), str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as job:
+        assert job.stdout.readline() == b"going\n", job.stderr.read()
+        while not path.exists():
+            assert job.poll() is None
+            time.sleep(0.01)
+        told = f"{path} is being written by process {job.pid} on .*; wait until it has ended, or choose another name"
+        for write in (begin, lambda path: streaming.resume(path, problem())):
+            with pytest.raises(errors.StoreError, match=told):
+                write(path)
+        assert len(store.load(path)) == streaming.open_stream(path).rows or job.poll() is None
+        os.kill(job.pid, signal.SIGKILL)
+        job.wait()
+    with writer_lock.only_writer(path), pytest.raises(errors.StoreError, match=f"by process {os.getpid()} on"):
+        streaming.resume(path, problem())
+    assert [file.name for file in tmp_path.iterdir()] == ["run.zarr"]
+
+
+def test_begun_at_once_by_several_threads(tmp_path):
+    """One of them gets the store, and its states are all its own."""
+    path, barrier, done, refused = tmp_path / "run.zarr", threading.Barrier(4), [], []
+
+    def write(size):
+        body = Problem((1, 2, 3), ph.State((0.3, 0.2, size)), t_span=(0.0, 1.0))
+        barrier.wait()
+        try:
+            streaming.stream(body, path, method="V2", h=0.01, chunk=4)
+            done.append(integrate(body, method="V2", h=0.01))
+        except errors.StoreError as problem_:
+            refused.append(str(problem_))
+
+    threads = [threading.Thread(target=write, args=(size,)) for size in (0.6, 0.7, 0.8, 0.9)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(done) == 1
+    assert len(refused) == 3
+    assert all("is being written by" in text or "exists already" in text for text in refused)
+    assert same(store.load(path), done[0])
+
+
+def test_where_locks_are_unknown(tmp_path, monkeypatch):
+    """Some network file systems have none: a warning says so, and the run goes on."""
+    problem_ = OSError(errno.ENOSYS, "Function not implemented")
+    fails_at(monkeypatch, writer_lock, "_acquire", 1, problem_)
+    with pytest.warns(errors.StoreWarning, match="cannot be locked .Function not implemented."):
+        assert begin(tmp_path / "run.zarr").success
 
 
 def dies_everywhere(tmp_path, monkeypatch, expected, t_end, **options):
@@ -340,8 +395,9 @@ def test_damaged_chunks(tmp_path, monkeypatch):
         file.unlink()
         refused(path, f"{file} is damaged: it has 0 of")
         file.write_bytes(data[:50] + bytes([data[50] ^ 1]) + data[51:])
-        with pytest.raises(errors.StoreError, match="is damaged"):  # one bit: found where states are read
-            store.load(path)
+        for reading in (store.load, lambda path: streaming.resume(path, problem(12.0))):
+            with pytest.raises(errors.StoreError, match=f"{file} is damaged"):  # one bit
+                reading(path)
         file.write_bytes(data)
     assert len(store.load(path)) == part.rows
 

@@ -1,8 +1,9 @@
 """The store of a long run: a Zarr group whose arrays have room for all states, and a checkpoint.
 
 States are written in chunks, each of which is a file of its own, once, with its checksum. Then the checkpoint, a small
-file, is replaced in one go: it tells how many states count, and holds those after the last whole chunk (the tail) and
-where the run is. What is in other files beyond that does not count, and will be written again.
+file, is replaced in one go: it tells how many states count, and holds those after the last whole chunk (the tail),
+where the run is, and the checksums (see ``polhode.checksums``) of attributes, constants and chunks, in their order.
+What is in other files beyond that does not count, and will be written again.
 
     name.zarr/.zgroup .zattrs .zmetadata     the group; attributes as in ``polhode.record``
     name.zarr/time/0 1 2 ...                 chunks of states; m, q and energy alike
@@ -15,7 +16,7 @@ import hashlib
 import io
 import json
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, prod
 from pathlib import Path
 from typing import Any
@@ -23,15 +24,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from polhode import checksums
 from polhode.atomic import guarded, replacing, sync, telling
 from polhode.errors import StoreError
 from polhode.extras import needed
-from polhode.record import LABELS, Arrays, Record
+from polhode.record import LABELS, Arrays, Record, check_format
 
 ZARR_FORMAT = 2  # version 3 of Zarr has no texts yet, such as the labels of axes
 CHECKPOINT = Path("time", "checkpoint")
 FIRST_LINE = b"polhode checkpoint 1 "
 CHECKSUM_BYTES = 4
+CHANGES = ("message", "stats")  # attributes that tell how far the run is
 
 Rows = dict[str, npt.NDArray[Any]]
 
@@ -40,7 +43,8 @@ Rows = dict[str, npt.NDArray[Any]]
 class Checkpoint:
     """What counts of a store: ``rows`` states in whole chunks, the tail after them, and where the run is.
 
-    ``state`` has whether the run is ``finished``, its ``message`` and ``stats``.
+    ``state`` has whether the run is ``finished``, its ``message`` and ``stats``. Checksums are those of the chunks of
+    each array, and ``seal`` is that of attributes and constants; both are empty if an earlier version wrote the store.
     """
 
     rows: int
@@ -48,6 +52,8 @@ class Checkpoint:
     snapshot: Rows
     status: npt.NDArray[np.int64]
     state: dict[str, Any]
+    checksums: dict[str, list[str]]
+    seal: str
 
     @property
     def count(self) -> int:
@@ -89,21 +95,23 @@ def create(path: Path, record: Record, rows: int, chunk: int, checkpoint: Checkp
 
 def write_chunk(path: Path, first: int, rows: Rows) -> None:
     """States from number ``first`` on, which begins a chunk, brought to the disk."""
-    with guarded("written", path):
-        group = needed("zarr", "store").open_group(path, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
+    zarr = needed("zarr", "store")
+    with guarded("written", path), zarr.config.set({"array.write_empty_chunks": True}):  # NaN is data, too
+        group = zarr.open_group(path, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
         for name, values in rows.items():
             array = group[name]
             array[first : first + len(values)] = values
-            sync(_file(path, name, array, first // array.chunks[0]))
+            sync(chunk_file(path, name, array.ndim, first // array.chunks[0]))
         for name in rows:
             sync(path / name)
 
 
 def commit(path: Path, checkpoint: Checkpoint) -> None:
     """From now on this counts, and nothing else."""
-    parts = {"tail": checkpoint.tail, "snapshot": checkpoint.snapshot}
+    known = {name: np.array(texts, dtype="S64") for name, texts in checkpoint.checksums.items()}
+    parts = {"tail": checkpoint.tail, "snapshot": checkpoint.snapshot, "checksums": known}
     arrays = {f"{part}/{name}": values for part, table in parts.items() for name, values in table.items()}
-    text = json.dumps(checkpoint.state | {"rows": checkpoint.rows})
+    text = json.dumps(checkpoint.state | {"rows": checkpoint.rows, "seal": checkpoint.seal})
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, text=np.array(text), status=checkpoint.status, **arrays)
     data = buffer.getvalue()
@@ -126,48 +134,92 @@ def checkpoint_of(path: Path) -> Checkpoint:
         raise StoreError(f"{path / CHECKPOINT} is damaged: its checksum is not that of what it holds")
     with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
         state = json.loads(str(arrays["text"]))
-        tables: dict[str, Rows] = {"tail": {}, "snapshot": {}}
+        tables: dict[str, Rows] = {"tail": {}, "snapshot": {}, "checksums": {}}
         for key in arrays.files:
             part, _, name = key.partition("/")
             if name:
                 tables[part][name] = arrays[key]
-        return Checkpoint(state.pop("rows"), tables["tail"], tables["snapshot"], arrays["status"], state)
+        known = {name: values.astype(np.str_).tolist() for name, values in tables["checksums"].items()}
+        rows, seal = state.pop("rows"), state.pop("seal", "")
+        return Checkpoint(rows, tables["tail"], tables["snapshot"], arrays["status"], state, known, seal)
 
 
-def committed(path: Path) -> Record:
+def seal_of(record: Record) -> str:
+    """The checksum of what does not change while the run goes on."""
+    attributes = {name: value for name, value in record.attributes.items() if name not in CHANGES}
+    arrays = {name: array for name, array in record.arrays.items() if name not in ("status", *LABELS)}
+    return checksums.seal_of(Record(arrays, attributes))
+
+
+def committed(path: Path, damaged: str = checksums.RAISE) -> Record:
     """All states that count, as a record; its message tells if the run is not finished."""
     checkpoint = checkpoint_of(path)
-    with guarded("read", path):
-        group = needed("zarr", "store").open_group(path, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
-        attributes = dict(group.attrs)
-        arrays: Arrays = {}
-        for name, array in group.arrays():
-            dims = tuple(array.attrs["_ARRAY_DIMENSIONS"])
-            if name in checkpoint.tail:
-                _check_files(path, name, array, checkpoint.rows)
-                arrays[name] = dims, np.concatenate([array[: checkpoint.rows], checkpoint.tail[name]])
-            elif name not in LABELS:
-                arrays[name] = dims, np.asarray(array[...])
+    record = _opened(path, checkpoint)
+    states, told = _chunks(path, record, checkpoint).all(path, damaged)
+    arrays = dict(record.arrays)
+    for name, tail in checkpoint.tail.items():
+        arrays[name] = arrays[name][0], np.concatenate([states[name], tail]) if states else tail
     arrays["status"] = arrays["status"][0], checkpoint.status
-    return Record(arrays, attributes | {key: checkpoint.state[key] for key in ("message", "stats")})
+    attributes = record.attributes | {key: checkpoint.state[key] for key in CHANGES}
+    return Record(arrays, checksums.with_note(attributes, told))
+
+
+def verify(path: Path, checkpoint: Checkpoint) -> Checkpoint:
+    """The checkpoint of a store that can go on: all that counts was read and compared, and has checksums now."""
+    record = _opened(path, checkpoint)
+    known: dict[str, list[str]] = {name: [] for name in checkpoint.tail}
+    for block in _chunks(path, record, checkpoint).blocks():
+        for name, values in block.items():
+            known[name].append(checksums.of_values(values))
+    return replace(checkpoint, checksums=known, seal=seal_of(record))
 
 
 def constants(path: Path) -> Rows:
     """Arrays that belong to the problem."""
-    with guarded("read", path):
-        group = needed("zarr", "store").open_group(path, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
-        varying = {"status", *LABELS}
-        found = {name: array for name, array in group.arrays() if name not in varying}
-        return {name: array[...] for name, array in found.items() if array.attrs["_ARRAY_DIMENSIONS"][:1] != ["time"]}
+    arrays = _opened(path, checkpoint_of(path)).arrays
+    varies = ("status", *LABELS, *checksums.varying(arrays))
+    return {name: values for name, (_, values) in arrays.items() if name not in varies}
 
 
 def check(path: Path, checkpoint: Checkpoint) -> dict[str, Any]:
     """The attributes of a store whose committed chunks are all there, in full length."""
+    record = _opened(path, checkpoint)
+    with guarded("read", path):
+        for name in checkpoint.tail:
+            array: Any = record.arrays[name][1]
+            for number in range(ceil(checkpoint.rows / array.chunks[0])):
+                _check_length(chunk_file(path, name, array.ndim, number), array)
+    return record.attributes
+
+
+def _opened(path: Path, checkpoint: Checkpoint) -> Record:
+    """Attributes and constants, compared with their checksum; arrays of states as Zarr has them, to be read."""
     with guarded("read", path):
         group = needed("zarr", "store").open_group(path, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
-        for name in checkpoint.tail:
-            _check_files(path, name, group[name], checkpoint.rows)
-        return dict(group.attrs)
+        arrays: Arrays = {}
+        for name, array in group.arrays():
+            dims = tuple(array.attrs["_ARRAY_DIMENSIONS"])
+            arrays[name] = dims, array if name in checkpoint.tail else np.asarray(array[...])
+        record = Record(arrays, dict(group.attrs))
+        check_format(record.attributes)
+        if checkpoint.seal:
+            checksums.check_seal(path, checkpoint.seal, seal_of(record))
+    return record
+
+
+def _chunks(path: Path, record: Record, checkpoint: Checkpoint) -> checksums.States:
+    """The chunks that count."""
+    size = json.loads(record.attributes["plan"])["chunk"]
+
+    def place(name: str, rows: slice) -> Path:
+        return chunk_file(path, name, len(record.arrays[name][0]), rows.start // size)
+
+    def read(name: str, rows: slice) -> npt.NDArray[Any]:
+        array: Any = record.arrays[name][1]
+        _check_length(place(name, rows), array)
+        return np.asarray(array[rows])
+
+    return checksums.States(list(checkpoint.tail), checkpoint.rows, size, read, place, checkpoint.checksums)
 
 
 def tidy(path: Path) -> None:
@@ -187,20 +239,18 @@ def close(path: Path, checkpoint: Checkpoint) -> None:
         for name in checkpoint.tail:
             group[name].resize((checkpoint.rows, *group[name].shape[1:]))
         group["status"][...] = checkpoint.status
-        group.attrs.update({key: checkpoint.state[key] for key in ("message", "stats")})
+        group.attrs.update({key: checkpoint.state[key] for key in CHANGES})
         zarr.consolidate_metadata(path, zarr_format=ZARR_FORMAT)
 
 
-def _file(path: Path, name: str, array: Any, number: int) -> Path:
+def chunk_file(path: Path, name: str, dimensions: int, number: int) -> Path:
     """Of a chunk; chunks are parts of the first axis only."""
-    return path / name / ".".join([str(number), *["0"] * (array.ndim - 1)])
+    return path / name / ".".join([str(number), *["0"] * (dimensions - 1)])
 
 
-def _check_files(path: Path, name: str, array: Any, rows: int) -> None:
-    """That every chunk up to so many states is a file of full length: what is missing would read as NaN."""
+def _check_length(file: Path, array: Any) -> None:
+    """That a chunk is a file of full length: what is missing would read as NaN."""
     size = prod(array.chunks) * 8 + CHECKSUM_BYTES
-    for number in range(ceil(rows / array.chunks[0])):
-        file = _file(path, name, array, number)
-        found = file.stat().st_size if file.exists() else 0
-        if found != size:
-            raise StoreError(f"{file} is damaged: it has {found} of {size} bytes")
+    found = file.stat().st_size if file.exists() else 0
+    if found != size:
+        raise StoreError(f"{file} is damaged: it has {found} of {size} bytes")

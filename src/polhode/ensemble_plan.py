@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.checks import FloatArray, as_floats, check_finite, show, whole_number
-from polhode.ensemble_store import FORMAT, KIND, Layout
+from polhode.ensemble_reader import FORMAT, KIND
+from polhode.ensemble_store import Layout
 from polhode.environment import environment
 from polhode.errors import InputError, RunError, ShapeError, TimeError
 from polhode.integration import integrate

@@ -2,16 +2,17 @@
 
 Dimensions: ``member``, then ``time``, ``xyz`` and so on. The chunks of the store are those of the computation, each a
 file of its own, so that several processes can write at once. A chunk counts once its mark is there, a small file that
-is written last and also holds the errors of its members:
+is written last and also holds the errors of its members, and the checksums of the chunk's arrays:
 
     name.zarr/m/0.0.0  q/0.0.0  status/0 ...    chunks of members, as in ``polhode.chunked``
     name.zarr/status/done/0.json                 the mark of chunk 0
+
+``polhode.ensemble_reader`` reads it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,22 +22,30 @@ import numpy.typing as npt
 
 from polhode import chunked
 from polhode.atomic import guarded, replacing, sync
+from polhode.checksums import SEAL, of_texts, of_values
 from polhode.chunked import ZARR_FORMAT
+from polhode.ensemble_reader import (
+    MARKS,
+    Contents,
+    Errors,
+    failures,
+    finished,
+    mark_of,
+    opened,
+    seal_of,
+    unfinished,
+    warn_of_loss,
+)
 from polhode.errors import StoreError
 from polhode.extras import needed
 from polhode.members import Chunk
 from polhode.record import LABELS, Record
 from polhode.trajectory import INTERRUPTED
 
-KIND, FORMAT = "polhode ensemble", 1
-MARKS = Path("status", "done")  # in a folder where Zarr does not look for further members of the group
 STARTS = ("m", "omega", "q")  # samples that are called start_m and so on, because results have these names
 COMPONENTS = {"xyz": ("m", "omega", "moments", "damping"), "quaternion": ("q",)}
 MAY_DIFFER = ("environment", "polhode", "message")
-AS_STORED: dict[str, Any] = {"decode_times": False, "decode_timedelta": False, "mask_and_scale": False}
 NO_NUMBER = {"status": np.int64(INTERRUPTED)}
-
-Errors = dict[int, str]
 
 
 @dataclass(frozen=True)
@@ -114,17 +123,18 @@ class InMemory:
         self.environments.append(chunk.environment)
         self.finished.add(number)
 
-    def close(self, told: dict[str, Any]) -> Any:
+    def close(self) -> Any:
         """As an xarray.Dataset."""
         xarray = needed("xarray", "store")
         layout = self.layout
         variables = {
             name: (dims, self.arrays[name], layout.labels(name)) for name, (dims, _) in layout.arrays().items()
         }
-        members, texts = _failures(self.errors)
+        members, texts = failures(self.errors)
         variables |= {"failed": (("failure",), members, {}), "error": (("failure",), texts, {})}
         coordinates = {name: ((name,), values) for name, values in layout.coordinates().items()}
-        return xarray.Dataset(variables, coordinates, layout.attributes | told)
+        message = unfinished(layout.chunks - len(self.finished), layout.chunks, "with out='name.zarr' it could go on")
+        return xarray.Dataset(variables, coordinates, layout.attributes | {"message": message})
 
 
 class OnDisk:
@@ -139,7 +149,8 @@ class OnDisk:
         with guarded("written", path), replacing(path) as new:
             if path.exists():
                 raise StoreError(f"{path} exists already; type resume=True to go on, or choose another name")
-            group = zarr.create_group(new, zarr_format=ZARR_FORMAT, attributes=layout.attributes)
+            seal = seal_of(layout.attributes, layout.arrays(), layout.coordinates())
+            group = zarr.create_group(new, zarr_format=ZARR_FORMAT, attributes=layout.attributes | {SEAL: seal})
             for name, values in layout.coordinates().items():
                 group.create_array(name, data=values, fill_value=None, attributes={"_ARRAY_DIMENSIONS": (name,)})
             for name, (dims, shape) in layout.arrays().items():
@@ -155,75 +166,53 @@ class OnDisk:
 
     @classmethod
     def reopen(cls, path: Path, layout: Layout) -> OnDisk:
-        """The store of the same ensemble, to go on."""
-        stored, wanted = attributes_of(path), layout.attributes
+        """The store of the same ensemble, to go on; chunks that are damaged do not count any more."""
+        contents, wanted = Contents(path), layout.attributes
+        stored = contents.attributes
         other = [key for key in wanted if key not in MAY_DIFFER and stored.get(key) != wanted[key]]
         if other:
             told = "; ".join(f"{key} was {stored.get(key)!r} and is {wanted[key]!r}" for key in other)
             raise StoreError(f"{path} is another ensemble: {told}; repeat the call as it was, or choose another name")
         for leftover in (*path.glob("*/*.partial"), *path.glob(f"{MARKS}/.*.json")):
             leftover.unlink(missing_ok=True)
+        contents.check(read=True)
+        for number in contents.lost:
+            (path / MARKS / f"{number}.json").unlink()
+        if contents.lost:
+            warn_of_loss(contents, "they are computed again")
         return cls(path)
 
     @property
     def finished(self) -> set[int]:
-        return {int(mark.stem) for mark in (self.path / MARKS).glob("[0-9]*.json")}
+        return set(finished(self.path))
 
     @property
     def environments(self) -> list[dict[str, str]]:
-        return [mark["environment"] for mark in self._marks()]
-
-    def _marks(self) -> Iterator[dict[str, Any]]:
-        with guarded("read", self.path):
-            for number in sorted(self.finished):
-                yield json.loads((self.path / MARKS / f"{number}.json").read_text("utf-8"))
+        return [mark_of(self.path, number)["environment"] for number in finished(self.path)]
 
     def put(self, number: int, chunk: Chunk) -> None:
-        chunked.write_chunk(self.path, chunk.first, rows_of_chunk(chunk))
-        mark = {"environment": chunk.environment, "seconds": chunk.seconds, "errors": chunk.errors}
+        rows = rows_of_chunk(chunk)
+        chunked.write_chunk(self.path, chunk.first, rows)
+        mark = {
+            "environment": chunk.environment, "seconds": chunk.seconds,
+            "errors": {str(member): text for member, text in chunk.errors.items()},
+            "checksums": {name: of_values(values) for name, values in rows.items()},
+        }  # fmt: skip
         with replacing(self.path / MARKS / f"{number}.json") as new:
-            new.write_text(json.dumps(mark), encoding="utf-8")
+            new.write_text(json.dumps(mark | {SEAL: of_texts(mark)}), encoding="utf-8")
 
-    def close(self, told: dict[str, Any]) -> Any:
+    def close(self) -> Any:
         """For other readers of the store: what failed, and how far it came. Returns an xarray.Dataset that reads it."""
-        errors: Errors = {}
-        for mark in self._marks():
-            errors |= {int(member): text for member, text in mark["errors"].items()}
+        data = opened(self.path)
         zarr = needed("zarr", "store")
         with guarded("written", self.path):
             group = zarr.open_group(self.path, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
-            for name, values in zip(("failed", "error"), _failures(errors), strict=True):
+            for name in ("failed", "error"):
                 group.create_array(
-                    name, data=values, fill_value=None, overwrite=True, attributes={"_ARRAY_DIMENSIONS": ("failure",)}
-                )
-            group.attrs.update(told)
+                    name, data=data[name].values, fill_value=None, overwrite=True,
+                    attributes={"_ARRAY_DIMENSIONS": ("failure",)},
+                )  # fmt: skip
+            group.attrs["message"] = data.attrs["message"]
             zarr.consolidate_metadata(self.path, zarr_format=ZARR_FORMAT)
             sync(self.path)
-        return opened(self.path)
-
-
-def attributes_of(path: Path) -> dict[str, Any]:
-    with guarded("read", path):
-        if not path.exists():
-            raise StoreError(f"{path} does not exist; leave resume=True away to begin")
-        group = needed("zarr", "store").open_group(path, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
-        attributes = dict(group.attrs)
-    if attributes.get("kind") != KIND or attributes.get("format") != FORMAT:
-        raise StoreError(f"{path} is not an ensemble that this version reads: its kind is {attributes.get('kind')!r}")
-    return attributes
-
-
-def opened(path: Path) -> Any:
-    """An xarray.Dataset that reads what it is asked for."""
-    attributes_of(path)
-    xarray = needed("xarray", "store")
-    with guarded("read", path):
-        data = xarray.open_dataset(path, engine="zarr", chunks=None, consolidated=True, **AS_STORED)
-    for variable in data.variables.values():
-        variable.attrs.pop("_FillValue", None)
-    return data
-
-
-def _failures(errors: Errors) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
-    members = sorted(errors)
-    return np.array(members, np.int64), np.array([errors[member] for member in members], dtype=np.str_)
+        return data

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
 
+from polhode.checksums import RAISE, as_damaged
 from polhode.cluster import check_client, on_cluster
 from polhode.ensemble_plan import Wanted, layout_of, plan
-from polhode.ensemble_store import InMemory, OnDisk, attributes_of, opened
+from polhode.ensemble_reader import Contents, opened
+from polhode.ensemble_store import InMemory, Layout, OnDisk
 from polhode.environment import environment
 from polhode.errors import InputError, StoreWarning
 from polhode.members import Factory, Job, Reduce
@@ -26,8 +29,10 @@ from polhode.progress import MemberProgress
 from polhode.sampling import Samples, as_samples
 from polhode.streams import as_seed
 from polhode.summaries import as_summary
+from polhode.writer_lock import only_writer
 
 Sink = InMemory | OnDisk
+Compute = Callable[[Job, list[tuple[int, Samples]], Sink], Iterator[int]]
 
 
 def ensemble(
@@ -71,7 +76,8 @@ def ensemble(
     progress : show how far it is
 
     Members that fail do not stop the others: their ``status`` is -1, and ``error`` says why, for the members listed in
-    ``failed``. After Ctrl-C the status of what is missing is -2.
+    ``failed``. After Ctrl-C the status of what is missing is -2, and -3 if its files were damaged or deleted. A store
+    that another call of ``ensemble`` is writing to is refused.
 
     >>> from polhode import Problem, State, sampling
     >>> body = Problem((1.0, 2.0, 3.0), State(m=(0, 0, 1)), t_span=(0, 10))
@@ -85,29 +91,32 @@ def ensemble(
     wanted = Wanted(t_span, method, h, rtol, t_eval, as_summary(reduce), vectorized)
     job, pilot = plan(problem, members, wanted)
     layout = layout_of(job, pilot, members, chunk)
-    sink: Sink
+    compute = _locally if client is None else partial(on_cluster, client)
     if out is None:
-        sink = InMemory(layout)
-    else:
+        return _computed(job, members, layout, compute, InMemory(layout), progress)
+    with only_writer(Path(out)):
         sink = OnDisk.reopen(Path(out), layout) if resume else OnDisk.create(Path(out), layout)
+        return _computed(job, members, layout, compute, sink, progress)
+
+
+def _computed(job: Job, members: Samples, layout: Layout, compute: Compute, sink: Sink, progress: bool) -> Any:
+    """All chunks that are not finished yet; what is finished counts after Ctrl-C."""
     done = sink.finished
     parts = [(i, members[i * layout.chunk : (i + 1) * layout.chunk]) for i in range(layout.chunks) if i not in done]
-    compute = _locally if client is None else partial(on_cluster, client)
-    with MemberProgress(progress, len(members), len(members) - sum(len(part) for _, part in parts)) as bar:
-        try:
-            for some in compute(job, parts, sink):
-                bar.add(some)
-        except KeyboardInterrupt:
-            pass  # what is finished counts
+    before = len(members) - sum(len(part) for _, part in parts)
+    with MemberProgress(progress, len(members), before) as bar, suppress(KeyboardInterrupt):
+        for some in compute(job, parts, sink):
+            bar.add(some)
     _compare_environments(sink)
-    missing = layout.chunks - len(sink.finished)
-    told = f"not finished: {missing} of {layout.chunks} chunks are missing; "
-    hint = "the same call with resume=True goes on" if out is not None else "with out='name.zarr' it could go on"
-    return sink.close({"message": told + hint if missing else ""})
+    return sink.close()
 
 
-def open_ensemble(path: str | os.PathLike[str]) -> Any:
-    """The ``xarray.Dataset`` of a store that ``ensemble`` wrote, finished or not; it reads what it is asked for.
+def open_ensemble(path: str | os.PathLike[str], *, damaged: str = RAISE) -> Any:
+    """Open a store that ``ensemble`` wrote, finished or not, as an ``xarray.Dataset`` that reads what it is asked for.
+
+    Members whose files are missing have status -3 and no numbers, and a StoreWarning names the files. Others are
+    compared with their checksums when they are read: StoreError names a file that is damaged. With ``damaged="skip"``
+    everything is read and compared at once, and members in damaged files have status -3, too.
 
     >>> import tempfile
     >>> from polhode import problems, sampling
@@ -118,7 +127,7 @@ def open_ensemble(path: str | os.PathLike[str]) -> Any:
     >>> shape
     (10, 2, 4)
     """
-    return opened(Path(path))
+    return opened(Path(path), as_damaged(damaged))
 
 
 def _locally(job: Job, parts: list[tuple[int, Samples]], sink: Sink) -> Iterator[int]:
@@ -132,7 +141,7 @@ def _seed(out: Any, resume: bool, seed: int | None) -> int:
     if resume and out is None:
         raise InputError("resume=True goes on with a store; type out='name.zarr', its name")
     if resume and seed is None:
-        return int(attributes_of(Path(out))["seed"])
+        return int(Contents(Path(out)).attributes["seed"])
     return as_seed(seed)
 
 
@@ -145,5 +154,5 @@ def _compare_environments(sink: Sink) -> None:
             "chunks were computed under different conditions, so that their last bits (10 eps (1 + cond)) may differ "
             f"from those of one machine: {'; '.join(other)}",
             StoreWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

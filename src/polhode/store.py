@@ -6,6 +6,7 @@ bits. A file is there as a whole or not at all; one that was there before stays 
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polhode import aem, aem_reader, chunked, csv_file
+from polhode import aem, aem_reader, checksums, chunked, csv_file
 from polhode.atomic import guarded, replacing, telling
 from polhode.errors import InputError, StoreError
 from polhode.extras import needed
-from polhode.record import LABELS, Record, pack
+from polhode.record import LABELS, Arrays, Record, pack
 from polhode.stored import StoredTrajectory, unpack
 
 if TYPE_CHECKING:
@@ -44,8 +45,9 @@ def to_xarray(trajectory: Trajectory) -> xarray.Dataset:
 def save(trajectory: Trajectory, path: str | os.PathLike[str], **options: Any) -> None:
     """Write a trajectory to ``path``: name.nc (netCDF), name.zarr (Zarr), name.csv, or name.aem (CCSDS).
 
-    The first three hold everything but functions. An .aem holds attitudes and angular velocities of one body, and needs
-    ``options``, those of ``polhode.aem.write``.
+    The first three hold everything but functions, and checksums of it. A netCDF file is made in memory before it is
+    written. An .aem holds attitudes and angular velocities of one body, and needs ``options``, those of
+    ``polhode.aem.write``.
 
     >>> import tempfile
     >>> from polhode import Problem, State, integrate
@@ -69,7 +71,7 @@ def save_record(record: Record, path: str | os.PathLike[str]) -> None:
     path = Path(path)
     writer = _of_suffix(path, DATASET_WRITERS)
     with _overwriting(path) as new:
-        writer(dataset_of(record), new)
+        writer(checksums.sealed(record), new)
 
 
 @contextmanager
@@ -84,8 +86,12 @@ def _overwriting(path: Path) -> Iterator[Path]:
         yield new
 
 
-def load(path: str | os.PathLike[str]) -> StoredTrajectory | aem_reader.Attitudes:
-    """What ``save`` wrote, and long runs written by ``polhode.streaming``, finished or not.
+def load(path: str | os.PathLike[str], *, damaged: str = checksums.RAISE) -> StoredTrajectory | aem_reader.Attitudes:
+    """Read what ``save`` wrote, and long runs written by ``polhode.streaming``, finished or not.
+
+    Everything that is read is compared with the checksums in the file; StoreError names the file that is damaged. With
+    ``damaged="skip"``, blocks of states that are damaged are left out, and a StoreWarning and the trajectory's message
+    tell which. Attributes and constants are needed in any case.
 
     Of an .aem, which knows no inertia, there are times, attitudes and angular velocities: ``aem_reader.Attitudes``.
 
@@ -97,12 +103,12 @@ def load(path: str | os.PathLike[str]) -> StoredTrajectory | aem_reader.Attitude
     >>> again.q.shape, again.method
     ((41, 4), Splitting(Exact(), 'V2'))
     """
-    path = Path(path)
+    path, damaged = Path(path), checksums.as_damaged(damaged)
     reader = _of_suffix(path, READERS)
     with guarded("read", path):
         if not path.exists():
             raise StoreError(f"{path} does not exist; type the name of a file that save wrote")
-        return reader(path)
+        return reader(path, damaged)
 
 
 def _of_suffix(path: Path, table: dict[str, Callable[..., Any]]) -> Callable[..., Any]:
@@ -127,56 +133,86 @@ def dataset_of(record: Record) -> xarray.Dataset:
 
 
 def _record(dataset: xarray.Dataset) -> Record:
+    """Constants are read now, states when they are asked for."""
     names = [str(name) for name in (*dataset.data_vars, "time")]
-    arrays = {name: (tuple(map(str, dataset[name].dims)), np.array(dataset[name].values)) for name in names}
+    found: dict[str, Any] = {name: dataset[name] for name in names}
+    arrays: Arrays = {name: (tuple(map(str, values.dims)), values) for name, values in found.items()}
+    varies = checksums.varying(arrays)
+    arrays |= {name: (dims, np.array(values)) for name, (dims, values) in arrays.items() if name not in varies}
     return Record(arrays, {str(name): value for name, value in dataset.attrs.items()})
 
 
-def _plain(dataset: xarray.Dataset) -> dict[str, Any]:
-    """Encodings that leave every number as it is."""
-    return {str(name): {"_FillValue": None} for name in dataset.variables}
+def _encodings(dataset: xarray.Dataset, protection: Callable[[tuple[int, ...]], dict[str, Any]]) -> dict[str, Any]:
+    """Encodings that leave every number as it is, and protect arrays of numbers, in blocks of states."""
+    size = dataset.attrs[checksums.BLOCK]
+    encodings: dict[str, Any] = {}
+    for name, variable in dataset.variables.items():
+        encodings[str(name)] = {"_FillValue": None}
+        if variable.size and variable.ndim and variable.dtype.kind in "fi":
+            first = size if variable.dims[0] == "time" else variable.shape[0]
+            encodings[str(name)] |= protection((first, *variable.shape[1:]))
+    return encodings
 
 
 AS_STORED: dict[str, Any] = {"decode_times": False, "decode_timedelta": False}
+READABLE_BY = "v108"  # HDF5 1.8, that of netCDF-4; the first version whose metadata have checksums
 
 
-def _write_netcdf(dataset: xarray.Dataset, path: Path) -> None:
-    dataset.to_netcdf(path, engine="h5netcdf", encoding=_plain(dataset))
+def _write_netcdf(record: Record, path: Path) -> None:
+    """By way of the memory: HDF5 ends the process if it cannot write to a disk."""
+    from xarray.backends import H5NetCDFStore
+
+    dataset = dataset_of(record)
+    encodings = _encodings(dataset, lambda shape: {"fletcher32": True, "chunksizes": shape})
+    memory = io.BytesIO()
+    with needed("h5netcdf", "store").File(memory, "w", libver=READABLE_BY) as file:
+        dataset.dump_to_store(H5NetCDFStore(file), encoding=encodings)
+    path.write_bytes(memory.getbuffer())
 
 
-def _read_netcdf(path: Path) -> StoredTrajectory:
+def _read_netcdf(path: Path, damaged: str) -> StoredTrajectory:
     import xarray
 
     with xarray.open_dataset(path, engine="h5netcdf", **AS_STORED) as dataset:
-        return unpack(_record(dataset))
+        return unpack(checksums.verified(_record(dataset), path, damaged))
 
 
-def _write_zarr(dataset: xarray.Dataset, path: Path) -> None:
-    dataset.to_zarr(path, zarr_format=chunked.ZARR_FORMAT, consolidated=True, encoding=_plain(dataset))
+def _write_zarr(record: Record, path: Path) -> None:
+    checksum = needed("numcodecs", "store").CRC32()
+    dataset = dataset_of(record)
+    encodings = _encodings(dataset, lambda shape: {"filters": [checksum], "chunks": shape})
+    dataset.to_zarr(path, zarr_format=chunked.ZARR_FORMAT, consolidated=True, encoding=encodings)
 
 
-def _read_zarr(path: Path) -> StoredTrajectory:
+def _read_zarr(path: Path, damaged: str) -> StoredTrajectory:
     if chunked.is_store(path):
-        return unpack(chunked.committed(path))
+        return unpack(chunked.committed(path, damaged))
     import xarray
 
     with xarray.open_zarr(path, consolidated=True, **AS_STORED) as dataset:
-        return unpack(_record(dataset))
+        record = _record(dataset)
+        size = record.attributes.get(checksums.BLOCK, 1)
+
+        def place(name: str, rows: slice) -> Path:
+            return chunked.chunk_file(path, name, dataset[name].ndim, rows.start // size)
+
+        return unpack(checksums.verified(record, path, damaged, place))
 
 
-def _write_csv(trajectory: Trajectory, path: Path) -> None:
-    csv_file.write(pack(trajectory), path)
+def _read_csv(path: Path, damaged: str) -> StoredTrajectory:
+    return unpack(checksums.verified(csv_file.read(path), path, damaged))
 
 
-def _read_csv(path: Path) -> StoredTrajectory:
-    return unpack(csv_file.read(path))
+def _read_aem(path: Path, damaged: str) -> aem_reader.Attitudes:
+    return aem_reader.read_one(path)
 
 
-def _as_dataset(write: Callable[[xarray.Dataset, Path], None]) -> Callable[[Trajectory, Path], None]:
-    return lambda trajectory, path: write(to_xarray(trajectory), path)
+def _as_record(write: Callable[[Record, Path], None]) -> Callable[[Trajectory, Path], None]:
+    return lambda trajectory, path: write(checksums.sealed(pack(trajectory)), path)
 
 
 DATASET_WRITERS = {".nc": _write_netcdf, ".zarr": _write_zarr}
-WRITERS: dict[str, Callable[..., None]] = {suffix: _as_dataset(write) for suffix, write in DATASET_WRITERS.items()}
-WRITERS |= {".csv": _write_csv, ".aem": aem.write}
-READERS = {".nc": _read_netcdf, ".zarr": _read_zarr, ".csv": _read_csv, ".aem": aem_reader.read_one}
+RECORD_WRITERS = DATASET_WRITERS | {".csv": csv_file.write}
+WRITERS: dict[str, Callable[..., None]] = {suffix: _as_record(write) for suffix, write in RECORD_WRITERS.items()}
+WRITERS |= {".aem": aem.write}
+READERS = {".nc": _read_netcdf, ".zarr": _read_zarr, ".csv": _read_csv, ".aem": _read_aem}

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from polhode import chunked
+from polhode import checksums, chunked
 from polhode.chunked import Checkpoint, Rows
 from polhode.environment import environment
 from polhode.errors import RunError
@@ -50,6 +50,8 @@ class StreamWriter:
         self.total = -(-run.count // every) + 1
         self.rows, self.finished, self.message = 0, False, ""
         self.tail = [self._empty()]
+        self.checksums: dict[str, list[str]] = {name: [] for name in self.tail[0]}
+        self.seal = ""
         self.snapshot = run.snapshot()
         self.status = self._status()
         self.committed, self.next_save = time.perf_counter(), -1  # the latter, if it is the only one of a block
@@ -66,12 +68,14 @@ class StreamWriter:
         }  # fmt: skip
         attributes = describe(run.problem) | {"method": repr(run.method), "h": run.h, "plan": json.dumps(plan)}
         record = Record(arrays | parameters(run.problem, run.batch), attributes | self._told())
+        self.seal = chunked.seal_of(record)
         chunked.create(self.path, record, self.total, self.chunk, self._checkpoint())
 
     def take_over(self, checkpoint: Checkpoint) -> None:
         self.run.restore(checkpoint.snapshot)
         self.snapshot, self.status, self.message = checkpoint.snapshot, checkpoint.status, checkpoint.state["message"]
         self.rows, self.tail, self.finished = checkpoint.rows, [checkpoint.tail], checkpoint.state["finished"]
+        self.checksums, self.seal = checkpoint.checksums, checkpoint.seal
 
     def go_on(self, wanted: bool) -> Streamed:
         """To the end, or until Ctrl-C; what counts then ends before the last block, in which bodies may be anywhere."""
@@ -121,12 +125,17 @@ class StreamWriter:
             failure = self._finish()
         if self.finished or self.waiting == self.chunk:
             if self.waiting:
-                chunked.write_chunk(self.path, self.rows, self._whole_tail())
+                self._write_chunk(self._whole_tail())
             self.rows, self.tail = self.rows + self.waiting, [self._empty()]
             self.commit()
         elif time.perf_counter() - self.committed > COMMIT_SECONDS:
             self.commit()
         return failure
+
+    def _write_chunk(self, states: Rows) -> None:
+        chunked.write_chunk(self.path, self.rows, states)
+        for name, values in states.items():
+            self.checksums[name].append(checksums.of_values(values))
 
     def _finish(self) -> BaseException | None:
         """Nothing more will come: how did it go? Rows that no body reached are left away."""
@@ -176,7 +185,7 @@ class StreamWriter:
 
     def _checkpoint(self) -> Checkpoint:
         state = {"finished": self.finished} | self._told()
-        return Checkpoint(self.rows, self._whole_tail(), self.snapshot, self.status, state)
+        return Checkpoint(self.rows, self._whole_tail(), self.snapshot, self.status, state, self.checksums, self.seal)
 
 
 class _Bar(Progress):

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from polhode import chunked
-from polhode.atomic import guarded
 from polhode.checks import whole_number
 from polhode.environment import environment
 from polhode.errors import InputError, StoreWarning
@@ -25,9 +24,10 @@ from polhode.expressions import method_of
 from polhode.methods import as_method
 from polhode.methods.method import Method
 from polhode.problem import Problem, checked_span
-from polhode.record import check_format, describe, has_energy, parameters
+from polhode.record import describe, has_energy, parameters
 from polhode.running import Run
 from polhode.stream_writer import Streamed, StreamWriter, streamed
+from polhode.writer_lock import only_writer
 
 CHUNK_BYTES = 2**23
 
@@ -67,8 +67,9 @@ def stream(
     chunk = max(1, CHUNK_BYTES // (8 * width)) if chunk is None else whole_number(chunk, "chunk", 1)
     writer = StreamWriter(run, Path(path), every, chunk)
     run.load()
-    writer.create(span)
-    return writer.go_on(progress)
+    with only_writer(Path(path)):
+        writer.create(span)
+        return writer.go_on(progress)
 
 
 def resume(path: str | os.PathLike[str], problem: Problem, *, method: Any = None, progress: bool = False) -> Streamed:
@@ -83,6 +84,11 @@ def resume(path: str | os.PathLike[str], problem: Problem, *, method: Any = None
     True
     """
     path = Path(path)
+    with only_writer(path):
+        return _resumed(path, problem, method, progress)
+
+
+def _resumed(path: Path, problem: Problem, method: Any, progress: bool) -> Streamed:
     checkpoint, attributes, plan = _look(path)
     chunked.tidy(path)
     chosen = method_of(attributes["method"]) if method is None else _of_one_step(method)
@@ -93,7 +99,7 @@ def resume(path: str | os.PathLike[str], problem: Problem, *, method: Any = None
     _check_problem(path, attributes, run)
     _compare(path, plan["environment"], environment())
     writer = StreamWriter(run, path, plan["save_every"], plan["chunk"])
-    writer.take_over(checkpoint)
+    writer.take_over(chunked.verify(path, checkpoint))
     return writer.go_on(progress)
 
 
@@ -114,9 +120,7 @@ def _of_one_step(method: Any) -> Method:
 def _look(path: Path) -> tuple[chunked.Checkpoint, dict[str, Any], dict[str, Any]]:
     checkpoint = chunked.checkpoint_of(path)
     attributes = chunked.check(path, checkpoint)
-    with guarded("read", path):
-        check_format(attributes)
-        return checkpoint, attributes, json.loads(attributes["plan"])
+    return checkpoint, attributes, json.loads(attributes["plan"])
 
 
 def _check_problem(path: Path, attributes: dict[str, Any], run: Run) -> None:
@@ -143,5 +147,5 @@ def _compare(path: Path, began: dict[str, str], now: dict[str, str]) -> None:
             f"{path} was begun under other conditions, so the last bits may differ from those of an uninterrupted run: "
             f"{'; '.join(other)}",
             StoreWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

@@ -1,0 +1,160 @@
+"""Stored ensembles are read here: everything is compared with its checksum, the arrays when they are asked for.
+
+``polhode.ensemble_store`` writes them, and says what is where.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from polhode.atomic import guarded
+from polhode.checksums import RAISE, SEAL, SKIP, check_seal, compare, of_texts
+from polhode.chunked import ZARR_FORMAT, chunk_file
+from polhode.errors import StoreError, StoreWarning
+from polhode.extras import needed
+from polhode.record import Record
+from polhode.trajectory import INTERRUPTED
+
+KIND, FORMAT = "polhode ensemble", 1
+MARKS = Path("status", "done")  # in a folder where Zarr does not look for further members of the group
+MISSING = -3  # the status of members whose chunk was finished, and then was damaged or deleted
+STATUS = "status"
+
+Errors = dict[int, str]
+
+
+class Contents:
+    """What is in a store: attributes and coordinates, compared with their checksum, arrays, and marks of chunks."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.marks: dict[int, dict[str, Any]] = {}
+        self.lost: dict[int, str] = {}
+        with guarded("read", path):
+            if not path.exists():
+                raise StoreError(f"{path} does not exist; leave resume=True away to begin")
+            group = needed("zarr", "store").open_group(path, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
+            self.attributes = dict(group.attrs)
+            kind = self.attributes.get("kind")
+            if kind != KIND or self.attributes.get("format") != FORMAT:
+                raise StoreError(f"{path} is not an ensemble that this version reads: its kind is {kind!r}")
+            found = {name: (tuple(array.attrs["_ARRAY_DIMENSIONS"]), array) for name, array in group.arrays()}
+            self.arrays = {name: (dims, array) for name, (dims, array) in found.items() if dims[:1] == ("member",)}
+            self.coordinates = {name: array[...] for name, (dims, array) in found.items() if dims == (name,)}
+            if SEAL in self.attributes:
+                shapes = {name: (dims, array.shape) for name, (dims, array) in self.arrays.items()}
+                expected = self.attributes.pop(SEAL)
+                check_seal(path, expected, seal_of(self.attributes, shapes, self.coordinates))
+            self.chunk, self.count = int(self.attributes["chunk"]), int(self.attributes["count"])
+
+    @property
+    def chunks(self) -> int:
+        return -(-self.count // self.chunk)
+
+    def check(self, read: bool) -> None:
+        """Sort finished chunks into those that count and those that are lost; ``read`` tells to read all of them."""
+        files = {name: set(os.listdir(self.path / name)) for name in self.arrays}
+        for number in finished(self.path):
+            try:
+                self.marks[number] = mark_of(self.path, number)
+                for name in self.arrays:
+                    if self.file(name, number).name not in files[name]:
+                        raise StoreError(f"{self.file(name, number)} is missing")
+                    if read:
+                        self.values(name, number)
+            except StoreError as problem:
+                self.marks.pop(number, None)
+                self.lost[number] = str(problem)
+
+    def file(self, name: str, number: int) -> Path:
+        return chunk_file(self.path, name, len(self.arrays[name][0]), number)
+
+    def values(self, name: str, number: int) -> npt.NDArray[Any]:
+        """A chunk of an array; StoreError, with the name of its file, if it is damaged."""
+        array = self.arrays[name][1]
+        rows = slice(number * self.chunk, min(self.count, (number + 1) * self.chunk))
+        if number not in self.marks:
+            status = MISSING if number in self.lost else INTERRUPTED
+            shape = (rows.stop - rows.start, *array.shape[1:])
+            return np.full(shape, status if name == STATUS else np.nan, array.dtype)
+        file = self.file(name, number)
+        with guarded("read", file):
+            values = np.asarray(array[rows])
+        if "checksums" in self.marks[number]:
+            compare(file, values, self.marks[number]["checksums"].get(name, ""))
+        return values
+
+    def failures(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+        errors: Errors = {}
+        for mark in self.marks.values():
+            errors |= {int(member): text for member, text in mark["errors"].items()}
+        return failures(errors)
+
+
+def opened(path: Path, damaged: str = RAISE) -> Any:
+    """An xarray.Dataset that reads what it is asked for."""
+    xarray = needed("xarray", "store")
+    from polhode.member_array import MemberArray
+
+    contents = Contents(path)
+    contents.check(read=damaged == SKIP)
+    if contents.lost:
+        warn_of_loss(contents, f"their members have status {MISSING}, and the same call with resume=True goes on")
+    labels = Record({}, contents.attributes).labels
+    variables: dict[str, Any] = {
+        name: (dims, xarray.core.indexing.LazilyIndexedArray(MemberArray(contents, name)), labels(name))
+        for name, (dims, _) in contents.arrays.items()
+    }
+    members, texts = contents.failures()
+    variables |= {"failed": (("failure",), members), "error": (("failure",), texts)}
+    coordinates = {name: ((name,), values) for name, values in contents.coordinates.items()}
+    missing = contents.chunks - len(contents.marks)
+    message = unfinished(missing, contents.chunks, "the same call with resume=True goes on")
+    return xarray.Dataset(variables, coordinates, contents.attributes | {"message": message})
+
+
+def warn_of_loss(contents: Contents, told: str) -> None:
+    reasons = "; ".join(contents.lost.values())
+    warnings.warn(
+        f"{contents.path}: {len(contents.lost)} finished chunks are damaged; {told}: {reasons}",
+        StoreWarning,
+        stacklevel=4,
+    )
+
+
+def unfinished(missing: int, chunks: int, hint: str) -> str:
+    """The message of an ensemble; empty if nothing is missing."""
+    return f"not finished: {missing} of {chunks} chunks are missing; {hint}" if missing else ""
+
+
+def failures(errors: Errors) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+    members = sorted(errors)
+    return np.array(members, np.int64), np.array([errors[member] for member in members], dtype=np.str_)
+
+
+def finished(path: Path) -> list[int]:
+    """Numbers of the chunks that have a mark."""
+    return sorted(int(mark.stem) for mark in (path / MARKS).glob("[0-9]*.json"))
+
+
+def mark_of(path: Path, number: int) -> dict[str, Any]:
+    file = path / MARKS / f"{number}.json"
+    with guarded("read", file):
+        mark: dict[str, Any] = json.loads(file.read_text("utf-8"))
+        if SEAL in mark and mark.pop(SEAL) != of_texts(mark):
+            raise StoreError(f"{file} is damaged: its checksum is not that of what it holds")
+    return mark
+
+
+def seal_of(attributes: dict[str, Any], arrays: Any, coordinates: dict[str, npt.NDArray[Any]]) -> str:
+    """The checksum of all that does not change while chunks are computed."""
+    fixed = {name: value for name, value in attributes.items() if name != "message"}
+    shapes = {name: [list(dims), list(shape)] for name, (dims, shape) in arrays.items()}
+    return of_texts([fixed, shapes, {name: values.tolist() for name, values in coordinates.items()}])
