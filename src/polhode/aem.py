@@ -7,13 +7,15 @@ many programs mean by "from A to B", transform with the inverse, M_BA = Q^T.) An
 respect to A (annex F4), written along the axes of B, in degrees per second (4.2.4.6).
 
 The standard asks for up to 16 digits (6.8.4.2), with which not every float64 comes back: ``digits`` is 17 unless it has
-to be obeyed to the letter. Minus zero is written as zero, as 6.8.5 asks.
+to be obeyed to the letter. Minus zero is written as zero, as 6.8.5 asks. A comment after the version, where the header
+may have some (4.2.2), holds a checksum of all other lines; programs that do not know it read over it.
 
 ``polhode.aem_reader`` reads such files.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,7 @@ from polhode.errors import InputError
 from polhode.trajectory import Trajectory
 
 LONGEST_LINE = 254  # 6.6.1
+CHECKSUM = "COMMENT SHA-256 of the other lines: "
 
 
 def write(
@@ -91,7 +94,13 @@ def write(
     numbers = np.concatenate([np.roll(q, -1, axis=-1), np.degrees(omega)], axis=-1) + 0.0  # -0 + 0 is 0
     rows = (" ".join(f"{x:.{digits - 1}E}" for x in row) for row in numbers.tolist())
     lines += [f"{date} {row}" for date, row in zip(dates, rows, strict=True)]
-    path.write_text("\n".join([*lines, "DATA_STOP", ""]), encoding="ascii", newline="\n")
+    lines.append("DATA_STOP")
+    lines.insert(1, CHECKSUM + checksum(lines))
+    path.write_text("\n".join([*lines, ""]), encoding="ascii", newline="\n")
+
+
+def checksum(lines: list[str]) -> str:
+    return hashlib.sha256("\n".join(lines).encode("latin-1")).hexdigest()
 
 
 def _of_one_body(trajectory: Trajectory, body: int | tuple[int, ...]) -> tuple[FloatArray, FloatArray, FloatArray]:

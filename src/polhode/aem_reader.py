@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from polhode import epochs
+from polhode import aem, epochs
 from polhode.checks import FloatArray
 from polhode.errors import InputError, StoreError
 from polhode.methods.method import IntArray
@@ -77,7 +77,9 @@ def read(path: str | os.PathLike[str]) -> list[Attitudes]:
     rows: Lines = []
     segments: list[Attitudes] = []
     place = "header"
-    for number, line in enumerate(Path(path).read_text(encoding="latin-1").splitlines(), 1):
+    lines = Path(path).read_text(encoding="latin-1").splitlines()
+    _check(path, lines)
+    for number, line in enumerate(lines, 1):
         words = line.split()
         if not words or words[0] == "COMMENT":
             continue
@@ -97,6 +99,16 @@ def read(path: str | os.PathLike[str]) -> list[Attitudes]:
     if place != "DATA_STOP":
         raise StoreError(f"{path} ends before DATA_STOP: it is not complete, or not an attitude ephemeris in KVN")
     return segments
+
+
+def _check(path: str | os.PathLike[str], lines: list[str]) -> None:
+    """Compare the lines with their checksum, if polhode wrote one."""
+    others = [line for line in lines if not line.startswith(aem.CHECKSUM)]
+    if len(others) + 1 == len(lines) and aem.CHECKSUM + aem.checksum(others) not in lines:
+        raise StoreError(
+            f"{path} is damaged: its checksum is not that of its lines; if it was changed on purpose, remove the line "
+            f"that begins with {aem.CHECKSUM!r}"
+        )
 
 
 def _segment(path: str | os.PathLike[str], header: Words, metadata: Words, rows: Lines) -> Attitudes:

@@ -139,7 +139,7 @@ class StoreError(PolhodeError, OSError):
 
 
 class StoreWarning(UserWarning):
-    """A stored run goes on under other conditions than it began with.
+    """A stored run goes on under other conditions than it began with, or a part of it is damaged and was left out.
 
     >>> issubclass(StoreWarning, UserWarning)
     True
