@@ -109,7 +109,7 @@ def solve(problem, rtol, atol, first_step=1e-2):
     y = np.concatenate([problem.state.m, problem.state.q])
     counts, force = np.zeros(2, np.int64), problem.force
     params = np.array(force.params)
-    per_I, damping = 1.0 / problem.body.moments, np.array(force.damping)
+    per_I, damping = 1.0 / problem.body.moments, np.diagonal(force.damping).copy()
     torque = force.torque_address()
     began = time.perf_counter()
     flat(torque, (params, per_I, damping, *problem.t_span, first_step, rtol, atol, y, counts))

@@ -104,12 +104,21 @@ def test_one_member_at_a_time():
     assert same(alone, together)
 
 
-def test_parameters_and_damping_of_a_force():
+def full(rows):
+    """Damping matrices (n, 3, 3) that are not diagonal."""
+    return rows[:, None, :] * np.eye(3) + 0.3 * np.sqrt(rows[:, :, None] * rows[:, None, :])
+
+
+@pytest.mark.parametrize("members", [2, 3])
+@pytest.mark.parametrize("of", [np.asarray, full])
+def test_parameters_and_damping_of_a_force(members, of):
+    """Also where three members of three numbers look like a matrix."""
     force = ph.Torque(lambda t, Q, w, p: (p[0], p[1], 0.0), params=(0.1, 0.0)) + forces.damping((0.1, 0.1, 0.1))
     problem = ph.Problem((1, 2, 3), ph.State((0.3, 0.2, 0.9)), force, (0, 1))
-    params, damping = np.array([(0.1, 0.2), (0.3, -0.1)]), np.array([(0.1, 0.0, 0.2), (0.0, 0.3, 0.1)])
+    params = np.array([(0.1, 0.2), (0.3, -0.1), (0.2, 0.2)])[:members]
+    damping = of(np.array([(0.1, 0.0, 0.2), (0.0, 0.3, 0.1), (0.2, 0.1, 0.1)])[:members])
     found = ensemble(problem, {"params": params, "damping": damping}, method="V2", h=0.1)
-    for i in range(2):
+    for i in range(members):
         force = ph.Torque(lambda t, Q, w, p: (p[0], p[1], 0.0), params=params[i]) + forces.damping(damping[i])
         single = ph.Problem((1, 2, 3), ph.State((0.3, 0.2, 0.9)), force, (0, 1))
         alone = integrate(single, method="V2", h=0.1, t_eval=[1.0])

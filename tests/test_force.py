@@ -159,7 +159,7 @@ def test_sums_give_each_part_its_own_parameters(rng):
     wanted = sum(part.torque(0.4, q, W) for part in parts)
     np.testing.assert_allclose(total.torque(0.4, q, W), wanted, rtol=0, atol=10 * EPS)
     assert total.name == "Potential(linear) + Torque(wind) + damping"
-    np.testing.assert_array_equal((total + forces.damping(1.0)).damping, (2, 3, 4))
+    np.testing.assert_array_equal((total + forces.damping(1.0)).damping, np.diag((2, 3, 4)))
     assert total.velocity_dependent
     with pytest.raises(AttributeError, match=r"Torque\(wind\) has no energy"):
         total.potential(0.0, q)

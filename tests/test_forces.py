@@ -141,7 +141,7 @@ def test_constant_torques_stay_where_they_are(rng):
 
 def test_damping_is_kept_apart_from_the_torque():
     force = forces.damping(0.5)
-    np.testing.assert_array_equal(force.damping, (0.5, 0.5, 0.5))
+    np.testing.assert_array_equal(force.damping, 0.5 * np.eye(3))
     assert force.torque_function()(
         0.0, ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)), (1.0, 2.0, 3.0), np.empty(0)
     ) == (
@@ -152,6 +152,62 @@ def test_damping_is_kept_apart_from_the_torque():
     np.testing.assert_array_equal(force.torque(0.0, (1, 0, 0, 0), w=(1, 2, 3)), (-0.5, -1.0, -1.5))
     with pytest.raises(AttributeError, match="damping has no energy"):
         force.potential(0.0, (1, 0, 0, 0))
+
+
+FULL = np.array([(0.5, 0.2, 0.0), (0.2, 0.4, -0.1), (0.0, -0.1, 0.3)])
+
+
+def test_three_rows_of_damping_are_a_matrix():
+    """As those of an inertia are a tensor: never three bodies."""
+    w = np.array([1.0, 2.0, 3.0])
+    assert forces.damping(np.eye(3)).batch == ()
+    np.testing.assert_array_equal(forces.damping(FULL).damping, FULL)
+    np.testing.assert_allclose(forces.damping(FULL).torque(0.0, (1, 0, 0, 0), w), -FULL @ w, rtol=4 * EPS)
+    several = forces.damping(np.stack([FULL, np.eye(3)]))
+    assert several.batch == (2,)
+    np.testing.assert_allclose(several.torque(0.0, (1, 0, 0, 0), w), [-FULL @ w, -w], rtol=4 * EPS)
+    assert forces.damping(np.ones((2, 3))).batch == (2,)
+    assert forces.damping(np.ones((2, 3, 3))).batch == (2,)
+    assert forces.damping(np.ones((3, 2, 3))).batch == (3, 2)
+
+
+def test_damping_matrices_and_numbers_add_up():
+    total = forces.damping(FULL) + forces.damping((1, 2, 3)) + forces.damping(np.array([(1, 0, 0), (0, 1, 0)]))
+    assert total.batch == (2,)
+    np.testing.assert_array_equal(total.damping, FULL + np.diag((1, 2, 3)) + [np.diag((1, 0, 0)), np.diag((0, 1, 0))])
+
+
+@pytest.mark.parametrize(
+    ("D", "words"),
+    [
+        ([(1, 2, 3), (2, 3, 1), (3, 2, 1)], "D is not symmetric"),
+        ([(1, 2, 0), (2, 1, 0), (0, 0, 1)], r"D has the eigenvalues \(-1, 1, 3\): .* positive semidefinite"),
+        (np.stack([np.eye(3), -np.eye(3)]), r"D\[1\] has the eigenvalues"),
+        (np.diag((1.0, 1.0, -1e-9)), "eigenvalues"),
+        (np.full((3, 3), np.nan), "finite"),
+    ],
+)
+def test_what_is_no_damping_matrix(D, words):
+    with pytest.raises(InputError, match=words):
+        forces.damping(D)
+
+
+def test_the_message_says_how_to_write_three_bodies():
+    """And what it says works."""
+    D = [(1, 2, 3), (2, 3, 4), (3, 4, 6)]
+    with pytest.raises(InputError, match=r"type np\.asarray\(D\)\[\.\.\., None, :\] \* np\.eye\(3\)") as caught:
+        forces.damping([(1, 2, 3), (2, 3, 4), (3, 5, 6)])
+    assert "D is not symmetric" in str(caught.value)
+    force = forces.damping(np.asarray(D)[..., None, :] * np.eye(3))
+    assert force.batch == (3,)
+    np.testing.assert_array_equal(force.torque(0.0, (1, 0, 0, 0), (1, 1, 2)), -np.array(D) * (1, 1, 2))
+
+
+def test_semidefinite_up_to_rounding(rng):
+    """A matrix of rank one, whose eigenvalues come out as -1e-17 or so."""
+    for _ in range(50):
+        v = rng.normal(size=3)
+        forces.damping(np.outer(v, v))
 
 
 def test_batches_of_parameters_are_rows_of_their_own(rng):

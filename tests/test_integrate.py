@@ -7,7 +7,9 @@ import warnings
 
 import numpy as np
 import pytest
+from mpmath import mp
 from scipy.integrate import solve_ivp
+from scipy.linalg import expm
 
 import polhode as ph
 from conftest import EPS, random_attitude
@@ -326,32 +328,73 @@ def test_no_warnings_on_the_way():
         integrate(top(), h=0.1)
 
 
-def drag_along_body_axes(t, y, inverse, D, lever):
-    """y' of (m, q) in the axes of a tensor: gravity on a lever, damping along the body axes."""
+def drag_in_body_axes(t, y, inverse, D, lever):
+    """y' of (m, q) in the axes of a tensor: gravity on a lever, damping by a matrix in body axes."""
     m, q = y[:3], y[3:]
     w, Q = inverse @ m, matrix(q / np.linalg.norm(q))
     spin = 0.5 * np.array([-q[1:] @ w, *(q[0] * w + np.cross(q[1:], w))])
-    return np.concatenate([np.cross(m, w) + np.cross(lever, -Q[2]) - D * w, spin])
+    return np.concatenate([np.cross(m, w) + np.cross(lever, -Q[2]) - D @ w, spin])
+
+
+FULL = np.array([(0.5, 0.2, 0.0), (0.2, 0.4, -0.1), (0.0, -0.1, 0.3)])
 
 
 @pytest.mark.parametrize("method", ["S6_10", "Adaptive"])
 @pytest.mark.parametrize("batch", [False, True])
+@pytest.mark.parametrize(
+    ("D", "principal"), [(np.diag([0.1, 0.4, 0.8]), False), (FULL, False), (FULL, True)], ids=["axes", "full", "both"]
+)
 @pytest.mark.filterwarnings("ignore:.*negative length")
-def test_damping_along_axes_that_are_not_principal(rng, method, batch):
-    A = matrix(random_attitude(rng, 2) if batch else random_attitude(rng))
-    tensor = A @ np.diag(MOMENTS) @ np.swapaxes(A, -1, -2)
-    D, lever = np.array([0.1, 0.4, 0.8]), np.array([0.1, 0.2, 0.5])
-    problem = Problem(tensor, ph.State(M0), forces.gravity(1.0, lever) + forces.damping(D), (0.0, 2.0))
+def test_damping_that_is_not_along_principal_axes(rng, method, batch, D, principal):
+    A = np.eye(3) if principal else matrix(random_attitude(rng))
+    A = np.stack([A, A if principal else matrix(random_attitude(rng))]) if batch else A
+    tensor, lever = A @ np.diag(MOMENTS) @ np.swapaxes(A, -1, -2), np.array([0.1, 0.2, 0.5])
+    D = np.stack([D, 0.5 * D]) if batch else D
+    body = ph.RigidBody(MOMENTS) if principal else tensor
+    problem = Problem(body, ph.State(M0), forces.gravity(1.0, lever) + forces.damping(D), (0.0, 2.0))
     method, h = (ph.Adaptive(1e-13), None) if method == "Adaptive" else (method, 0.04)
     run = integrate(problem, method=method, h=h, t_eval=[2.0])
     for i in range(2 if batch else 1):
         inverse = np.linalg.inv(tensor[i] if batch else tensor)
         start = np.array([*M0, 1.0, 0.0, 0.0, 0.0])
         truth = solve_ivp(
-            drag_along_body_axes, (0, 2), start, "DOP853", rtol=1e-13, atol=1e-14, args=(inverse, D, lever)
-        ).y[:, -1]
+            drag_in_body_axes, (0, 2), start, "DOP853", rtol=1e-13, atol=1e-14,
+            args=(inverse, D[i] if batch else D, lever),
+        ).y[:, -1]  # fmt: skip
         found = np.concatenate([run.m[-1, i], run.q[-1, i]] if batch else [run.m[-1], run.q[-1]])
         np.testing.assert_allclose(found, truth, rtol=0, atol=1e-12)
+
+
+def test_damping_by_a_matrix_alone_is_exact(rng):
+    """Of a sphere, m' = -D m/I, in one step of any length; rounding D changes the result by eps |D| t/I."""
+    for strength in (1e-6, 1.0, 50.0):
+        root = rng.normal(size=(3, 3))
+        D, t = strength * root @ root.T, 0.7
+        run = integrate(Problem((2.0, 2.0, 2.0), ph.State(M0), forces.damping(D), (0.0, t)), method="V2", h=t)
+        with mp.workdps(30):
+            truth = mp.expm(-mp.matrix(D.tolist()) * mp.mpf(t) / 2) * mp.matrix(M0)
+        expected = np.array([float(x) for x in truth])
+        tolerance = 10 * EPS * (1 + np.linalg.norm(D, 2) * t / 2.0)
+        np.testing.assert_allclose(run.m[-1], expected, rtol=0, atol=tolerance)
+
+
+def test_a_linear_rotor_is_damped_across_its_axis():
+    problem = Problem(ph.RigidBody.linear(2.0), ph.State((0.0, 0.2, 0.9)), forces.damping(FULL), (0.0, 3.0))
+    for method in ("V2", ph.Adaptive(1e-12)):
+        run = integrate(problem, method=method, h=0.1 if method == "V2" else None)
+        assert np.abs(run.m[:, 0]).max() <= 4 * EPS
+        across = expm(-FULL[1:, 1:] * 3.0 / 2.0) @ (0.2, 0.9)  # m is constant but for damping
+        np.testing.assert_allclose(run.m[-1, 1:], across, rtol=0, atol=50 * EPS if method == "V2" else 1e-10)
+
+
+def test_a_damping_matrix_is_seen_by_the_choice():
+    D = np.array([(0.0, 0.0, 0.0), (0.0, 0.1, 0.1), (0.0, 0.1, 0.1)])
+    run = integrate(
+        Problem(MOMENTS, ph.State(M0), forces.gravity(0.1, (0, 0, 1)) + forces.damping(D), (0, 2)), rtol=1e-8
+    )
+    assert "damping" in run.message
+    with pytest.raises(errors.InputError, match="attitude alone"):
+        integrate(Problem(MOMENTS, ph.State(M0), forces.damping(D)), method="RKN6_14a", h=0.1)
 
 
 def test_oblique_damping_does_not_depend_on_units(rng):

@@ -24,6 +24,7 @@ from polhode.cli import cli
 from polhode.expressions import flow_of, method_of
 from polhode.methods import METHODS
 from polhode.scenario import build, json_schema, read, read_scenario, with_settings
+from polhode.scenario_ensemble import Made
 from polhode.toml_text import to_toml
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
@@ -254,6 +255,30 @@ def test_bad_files_are_refused_by_both(text, match):
         scenario_of(text)
     assert str(caught.value).startswith("top.toml: ")
     assert not VALIDATOR.is_valid(tomllib.loads(text))
+
+
+FULL = [[0.5, 0.2, 0.0], [0.2, 0.4, -0.1], [0.0, -0.1, 0.3]]
+
+
+def test_damping_matrices():
+    """One, or one for each body; and what was run can be run again."""
+    for D, shape in ((FULL, (3, 3)), ([FULL, FULL], (2, 3, 3)), ([[1, 2, 3], [3, 2, 1]], (2, 3, 3)), (0.5, (3, 3))):
+        text = top(SPRING, f'kind = "damping"\nD = {D}')
+        made = scenario_of(text)
+        assert made.problem.force.damping.shape == shape
+        VALIDATOR.validate(tomllib.loads(text))
+        again = scenario_of(to_toml(made.data))
+        np.testing.assert_array_equal(again.problem.force.damping, made.problem.force.damping)
+    with pytest.raises(errors.InputError, match=r"force\[1\]: D is not symmetric"):
+        scenario_of(top(SPRING, 'kind = "damping"\nD = [[1, 2, 3], [3, 2, 1], [1, 1, 1]]'))
+
+
+@pytest.mark.parametrize("members", [2, 3])
+def test_samples_of_damping_are_no_matrix(members):
+    data = tomllib.loads(top(SPRING, 'kind = "damping"\nD = 0.1'))
+    rows = np.array([(0.1, 0.2, 0.3), (0.2, 0.2, 0.3), (0.3, 0.3, 0.3)])[:members]
+    made = Made(data, "top.toml", False)({"force.1.D": rows})
+    np.testing.assert_array_equal(made.force.damping, rows[:, None, :] * np.eye(3))
 
 
 OUTSIDE = ["../../evil", "..", ".", "/etc/evil", "a/b", "a\\\\b", "C:evil", "", " ", "evil\\n", "a\\u0000b", "nul",

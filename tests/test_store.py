@@ -43,7 +43,13 @@ def damped():
     return Problem(ph.RigidBody.linear(2.0), ph.State((0.0, 0.2, 0.9)), force, (1.0, 0.0))
 
 
-PROBLEMS = {"single": single, "free batch": free_batch, "damped": damped}
+def damped_by_matrices():
+    """Of three bodies, each its own."""
+    D = np.array([(0.5, 0.2, 0.0), (0.2, 0.4, -0.1), (0.0, -0.1, 0.3)]) * np.array([1.0, 0.5, 0.1])[:, None, None]
+    return Problem((1.0, 2.0, 2.5), ph.State((0.1, 0.2, 0.9)), forces.damping(D))
+
+
+PROBLEMS = {"single": single, "free batch": free_batch, "damped": damped, "by matrices": damped_by_matrices}
 
 
 def run(name="single"):
@@ -69,6 +75,10 @@ def test_round_trip(tmp_path, name, suffix):
     state, start = traj.problem.state, again.problem.state
     assert same_bits(np.broadcast_to(state.m, start.m.shape), start.m)
     assert same_bits(np.broadcast_to(state.q, start.q.shape), start.q)
+    if traj.problem.force is not None:
+        damping, stored = traj.problem.force.damping, again.problem.force.damping
+        assert same_bits(np.broadcast_to(damping, stored.shape), stored)
+        assert stored.shape == damping.shape
     for known in ("name", "summary", "units", "references", "h", "t_span"):
         assert getattr(again.problem, known) == getattr(traj.problem, known)
     assert (again.h, again.message, again.stats) == (traj.h, traj.message, traj.stats)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from polhode.checks import (
     FloatArray,
+    are_matrices,
     as_floats,
     check_finite,
     check_moments,
@@ -16,11 +17,15 @@ from polhode.checks import (
     first_bad,
     place,
     show,
+    symmetric,
 )
 from polhode.errors import InertiaError, InputError, MomentumError, ShapeError
 from polhode.rotation import conjugate, from_matrix, multiply
 
-SYMMETRY_TOLERANCE = 1e-10  # of a tensor, relative to its largest entry
+AS_TENSORS = (
+    "an array (..., 3, 3) is read as inertia tensors; for the principal moments of several bodies type "
+    "polhode.RigidBody.from_moments(...)"
+)
 LINEAR_TOLERANCE = 1e-14  # of m along the axis of a linear rotor, relative to |m|
 
 
@@ -285,20 +290,12 @@ class RigidBody:
 
 def principal(inertia: FloatArray) -> tuple[FloatArray, FloatArray | None]:
     """(moments, axes) of moments (..., 3), whose axes are None, or of tensors (..., 3, 3)."""
-    if inertia.ndim < 2 or inertia.shape[-2] != 3:
+    if not are_matrices(inertia):
         return inertia, None
     from polhode.kernels.principal import principal_axes
 
-    largest = np.abs(inertia).max(axis=(-2, -1), keepdims=True)
     check_finite(inertia, "inertia", InertiaError)
-    skew = np.abs(inertia - np.swapaxes(inertia, -2, -1))
-    good = np.all(skew <= SYMMETRY_TOLERANCE * largest, axis=(-2, -1))
-    if not good.all():
-        raise InertiaError(
-            f"{place('inertia', first_bad(good))} is not symmetric; an array (..., 3, 3) is read as inertia tensors; "
-            "for the principal moments of several bodies type polhode.RigidBody.from_moments(...)"
-        )
-    work = np.array(0.5 * (inertia + np.swapaxes(inertia, -2, -1)), order="C").reshape(-1, 3, 3)
+    work = np.array(symmetric(inertia, "inertia", InertiaError, AS_TENSORS), order="C").reshape(-1, 3, 3)
     moments, axes = np.empty(work.shape[:2]), np.empty(work.shape)
     bad = principal_axes(work, moments, axes)
     if bad >= 0:

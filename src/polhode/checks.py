@@ -25,6 +25,7 @@ from polhode.kernels.limits import LARGEST_RATIO, NORM_TOLERANCE
 FloatArray = npt.NDArray[np.float64]
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0)
+SYMMETRY_TOLERANCE = 1e-10  # of a matrix, relative to its largest entry
 
 
 def as_floats(value: Any, name: str, components: int | None = None) -> FloatArray:
@@ -89,6 +90,21 @@ def check_finite(array: FloatArray, name: str, error: type[InputError] = Momentu
     if not good.all():
         index = first_bad(good)
         raise error(f"{place(name, index)} = {show(array[index])}: every value must be finite")
+
+
+def are_matrices(array: FloatArray) -> bool:
+    """Return whether the array is of shape (..., 3, 3): such arrays are always matrices, never a batch of vectors."""
+    return array.ndim >= 2 and array.shape[-2:] == (3, 3)
+
+
+def symmetric(matrices: FloatArray, name: str, error: type[InputError], hint: str) -> FloatArray:
+    """Return the symmetric part of matrices (..., 3, 3) that are symmetric up to rounding; else raise ``error``."""
+    transposed = np.swapaxes(matrices, -2, -1)
+    largest = np.abs(matrices).max(axis=(-2, -1), keepdims=True)
+    good = np.all(np.abs(matrices - transposed) <= SYMMETRY_TOLERANCE * largest, axis=(-2, -1))
+    if not good.all():
+        raise error(f"{place(name, first_bad(good))} is not symmetric; {hint}")
+    return 0.5 * (matrices + transposed)
 
 
 def check_spread(moments: FloatArray, name: str = "inertia") -> None:

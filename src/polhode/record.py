@@ -3,7 +3,8 @@
 Arrays, with their dimensions (``body``, or ``body_0``, ``body_1``..., only of a batch):
 
     time (time)    m, omega, m_space (time, body, xyz)    q (time, body, quaternion)    energy (time, body)
-    moments (body, xyz)    axes (body, xyz, principal)    mass, status (body)    damping (body, xyz)
+    moments (body, xyz)    axes (body, xyz, principal)    mass, status (body)
+    damping (body, xyz) along the body axes, or matrices (body, xyz, column)
     params (body, parameter)    event_number, event_body, event_time, event_m, event_q (event, ...)
     start_m, start_x, start_p (body, xyz)    start_q (body, quaternion)
 
@@ -23,10 +24,13 @@ import numpy.typing as npt
 import polhode
 from polhode.checks import FloatArray
 from polhode.errors import StoreError
+from polhode.force import Force
+from polhode.forces.base import diagonals
 from polhode.problem import Problem
 from polhode.trajectory import Trajectory
 
 KIND, SYSTEM, FORMAT = "polhode trajectory", "polhode system", 1
+COLUMN = "column"  # of a matrix
 LABELS = {"xyz": ("x", "y", "z"), "quaternion": ("w", "x", "y", "z")}
 FRAMES = {
     "m": "body", "omega": "body", "m_space": "space", "q": "body to space, scalar first", "moments": "principal",
@@ -93,7 +97,7 @@ def parameters(problem: Problem, batch: tuple[int, ...]) -> Arrays:
         "start_q": (state.q, ("quaternion",)),
         "start_x": (state.x, ("xyz",)),
         "start_p": (state.p, ("xyz",)),
-        "damping": (None if force is None else force.damping, ("xyz",)),
+        "damping": _damping(force),
         "params": (None if force is None or not force.params.size else force.params, ("parameter",)),
     }
     arrays: Arrays = {}
@@ -104,6 +108,14 @@ def parameters(problem: Problem, batch: tuple[int, ...]) -> Arrays:
             spread = np.broadcast_to(values, leading + values.shape[values.ndim - len(dims) :])
             arrays[name] = (*(body_dimensions(batch) if own else ()), *dims), spread
     return arrays
+
+
+def _damping(force: Force | None) -> tuple[FloatArray | None, tuple[str, ...]]:
+    """Matrices, or only their diagonals if there is nothing else in them."""
+    if force is None:
+        return None, ()
+    along = diagonals(force.damping)
+    return (force.damping, ("xyz", COLUMN)) if along is None else (along, ("xyz",))
 
 
 def _events(trajectory: Trajectory) -> Arrays:

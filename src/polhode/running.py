@@ -15,7 +15,7 @@ from polhode.body import flow_moments, from_principal, to_principal
 from polhode.checks import FloatArray, as_floats, check_finite, check_spread, common_batch, place, rows_of, show
 from polhode.errors import InputError, RunError, RunWarning, TimeError
 from polhode.force import Force
-from polhode.forces.base import writable
+from polhode.forces.base import diagonals, writable
 from polhode.forces.nothing import nothing
 from polhode.kernels.damping import OBLIQUE
 from polhode.methods.method import Bodies, Course, IntArray, Method
@@ -30,6 +30,7 @@ FIRST_PIECE = 1000  # steps of all bodies together
 MOST_STEPS = 2**62
 NO_STEP, RAISED, NOT_FINITE, TOO_SMALL = 1, 2, 3, 4  # how kernels say that a body stopped
 STOPPED = 5  # by an event
+ACROSS = np.outer((0.0, 1.0, 1.0), (0.0, 1.0, 1.0))  # the part of a damping matrix that acts on a linear rotor
 HALVINGS, REFINEMENTS = 30, 5  # of the search for a step that works
 
 
@@ -45,7 +46,7 @@ class BaseRun:
         method.check(self.force)
         body, state, force = problem.body, problem.state, self.force
         self.batch = common_batch(
-            body=body.batch, state=state.batch, params=force.params.shape[:-1], damping=force.damping.shape[:-1]
+            body=body.batch, state=state.batch, params=force.params.shape[:-1], damping=force.damping.shape[:-2]
         )
         self.count_bodies = prod(self.batch)
         self.axes = None if body.is_principal else body.axes
@@ -63,9 +64,12 @@ class BaseRun:
     def _damping(self) -> FloatArray:
         """Rows as ``kernels.damping`` takes them."""
         D, body = self.force.damping, self.problem.body
-        if self.axes is None or not np.any(D[..., :1] != D):
-            return rows_of(D, self.batch, 3)
-        return rows_of(oblique_damping(D, flow_moments(body), self.axes), self.batch, OBLIQUE)
+        if body.is_linear:
+            D = D * ACROSS
+        along = diagonals(D)
+        if along is not None and (self.axes is None or not np.any(along[..., :1] != along)):
+            return rows_of(along, self.batch, 3)
+        return rows_of(oblique_damping(D, flow_moments(body), body.axes), self.batch, OBLIQUE)
 
     def start(self) -> tuple[FloatArray, FloatArray]:
         """(m, q) of all bodies, in principal axes: rows to write to."""
@@ -277,10 +281,10 @@ class Run(BaseRun):
 
 
 def oblique_damping(D: FloatArray, moments: FloatArray, axes: FloatArray) -> FloatArray:
-    """Rates, P and P^-1 of ``kernels.damping``, (..., 21), for damping along body axes that are not principal axes."""
-    unit_D, unit_I = (_power_of_two(x.max(axis=-1, keepdims=True)) for x in (D, moments))
+    """Rates, P and P^-1 of ``kernels.damping``, (..., 21), for matrices D that are not diagonal in principal axes."""
+    unit_D, unit_I = (_power_of_two(x.max(axis=-1, keepdims=True)) for x in (D.max(axis=-1), moments))
     root = np.sqrt(moments / unit_I)
-    full = np.einsum("...ji,...j,...jk->...ik", axes, D / unit_D, axes)
+    full = np.einsum("...ji,...jk,...kl->...il", axes, D / unit_D[..., None], axes)
     rates, U = np.linalg.eigh(full / (root[..., :, None] * root[..., None, :]))
     rates = np.maximum(rates, 0.0) * (unit_D / unit_I)
     P, inverse = root[..., :, None] * U, np.swapaxes(U, -1, -2) / root[..., None, :]

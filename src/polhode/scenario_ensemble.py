@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,8 @@ from polhode.problem import Problem
 from polhode.sampling import Rows, Samples
 from polhode.scenario import Scenario, build, set_value
 from polhode.variation import batch_of
+
+DAMPING = re.compile(r"force(\.\d+)?\.D")
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,10 @@ class Made:
     def __call__(self, rows: Rows) -> Problem:
         data = copy.deepcopy(self.data)
         for key, values in rows.items():
-            set_value(data, key, np.asarray(values).tolist(), key)
+            array = np.asarray(values)
+            if DAMPING.fullmatch(key) and array.ndim == 2:  # three members of three numbers are no matrix
+                array = array[:, None, :] * np.eye(3)
+            set_value(data, key, array.tolist(), key)
         return build(data, self.source, allow_python=self.allow_python).problem
 
 

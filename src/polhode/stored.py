@@ -13,7 +13,7 @@ from polhode.checks import FloatArray
 from polhode.errors import InputError
 from polhode.force import Force
 from polhode.problem import Problem
-from polhode.record import Record, check_format
+from polhode.record import COLUMN, Record, check_format
 from polhode.state import State
 from polhode.trajectory import Stats, Trajectory
 
@@ -118,10 +118,11 @@ def _force(record: Record) -> Force:
     """A force of that name, which tells what the stored one was and cannot be computed with."""
     attributes = record.attributes
     function: Any = _NotStored(attributes["force"])
+    dims, damping = record.arrays["damping"]
     return Force(
         function,
         function if "energy" in record.arrays else None,
-        damping=record.arrays["damping"][1],
+        damping=damping if dims[-1] == COLUMN else damping[..., None, :] * np.eye(3),
         velocity_dependent=bool(attributes["velocity_dependent"]),
         time_dependent=bool(attributes["time_dependent"]),
         axis=json.loads(attributes["force_axis"]),

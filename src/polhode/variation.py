@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.body import RigidBody
-from polhode.checks import as_floats, common_batch, unknown_name
+from polhode.checks import common_batch, unknown_name
 from polhode.errors import InputError, ShapeError
 from polhode.force import Force
 from polhode.forces.base import as_params
+from polhode.forces.damping import damping_matrices, diagonal_matrices
 from polhode.problem import Problem
 from polhode.sampling import Rows
 from polhode.state import State
@@ -32,13 +33,14 @@ def member(problem: Problem, i: int) -> Problem:
     alone.state = problem.state.select(batch, slice(i, i + 1))
     force = problem.force
     if force is not None:
-        params, damping = (np.broadcast_to(x, (*batch, x.shape[-1]))[i : i + 1] for x in (force.params, force.damping))
-        alone.force = with_params(force, params, damping)
+        params = np.broadcast_to(force.params, (*batch, force.params.shape[-1]))
+        damping = np.broadcast_to(force.damping, (*batch, 3, 3))
+        alone.force = with_params(force, params[i : i + 1], damping[i : i + 1])
     return alone
 
 
 def with_params(force: Force, params: npt.ArrayLike | None = None, damping: npt.ArrayLike | None = None) -> Force:
-    """The same force with other parameters (..., k) or damping (..., 3); its functions are not compiled again.
+    """The same force with other parameters (..., k) or damping (..., 3, 3); its functions are not compiled again.
 
     >>> from polhode import Torque
     >>> motor = Torque(lambda t, Q, w, p: (p[0], 0.0, 0.0), params=[1.0])
@@ -51,7 +53,7 @@ def with_params(force: Force, params: npt.ArrayLike | None = None, damping: npt.
         if made.params.shape[-1] != force.params.shape[-1]:
             raise ShapeError(f"params have shape {made.params.shape}; {force!r} has {force.params.shape[-1]} of them")
     if damping is not None:
-        made.damping = as_floats(damping, "damping", 3)
+        made.damping = damping_matrices(damping, "damping")
     return made
 
 
@@ -93,4 +95,7 @@ def _force(force: Force | None, rows: Rows, other_body: bool) -> Force | None:
             "a gravity gradient belongs to a body, and the samples have others; write a factory: def make(p): body = "
             "RigidBody.from_moments(p['moments']); return Problem(body, force=forces.gravity_gradient(body, ...), ...)"
         )
-    return with_params(force, rows.get("params"), rows.get("damping"))
+    damping = rows.get("damping")
+    if damping is not None and damping.ndim == 2:  # numbers along the body axes, also of three members
+        damping = diagonal_matrices(damping, "damping")
+    return with_params(force, rows.get("params"), damping)

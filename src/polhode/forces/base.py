@@ -37,21 +37,21 @@ from polhode.forces.trigonometric import (
 )
 from polhode.rotation import as_quaternion
 
-NO_DAMPING = np.zeros(3)
+NO_DAMPING = np.zeros((3, 3))
 TRIAL_VELOCITY = (0.3, -0.2, 0.5)
 ALWAYS_ZERO = ReadyMade(TORQUE_FORM, functions.zero_torque)
 MISTAKES = (AttributeError, IndexError, KeyError, NameError, TypeError)  # in a program; others may be meant
 
 
 class Force:
-    """A torque that may come from an energy, with parameters, and diagonal damping m' = ... - D w.
+    """A torque that may come from an energy, with parameters, and linear damping m' = ... - D w.
 
     Made by ``Potential``, ``Torque``, the functions of ``polhode.forces``, and by adding those.
 
     Attributes
     ----------
     params : float64 (k,) or (..., k), a batch of parameters; what functions get as ``p``
-    damping : float64 (3,) or (..., 3), D in body axes; not part of the torque functions
+    damping : float64 (3, 3) or (..., 3, 3), the matrix D in body axes; not part of the torque functions
     velocity_dependent : whether the torque (without damping) depends on w
     time_dependent : whether the energy depends on t, so that the body does not keep it
     axis : a direction in space along which neither torque nor damping change the angular momentum, or None
@@ -80,7 +80,7 @@ class Force:
     @property
     def batch(self) -> tuple[int, ...]:
         """Shape of the batch of parameters and damping; () for one."""
-        return common_batch(params=self.params.shape[:-1], damping=self.damping.shape[:-1])
+        return common_batch(params=self.params.shape[:-1], damping=self.damping.shape[:-2])
 
     @property
     def has_energy(self) -> bool:
@@ -159,13 +159,13 @@ class Force:
         out = np.full((prod(batch), 3), np.nan)
         arguments = times[:, 0], attitudes, velocities, params, out
         self._evaluate(functions.torques, self._torque, arguments)
-        return out.reshape(*batch, 3) - self.damping * velocity
+        return out.reshape(*batch, 3) - np.einsum("...ij,...j->...i", self.damping, velocity)
 
     def _rows(self, t: npt.ArrayLike, q: Any, w: FloatArray | None = None) -> tuple[tuple[int, ...], list[FloatArray]]:
         times, attitudes = as_floats(t, "t")[..., None], as_quaternion(q)
         arrays = {"t": times, "q": attitudes, "params": self.params} | ({} if w is None else {"w": w})
         shapes = {name: array.shape[:-1] for name, array in arrays.items()}
-        batch = common_batch(**shapes, damping=() if w is None else self.damping.shape[:-1])
+        batch = common_batch(**shapes, damping=() if w is None else self.damping.shape[:-2])
         rows = [rows_of(array, batch, array.shape[-1]) for array in arrays.values()]
         return batch, [writable(array) for array in rows]
 
@@ -388,6 +388,12 @@ def direction(vector: npt.ArrayLike, name: str) -> FloatArray:
     if not (length > 0).all():
         raise InputError(f"{name} = {show(array)} has no direction; type for instance {name}=(0, 0, 1)")
     return _frozen(array / length)
+
+
+def diagonals(matrices: FloatArray) -> FloatArray | None:
+    """Return the diagonals (..., 3) of matrices (..., 3, 3) whose other entries are all zero; otherwise None."""
+    found = np.diagonal(matrices, axis1=-2, axis2=-1)
+    return None if np.any(matrices != found[..., None, :] * np.eye(3)) else np.ascontiguousarray(found)
 
 
 def numbers(value: npt.ArrayLike, name: str, components: int | None = None) -> FloatArray:

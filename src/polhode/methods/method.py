@@ -23,7 +23,7 @@ class Bodies(NamedTuple):
 
     inertia: FloatArray  # (., 3)
     axes: FloatArray  # (., 9), the principal axes as columns; (0, 9) if those are the user's own
-    damping: FloatArray  # (., 3)
+    damping: FloatArray  # (., 3) or (., 21), see ``kernels.damping``
     params: FloatArray  # (., k)
 
     def take(self, rows: IntArray) -> Bodies:
