@@ -9,7 +9,7 @@ import pytest
 
 import polhode as ph
 from conftest import EPS, random_attitude
-from polhode.errors import AttitudeError, InputError, ShapeError, TimeError
+from polhode.errors import AttitudeError, InputError, RunError, ShapeError, StepError, TimeError
 from polhode.flows.magnus import ORDERS, PER_T
 from polhode.kernels.jit import JIT
 from polhode.rotation import matrix
@@ -91,13 +91,37 @@ def test_constant_velocity_is_exact(order, case):
 
 @every_order
 def test_longest_step(order):
-    """Up to it there is a result, of no use but of norm 1; beyond, powers of h would overflow."""
+    """Of a sphere, up to it there is a result; beyond, powers of h would overflow."""
     flow, Q = ph.Magnus(order), matrix(START.q)
-    end = flow.step(MOMENTS, START, 0.9e12)
+    end = flow.step((2.0, 2.0, 2.0), START, 0.9e12)
     assert abs(np.linalg.norm(end.q) - 1) <= 10 * EPS
     for h in (1e100, -1e160):
         with pytest.raises(TimeError, match="too long"):
             flow.step_matrix(MOMENTS, START.m, Q, h)
+
+
+@every_order
+def test_a_full_turn_in_a_step_is_refused(order):
+    """The series converges for |Omega| < pi, half the angle of the step."""
+    flow, body = ph.Magnus(order), ph.RigidBody(MOMENTS)
+    rate = np.linalg.norm(body.omega(ph.free_motion(body, START).m(np.linspace(0, 100, 2001))), axis=-1)
+    with pytest.raises(StepError, match="full turn") as caught:
+        flow.step(MOMENTS, START, 3 * 2 * np.pi / rate.min())
+    works = caught.value.working_step
+    assert 0.9 * 2 * np.pi / rate.max() < works < 1.3 * 2 * np.pi / rate.min()
+    flow.step(MOMENTS, START, 0.9 * 2 * np.pi / rate.max())
+    flow.step(MOMENTS, START, works)
+    with pytest.raises(TimeError, match="full turn"):
+        flow.step_matrix(MOMENTS, START.m, matrix(START.q), 3 * 2 * np.pi / rate.min())
+    with pytest.raises(RunError, match="full turn"):
+        ph.integrate(ph.Problem(MOMENTS, START, t_span=(0, 300)), method=ph.Splitting(flow, "V2"), h=60.0)
+
+
+@every_order
+def test_a_steady_spin_takes_steps_of_many_turns(order):
+    m = (0.0, 0.0, -1.5)
+    end = ph.Magnus(order).step(MOMENTS, ph.State(m, START.q), 30.0)
+    np.testing.assert_allclose(end.q, ph.propagate(MOMENTS, m, START.q, 30.0)[1], atol=50 * EPS)
 
 
 def test_order_must_be_one_of_four():

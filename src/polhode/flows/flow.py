@@ -70,6 +70,7 @@ class Flow:
     split: Any
     size: int  # of the constants c
     record: Record
+    no_result = ""  # why a step may have none, if not because its equations have no solution
     exact_parameters: Sequence[float | Fraction] = ()  # what ``prepare`` is told, in full precision
     fractions: Sequence[float | Fraction] = (1,)  # the parts of a step: see ``composed``
 
@@ -159,7 +160,7 @@ class Flow:
             reason, works = "that is too many turns", None
         else:
             works = self._working_step(one_body, one, length)
-            reason = "the equations of the step have no solution that can be found"
+            reason = self.no_result or "the equations of the step have no solution that can be found"
         bound = self.bound(one_body, one)
         message = (
             f"{self!r}: step {int(done[where]) + 1} of {steps} failed for {place('body', where)} at h = {length:.6g}, "

@@ -16,8 +16,7 @@ from math import atan2, sqrt
 
 from polhode.errors import InputError
 from polhode.flows.flow import INVARIANTS, Flow, Record
-from polhode.flows.symmetric_rotation import turn_about_momentum
-from polhode.flows.three_rotations import turn_about
+from polhode.flows.three_rotations import turn_about, turn_about_momentum
 from polhode.kernels.jit import entry, helper
 from polhode.kernels.published_motion import (
     AROUND_3,

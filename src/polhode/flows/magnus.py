@@ -3,12 +3,16 @@
 E. Gustafsson's thesis (2010), section 3.1: schemes (22)-(25), of few commutators, after Blanes, Casas, Ros 2000. The
 equation is conj(q)' = c W conj(q), W = (0, -w), c = 1/2, or with matrices (Q^T)' = c W Q^T, W = -hat(w), c = 1. Written
 for vectors they are the same, W = -w and [a, b] = a x b, and share all of a step but its exponential.
+
+The inverse of the derivative of the exponential, by which the series is made, converges for |Omega| < pi (section
+3.1), where a step turns the body by less than a full turn. Beyond, a step has no result, unless m is constant: then all
+commutators vanish.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
-from math import sqrt
+from math import sqrt, tau
 
 import numpy as np
 import numpy.typing as npt
@@ -122,10 +126,10 @@ def turn(c, body, m1, m2, m3, h):
 
 @helper
 def half_angle(v):
-    """(sin(a/2)/a, cos(a/2)), a = |v|"""
+    """(sin(a/2)/a, cos(a/2), a), a = |v|"""
     a = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
     s, c = sincos(0.5 * a, 0.0)
-    return (s / a if a > 0.0 else 0.5), c
+    return (s / a if a > 0.0 else 0.5), c, a
 
 
 @helper
@@ -135,7 +139,9 @@ def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
     body = read_body(c)
     n1, n2, n3 = momentum_after(body, m1, m2, m3, h)
     v = turn(c, body, m1, m2, m3, h)
-    f, x0 = half_angle(v)
+    f, x0, angle = half_angle(v)
+    if angle >= tau and not (n1 == m1 and n2 == m2 and n3 == m3):
+        return m1, m2, m3, q0, q1, q2, q3, NO_SOLUTION
     q0, q1, q2, q3 = product(q0, q1, q2, q3, x0, f * v[0], f * v[1], f * v[2])
     return n1, n2, n3, q0, q1, q2, q3, 0.0
 
@@ -176,10 +182,13 @@ def repeat_matrix(parameters, size, inertia, h, steps, m, Q):
     body = read_body(c)
     for _ in range(steps):
         v = turn(c, body, m1, m2, m3, time)
-        half, cosine = half_angle(v)
+        half, cosine, angle = half_angle(v)
+        n1, n2, n3 = momentum_after(body, m1, m2, m3, time)
+        if angle >= tau and not (n1 == m1 and n2 == m2 and n3 == m3):
+            return False
         f, g = 2.0 * half * cosine, 2.0 * half * half  # sin(a)/a and (1 - cos(a))/a^2
         x, y, z = turned_row(x, f, g, v), turned_row(y, f, g, v), turned_row(z, f, g, v)
-        m1, m2, m3 = momentum_after(body, m1, m2, m3, time)
+        m1, m2, m3 = n1, n2, n3
     m[0], m[1], m[2] = from_order(order, m1 * scale.m, m2 * scale.m, m3 * scale.m)
     Q[0, 0], Q[0, 1], Q[0, 2] = from_order(order, x[0], x[1], x[2])
     Q[1, 0], Q[1, 1], Q[1, 2] = from_order(order, y[0], y[1], y[2])
@@ -190,6 +199,9 @@ def repeat_matrix(parameters, size, inertia, h, steps, m, Q):
 class Magnus(Flow):
     """m exactly, the attitude by the Magnus series of ``order`` 2, 4, 6 or 8.
 
+    The series converges for steps that turn the body by less than a full turn. Where a step would turn it by more, and
+    m is not constant, ``step`` raises ``StepError`` with a step that works, as ``MoserVeselov`` does.
+
     >>> from polhode import State
     >>> Magnus(6).step((1.0, 2.0, 3.0), State(m=(0.3, 0.2, 0.9)), 0.5, steps=100).m.round(6)
     array([0.035777, 0.628395, 0.737455])
@@ -199,6 +211,7 @@ class Magnus(Flow):
     advance = staticmethod(advance)
     repeat = staticmethod(repeat)
     split = staticmethod(split)
+    no_result = "its series does not converge where a step turns the body by a full turn or more"
 
     def __init__(self, order: int = 4) -> None:
         if order not in ORDERS:
@@ -215,7 +228,7 @@ class Magnus(Flow):
             preserves=frozenset({NORM, ENERGY}),
             references=(GUSTAFSSON_2010, BLANES_2000, CELLEDONI_2008),
             test_step=1.0,
-            limits="steps of up to 1e12 radians",
+            limits="a step must turn the body by less than a full turn, unless m is constant",
         )
 
     @classmethod
@@ -254,9 +267,7 @@ class Magnus(Flow):
         new_m, new_Q = body.axes.T @ momentum, attitude @ body.axes
         parameters = np.array([float(x) for x in self.exact_parameters])
         if not repeat_matrix(parameters, self.size, np.array(moments), float(time), count, new_m, new_Q):
-            raise TimeError(
-                f"h = {float(time):.6g} is too long a step: too many turns, or the series of {self!r} overflows"
-            )
+            raise TimeError(f"h = {float(time):.6g} is too long a step for {self!r}: {self.no_result}")
         return body.axes @ new_m, new_Q @ body.axes.T
 
 

@@ -6,48 +6,46 @@ Vilmart's Algorithm 2, corrected (docs/errata.md). With x_j = 1/I_j and labels 1
     S = x2 |m|^2/2 + (x3 - x2) m3^2/2    a rotation about m, then one about axis 3
 
 and a step is R(h/2) S(h) R(h/2). It is exact for I1 = I2, where R vanishes, and for I2 = I3, where S is a sphere and
-the two commute: for every symmetric body, once the moments are sorted.
+the two commute: for every symmetric body, once the moments are sorted. Axes 1 and 3 may be exchanged. Errors are of
+size r^2 s/24 + r s^2/12, r and s being the differences of x in R and S, so the larger difference goes to R: that is
+axis 1 for some bodies and axis 3 for the others. The article takes the axes as they are labeled.
 """
 
 from __future__ import annotations
 
-from math import sqrt
-
 from polhode.flows.flow import MOMENTUM_SPACE, NORM, Flow, Record
-from polhode.flows.three_rotations import turn_about
+from polhode.flows.three_rotations import (
+    BEST,
+    axis_parameters,
+    component,
+    position,
+    turn_about,
+    turn_about_momentum,
+)
 from polhode.kernels.jit import entry, helper
-from polhode.kernels.quat import product
 from polhode.kernels.repeat import REPEAT, repeat_steps
 from polhode.kernels.splitting import SPLIT, split_steps
-from polhode.kernels.trig import sincos
 from polhode.references import VILMART_2013
 
 
 @helper
 def prepare(order, I1, I2, I3, parameters, c):
-    """x2, and for R and S each the difference to x2 and the axis. Errors are of size r^2 s/24 + r s^2/12, so the larger
-    difference goes to R."""
-    w12, w32 = (I2 - I1) / I1 / I2, (I2 - I3) / I2 / I3
-    c[0] = 1.0 / I2
-    if w12 >= -w32:
-        c[1], c[2], c[3], c[4] = w12, 0.0, w32, 2.0
+    """x of the middle axis, and for R and S each the difference to it and the axis."""
+    a, b, d = 0.0, 1.0, 2.0
+    if parameters[0] != BEST:
+        a, b, d = position(order, parameters[0]), position(order, parameters[1]), position(order, parameters[2])
+    Ia, Ib, Id = component(a, I1, I2, I3), component(b, I1, I2, I3), component(d, I1, I2, I3)
+    outer, inner = (Ib - Ia) / Ia / Ib, (Ib - Id) / Ib / Id
+    c[0] = 1.0 / Ib
+    if parameters[0] == BEST and outer < -inner:
+        c[1], c[2], c[3], c[4] = inner, d, outer, a
     else:
-        c[1], c[2], c[3], c[4] = w32, 2.0, w12, 0.0
-
-
-@helper
-def turn_about_momentum(angle_per_m, m1, m2, m3, q0, q1, q2, q3):
-    """q times the rotation about m by angle_per_m |m|."""
-    G = sqrt(m1 * m1 + m2 * m2 + m3 * m3)
-    s, c = sincos(0.5 * angle_per_m * G, 0.0)
-    f = s / G if G > 0.0 else 0.0
-    return product(q0, q1, q2, q3, c, f * m1, f * m2, f * m3)
+        c[1], c[2], c[3], c[4] = outer, a, inner, d
 
 
 @helper
 def turn_half(axis, angle_per_m, m1, m2, m3, q0, q1, q2, q3):
-    angle = angle_per_m * (m1 if axis == 0 else m3)
-    return turn_about(axis, angle, m1, m2, m3, q0, q1, q2, q3)
+    return turn_about(axis, angle_per_m * component(axis, m1, m2, m3), m1, m2, m3, q0, q1, q2, q3)
 
 
 @helper
@@ -71,8 +69,19 @@ def split(torque, arguments):
 
 
 class SymmetricRotation(Flow):
-    """A symmetric body and one rotation, of order 2; exact for symmetric bodies, whichever moments are equal.
+    """A symmetric body and one rotation, R(h/2) S(h) R(h/2), of order 2.
 
+    Parameters
+    ----------
+    axes : (a, b, c), a permutation of (1, 2, 3): R is a rotation about axis a, and S the motion of a symmetric body
+        about axis c, with the moment of axis b across it; exact for bodies with I_a = I_b or I_b = I_c. The article
+        (Vilmart 2013, Algorithm 2) has (1, 2, 3). None, the default, chooses for each body: b is the axis of middle
+        inertia, and of the two others a is the one whose 1/I differs more from that of b, which has the smaller
+        errors. Steps are then exact for all symmetric bodies, and differ from those of the article for bodies whose
+        axes are sorted in another way
+
+    Examples
+    --------
     >>> from polhode import State
     >>> SymmetricRotation().step((1.0, 2.0, 1.0), State(m=(0.3, 0.2, 0.9)), 100.0).m.round(9)
     array([-0.74134046,  0.2       , -0.59195804])
@@ -83,14 +92,22 @@ class SymmetricRotation(Flow):
     repeat = staticmethod(repeat)
     split = staticmethod(split)
     size = 5
-    record = Record(
-        name="SymmetricRotation()",
-        summary="a symmetric body and one rotation; exact for symmetric bodies",
-        order=2,
-        symmetric=True,
-        poisson=True,
-        symplectic=True,
-        preserves=frozenset({NORM, MOMENTUM_SPACE}),
-        references=(VILMART_2013,),
-        test_step=0.4,
-    )
+
+    def __init__(self, axes: tuple[int, int, int] | None = None) -> None:
+        self.exact_parameters = axis_parameters(axes)
+        chosen = "; exact for symmetric bodies" if axes is None else " about fixed axes"
+        self.record = Record(
+            name=f"SymmetricRotation({'' if axes is None else f'axes={tuple(axes)}'})",
+            summary=f"a symmetric body and one rotation{chosen}",
+            order=2,
+            symmetric=True,
+            poisson=True,
+            symplectic=True,
+            preserves=frozenset({NORM, MOMENTUM_SPACE}),
+            references=(VILMART_2013,),
+            test_step=0.4,
+        )
+
+    @classmethod
+    def variants(cls) -> tuple[Flow, ...]:
+        return cls(), cls(axes=(1, 2, 3))

@@ -108,6 +108,9 @@ class Splitting(Method):
 
         return advance
 
+    def why_no_step(self, force: Force, bodies: Bodies, course: Course, i: int, h: float) -> str:
+        return f" ({self.flow.no_result})" if self.flow.no_result else ""
+
     def time_of(self, course: Course, i: int, t0: float, h: float) -> float:
         _, kick, gradient, t, _ = course.memory[i]
         return float(t) if kick or gradient else super().time_of(course, i, t0, h)
