@@ -275,6 +275,29 @@ def test_parts_of_stored_arrays(tmp_path):
         assert np.array_equal(data.q[key, 2:, 1].values, q[key, 2:, 1], equal_nan=True)
 
 
+def test_a_stream_of_an_earlier_version_goes_on(tmp_path, monkeypatch):
+    """Its older chunks get checksums, too."""
+    path, original, written = tmp_path / "stream.zarr", chunked.write_chunk, []
+
+    def write(*arguments):
+        if written:
+            raise KeyboardInterrupt
+        written.append(original(*arguments))
+
+    monkeypatch.setattr(chunked, "write_chunk", write)
+    with pytest.raises(KeyboardInterrupt):
+        write_stream(path)
+    monkeypatch.setattr(chunked, "write_chunk", original)
+    checkpoint = chunked.checkpoint_of(path)
+    assert (checkpoint.rows, len(checkpoint.checksums["q"])) == (CHUNK, 1)
+    chunked.commit(path, chunked.replace(checkpoint, checksums={}, seal=""))
+    streaming.resume(path, problem(1.2))
+    other = tmp_path / "other.zarr"
+    write_stream(other)
+    after, expected = chunked.checkpoint_of(path), chunked.checkpoint_of(other)
+    assert (after.checksums, after.seal) == (expected.checksums, expected.seal)
+
+
 def unsealed(path):
     """As earlier versions wrote it: without checksums."""
     for file in path.rglob(".zattrs"):
@@ -287,7 +310,7 @@ def unsealed(path):
 
 
 def test_files_of_earlier_versions(tmp_path, monkeypatch):
-    """Without checksums they are read, too, and a stream that goes on gets them."""
+    """Without checksums they are read, too."""
     with monkeypatch.context() as patch:
         patch.setattr(checksums, "sealed", lambda record: record)
         patch.setattr(store, "_encodings", lambda data, _: {name: {"_FillValue": None} for name in data.variables})
@@ -301,8 +324,7 @@ def test_files_of_earlier_versions(tmp_path, monkeypatch):
     expected, known = facts(store.load(path)), chunked.checkpoint_of(path)
     chunked.commit(path, chunked.replace(known, checksums={}, seal=""))
     assert facts(store.load(path)) == expected
-    streaming.resume(path, problem(1.2))
-    assert chunked.checkpoint_of(path).checksums == {}  # it was finished: nothing was written
+    assert streaming.resume(path, problem(1.2)).finished
     members = tmp_path / "ensemble.zarr"
     write_ensemble(members)
     expected = facts_of_ensemble(open_ensemble(members))

@@ -81,6 +81,14 @@ def test_the_same_bits_as_integrate(tmp_path, chunk):
     assert repr(streaming.open_stream(tmp_path / "run.zarr")) == repr(done)
 
 
+def test_very_many_chunks(tmp_path, monkeypatch):
+    """Blocks of states do not grow beyond a chunk, however quick they are; no disk takes part, which is slow."""
+    body = Problem((1, 2, 3), ph.State((0.3, 0.2, 0.9)), t_span=(0.0, 1.0))
+    for name in ("write_chunk", "commit", "close"):
+        monkeypatch.setattr(chunked, name, lambda *arguments: None)
+    assert streaming.stream(body, tmp_path / "run.zarr", method="V2", h=1.0 / 400, chunk=1).rows == 401
+
+
 @pytest.mark.parametrize("method", ["V2", "RKN6_14a", "Suzuki4"])
 def test_methods_backward_and_alone(tmp_path, method):
     top = Problem((1, 2, 3), ph.State((0.3, 0.2, 0.9)), forces.gravity(1.0, (0.1, 0.2, 0.5)), (3.0, 0.0))

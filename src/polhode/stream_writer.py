@@ -90,7 +90,8 @@ class StreamWriter:
                     break
                 elapsed = time.perf_counter() - began
                 if first:  # the start takes no time, and says nothing about the others
-                    size = max(1, int(size * min(8.0, max(0.25, BLOCK_SECONDS / max(elapsed, 1e-6)))))
+                    larger = size * min(8.0, max(0.25, BLOCK_SECONDS / max(elapsed, 1e-6)))
+                    size = max(1, min(self.chunk, int(larger)))
                 failure = self._take(states, last)
         if self.finished:
             chunked.close(self.path, self._checkpoint())
