@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -49,14 +50,16 @@ class Copy:
         shutil.copytree(ROOT / "src" / "polhode", self.source / "polhode", ignore=ignored)
         (self.kernels / "probe.py").write_text(PROBE)
 
-    def run(self, between="", **environment):
+    def run(self, between="", warned=0, **environment):
+        """What the probe returns in a new process; ``warned`` is how often it must warn of damage, if that is known."""
         settings = {"POLHODE_CACHE_DIR": str(self.cache), "POLHODE_JIT": "1", "PYTHONPATH": str(self.source)}
         settings["PYTHONDONTWRITEBYTECODE"] = "1"  # it, too, could be stale: it counts in seconds
-        command = [sys.executable, "-W", "error", "-c", RUN.format(between=between)]
+        command = [sys.executable, "-W", "error", "-W", "always:compiled code", "-c", RUN.format(between=between)]
         done = subprocess.run(
             command, env={**os.environ, **settings, **environment}, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
+        assert warned is None or done.stderr.count("CacheWarning: ") == warned, done.stderr
         return [float(x) for x in done.stdout.split()]
 
     def edit(self, name, old, new):
@@ -118,6 +121,85 @@ def test_without_a_place_to_write_nothing_is_cached_but_all_works(copy, tmp_path
     (tmp_path / "file").write_text("")
     assert copy.run(POLHODE_CACHE_DIR=str(tmp_path / "file" / "cache"))[0] == 2.0
     assert not list(copy.source.rglob("*.nbc"))  # nor next to the sources
+
+
+DAMAGE = """
+import hashlib, random, warnings
+from pathlib import Path
+from polhode.kernels import jit
+
+def damages(content):
+    yield b""
+    yield content[: len(content) // 2]
+    yield content[:-1]
+    nonsense = b"no pickle"
+    yield hashlib.blake2b(nonsense, digest_size=jit.CHECKSUM).digest() + nonsense
+    for place in (0, jit.CHECKSUM, *random.Random(14).choices(range(len(content)), k=4), len(content) - 1):
+        yield content[:place] + bytes([content[place] ^ 16]) + content[place + 1 :]
+
+def result():
+    jit.Cache._warned = False  # as in a new process
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = jit.entry("UniTuple(f8,2)(f8)")(probe.__wrapped__)(2.0)
+    return found, [warning.category for warning in caught]
+
+expected = probe(2.0)
+(file,) = (path for path in Path({cache!r}).rglob("*") if path.is_file())
+content = file.read_bytes()
+for number, damaged in enumerate(damages(content)):
+    file.write_bytes(damaged)
+    assert result() == (expected, [jit.CacheWarning]), number
+    assert file.read_bytes() != damaged, number
+    assert result() == (expected, []), number  # it is there again
+"""
+
+
+@compiled
+def test_damaged_files_are_compiled_again_with_one_warning(copy):
+    """Empty, cut, no pickle, or with one bit changed somewhere."""
+    assert copy.run(DAMAGE.format(cache=str(copy.cache))) == [2.0, 2.0 / 247.0]
+
+
+@compiled
+def test_several_damaged_files_are_one_warning(copy):
+    probe = copy.kernels / "probe.py"
+    probe.write_text(probe.read_text() + '\n\n@entry("f8(f8)")\ndef other(x):\n    return x + 1.0\n')
+    both = "from polhode.kernels.probe import other; assert other(1.0) == 2.0"
+    original = copy.run(both)
+    files = copy.machine_code()
+    assert len(files) == 2
+    for file in files:
+        file.write_bytes(file.read_bytes()[:-100])
+    assert copy.run(both, warned=1) == original
+    assert copy.machine_code().keys() == files.keys()
+
+
+@compiled
+def test_processes_that_rebuild_at_once(copy):
+    original = copy.run()
+    (file,) = copy.machine_code()
+    damage = f"import pathlib; pathlib.Path({str(file)!r}).write_bytes(b'')"
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(lambda _: copy.run(damage, warned=None), range(3))) == [original] * 3
+    assert [path for path in copy.cache.rglob("*") if path.is_file()] == [file]
+
+
+@compiled
+def test_a_full_disk_is_no_cache(copy):
+    full = "import pathlib, errno\ndef full(*a): raise OSError(errno.ENOSPC, 'full')\npathlib.Path.write_bytes = full"
+    assert copy.run(full)[0] == 2.0
+    assert copy.machine_code() == {}
+
+
+NO_HOME = "import os, pwd\nos.environ.pop('HOME', None)\ndef unknown(uid): raise KeyError(uid)\npwd.getpwuid = unknown"
+
+
+@compiled
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="homes are looked up in another way")
+def test_without_a_home_nothing_is_cached_but_all_works(copy):
+    assert copy.run(NO_HOME, POLHODE_CACHE_DIR="", XDG_CACHE_HOME="")[0] == 2.0
+    assert copy.machine_code() == {}
 
 
 @compiled

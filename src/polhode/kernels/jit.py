@@ -18,19 +18,26 @@ import hashlib
 import importlib
 import math
 import os
+import pickle
 import re
 import shutil
 import sys
 import threading
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from uuid import uuid4
 
 JIT = os.environ.get("POLHODE_JIT", "1") != "0"
 
 PACKAGE = Path(__file__).resolve().parents[1]
 COMPILED_FOLDERS = ("kernels", "flows", "forces", "methods")  # every folder that holds code Numba compiles
 KEPT_STAMPS = 8  # caches of older sources that are kept for other checkouts and versions
+CHECKSUM = 16  # bytes, at the beginning of every file of the cache
+
+
+class CacheWarning(UserWarning):
+    """Compiled code on disk is damaged: it is removed and compiled again."""
 
 
 def source_stamp() -> str:
@@ -46,8 +53,8 @@ def source_stamp() -> str:
 LOADED = source_stamp()  # jit is the first kernel module to be imported
 
 
-def cache_root() -> Path:
-    """Where compiled code is kept: ``POLHODE_CACHE_DIR``, or the platform's folder for caches."""
+def cache_root() -> Path | None:
+    """Where compiled code is kept: ``POLHODE_CACHE_DIR``, or the platform's folder for caches; None without a home."""
     if chosen := os.environ.get("POLHODE_CACHE_DIR"):
         return Path(chosen)
     if sys.platform == "win32":
@@ -56,7 +63,10 @@ def cache_root() -> Path:
         base = Path("~/Library/Caches")
     else:
         base = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
-    return base.expanduser() / "polhode"
+    try:
+        return base.expanduser() / "polhode"
+    except RuntimeError:  # HOME is not set, and the user is unknown
+        return None
 
 
 def cache_folder() -> Path | None:
@@ -64,9 +74,10 @@ def cache_folder() -> Path | None:
 
     None also if a source was edited since this process began to load them: its code is of neither stamp.
     """
-    if source_stamp() != LOADED:
+    root = cache_root()
+    if root is None or source_stamp() != LOADED:
         return None
-    folder = cache_root() / LOADED
+    folder = root / LOADED
     try:
         folder.mkdir(parents=True, exist_ok=True)
         os.utime(folder)
@@ -92,6 +103,9 @@ if JIT:
     import numba
     from llvmlite import ir
     from numba.core import cgutils, sigutils, types
+    from numba.core.caching import NullCache
+    from numba.core.compiler import CompileResult
+    from numba.core.serialize import dumps
     from numba.extending import intrinsic
 
     CALLED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
@@ -111,15 +125,63 @@ if JIT:
 
     COMPILING = threading.Lock()  # what follows changes settings of Numba for a moment
 
-    @contextmanager
-    def cache_directory(folder):
-        """Numba's cache directory, which it reads while decorating and never later."""
-        outer = numba.config.CACHE_DIR
-        numba.config.CACHE_DIR = outer if folder is None else str(folder)
-        try:
-            yield
-        finally:
-            numba.config.CACHE_DIR = outer
+    class Cache(NullCache):
+        """Machine code of one function in a folder: a file for each processor and version, a checksum and a pickle.
+
+        Files are replaced as a whole, so that several processes may read and write at once. One that is damaged is
+        removed, with one warning in each process, and the function is compiled again.
+        """
+
+        _warned = False
+
+        def __init__(self, func, folder):
+            self._folder, self._name = folder, f"{func.__module__}.{func.__qualname__}"
+
+        def load_overload(self, sig, target_context):
+            target_context.refresh()
+            path = self._path(sig, target_context.codegen())
+            try:
+                content = path.read_bytes()
+            except OSError:  # it was never written, or cannot be read
+                return None
+            try:
+                if self._checksum(content[CHECKSUM:]) != content[:CHECKSUM]:
+                    raise ValueError("the checksum differs")
+                return CompileResult._rebuild(target_context, *pickle.loads(content[CHECKSUM:]))
+            except Exception as problem:  # whatever the pickle holds
+                self._remove(path, problem)
+                return None
+
+        def save_overload(self, sig, data):
+            if data.library.has_dynamic_globals:  # addresses of this process
+                return
+            content, path = dumps(data._reduce()), self._path(sig, data.codegen)
+            new = path.with_name(f"{path.name}.{uuid4().hex}.partial")
+            try:
+                new.write_bytes(self._checksum(content) + content)
+                new.replace(path)
+            except OSError:  # a full disk, for instance
+                with suppress(OSError):
+                    new.unlink()
+
+        def _path(self, sig, codegen):
+            versions = numba.__version__, sys.implementation.cache_tag
+            key = hashlib.sha256(repr((str(sig), codegen.magic_tuple(), versions)).encode()).hexdigest()
+            return self._folder / f"{self._name}-{key[:16]}.nbc"
+
+        def _checksum(self, content):
+            return hashlib.blake2b(content, digest_size=CHECKSUM).digest()
+
+        def _remove(self, path, problem):
+            with suppress(OSError):
+                path.unlink()
+            if not Cache._warned:
+                Cache._warned = True
+                warnings.warn(
+                    f"compiled code in {path} is damaged ({problem}); such files are removed, and compiled again",
+                    CacheWarning,
+                    stacklevel=2,
+                )
 
     @contextmanager
     def scipy_left_alone():
@@ -158,9 +220,17 @@ if JIT:
 
         def _compile(self):
             folder = cache_folder() if self._cache else None
-            options = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}, "cache": folder is not None}
-            with scipy_left_alone(), cache_directory(folder):
-                return numba.njit(self._signature, **options)(self.__wrapped__)
+            compiled = numba.njit(nogil=True, error_model="numpy", fastmath={"contract"})(self.__wrapped__)
+            if folder is not None:
+                compiled._cache = Cache(self.__wrapped__, folder)
+            with scipy_left_alone():
+                compiled.compile(self._signature)
+            compiled.disable_compile()
+            return compiled
+
+        def __reduce__(self):
+            """By name, as functions are: machine code belongs to this process."""
+            return self.__qualname__
 
     def entry(signature, cache=True):
         return lambda func: Entry(func, signature, cache)
