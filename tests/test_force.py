@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import warnings
 from copy import copy
 from functools import partial
 from math import exp, sin
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +19,9 @@ from conftest import EPS, random_attitude
 from polhode import forces, rotation
 from polhode.errors import InputError, ShapeError
 from polhode.force import Force, Potential, SlowTorqueWarning, Torque
+from polhode.forces.functions import Recent
 from polhode.forces.trigonometric import riesz_nodes
+from polhode.interactions import Field, PairPotential
 from polhode.kernels.jit import JIT
 from test_forces import attitude, slopes
 
@@ -402,5 +408,182 @@ def test_a_copy_forgets_where_its_code_is():
     used = forces.gravity(2.0, offset=(0, 3, 0))
     used.torque_address()
     other = copy(used._torque)
-    assert other._address is None
+    assert other._code is None
     assert other.address() == used.torque_address() or not JIT
+
+
+# One function is compiled once
+
+compiled = pytest.mark.skipif(not JIT, reason="nothing is compiled")
+
+
+def code(force):
+    return force.torque_function()
+
+
+def pushed(k):
+    def push(t, Q, w, p):
+        return k * p[0], 0.0, 0.0
+
+    return push
+
+
+@compiled
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: Torque(wind, (x, 1.0)),
+        lambda x: Torque(wind, (x, 1.0), frame="space"),
+        lambda x: Torque(lambda t, Q, w, p: (p[0] * t, 0.0, 0.0), [x]),
+        lambda x: Torque(lambda t, Q, w, p: p[0] * w, [x], arrays=True),
+        lambda x: Torque(pushed(2.0), [x]),
+        lambda x: Torque(pushed(np.float64(2.0)), [x]) + forces.gravity(x, (0, 0, 1)) + forces.damping(x),
+        lambda x: Potential(linear, params=(x, 1.0)),
+        lambda x: Potential(linear, linear_gradient, (x, 1.0)),
+        lambda x: forces.spring(x),
+    ],
+)
+def test_one_function_is_compiled_once(make):
+    first, second = make(1.0), make(2.0)
+    assert code(first) is code(second)
+    assert first.torque_address() == second.torque_address()
+    assert not np.array_equal(first.torque(1.0, REST, W), second.torque(1.0, REST, W))
+
+
+@compiled
+def test_energies_gradients_and_functions_of_systems_too():
+    one, two = (Potential(linear, linear_gradient, (x, 1.0)) for x in (1.0, 2.0))
+    assert one.energy_function() is two.energy_function()
+    assert one.gradient_function() is two.gradient_function()
+    pairs = [PairPotential(lambda r, A, B, p: p[0] * r[0] ** 2, params=[x]) for x in (1.0, 2.0)]
+    assert pairs[0]._address() == pairs[1]._address()
+
+    def field(t, x, Q, F, T, p):
+        F[:, 2] = -p[0]
+
+    assert Field(field, [1.0])._functions[0] is Field(field, [2.0])._functions[0]
+
+
+@compiled
+def test_what_is_not_the_same_is_compiled_again():
+    assert code(Torque(wind, (1, 2))) is not code(Torque(wind, (1, 2), frame="space"))
+    assert code(Torque(pushed(2), [1.0])) is not code(Torque(pushed(2.0), [1.0]))
+    first, second = Torque(wind, (1, 2)), Torque(pushed(1.0), [1.0])
+    assert code(first + second) is not code(second + first)
+
+
+def test_closures_keep_their_own_values():
+    assert [float(Torque(pushed(k), [1.0]).torque(0.0, REST)[0]) for k in (1.0, 2.0, -0.5)] == [1.0, 2.0, -0.5]
+    numbers, table = [1.0, 2.0], np.array([3.0])
+
+    def listed(t, Q, w, p):
+        return numbers[0], 0.0, 0.0
+
+    def tabled(t, Q, w, p):
+        return table[0], 0.0, 0.0
+
+    for function, values in ((listed, numbers), (tabled, table)):
+        for k in (1.0, 5.0, 1.0):
+            values[0] = k
+            assert quiet(lambda function=function: Torque(function)).torque(0.0, REST)[0] == k
+
+
+SPEED = 1.0
+
+
+def at_speed(t, Q, w, p):
+    return SPEED + doubled(0.25), 0.0, 0.0
+
+
+def doubled(x):
+    return 2.0 * SPEED * x
+
+
+@pytest.mark.parametrize("function", [at_speed, lambda t, Q, w, p: (SPEED * 1.5, 0.0, 0.0)])
+def test_globals_count_as_they_are_when_it_compiles(function, monkeypatch):
+    for speed in (1.0, 3.0, 1.0):
+        monkeypatch.setitem(globals(), "SPEED", speed)
+        assert quiet(lambda: Torque(function)).torque(0.0, REST)[0] == 1.5 * speed
+
+
+class Fan:
+    def __init__(self, speed):
+        self.speed = speed
+
+    def __call__(self, t, Q, w, p):
+        return self.speed, 0.0, 0.0
+
+    def twice(self, t, Q, w, p):
+        return 2 * self.speed, 0.0, 0.0
+
+
+def test_calls_back_into_python_are_not_mixed_up():
+    """They see what becomes of their objects later, so that equal ones must not stand in for each other."""
+    fans = [Fan(1.0), Fan(1.0)]
+    blowing = [quiet(lambda fan=fan: Torque(fan)) for fan in fans]
+    methods = [quiet(lambda fan=fan: Torque(fan.twice)) for fan in fans]
+    fans[1].speed = 3.0
+    assert [float(force.torque(0.0, REST)[0]) for force in blowing + methods] == [1.0, 3.0, 2.0, 6.0]
+    assert [float((force + methods[0]).torque(0.0, REST)[0]) for force in blowing] == [3.0, 5.0]
+    if JIT:
+        assert code(quiet(lambda: Torque(fans[0]))) is code(blowing[0])
+        assert code(quiet(lambda: Torque(fans[0].twice))) is code(methods[0])
+        assert code(blowing[0]) is not code(blowing[1])
+
+
+@compiled
+def test_compiled_functions_of_the_user_too():
+    from numba import njit
+
+    assert code(Torque(njit(pushed(2.0)), [1.0])) is code(Torque(njit(pushed(2.0)), [3.0]))
+    assert code(Torque(njit(pushed(2.0)), [1.0])) is not code(Torque(njit(pushed(3.0)), [1.0]))
+
+
+def test_code_that_was_not_used_for_long_is_forgotten():
+    recent = Recent(2)
+    codes = [SimpleNamespace(key=key) for key in "abc"]
+    recent.keep(codes[0])
+    recent.keep(codes[1])
+    assert recent.find("a") is codes[0]
+    recent.keep(codes[2])
+    assert [recent.find(key) for key in "abc"] == [codes[0], None, codes[2]]
+
+
+SWEEP = """
+from pathlib import Path
+import polhode as ph
+
+def push(t, Q, w, p):
+    return p[0], t, 0.0
+
+def megabytes():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
+
+def sweep(count, make):
+    for k in range(count):
+        force = make(float(k))
+        force.torque_address()
+        if k % 500 == 0:
+            assert force.torque(2.0, (1, 0, 0, 0)).tolist() == [k, 2.0, 0.0]
+
+top = ph.forces.gravity(1.0, (0, 0, 1))
+kinds = (
+    (10_000, lambda k: ph.Torque(push, params=[k])),
+    (1000, lambda k: ph.Torque(lambda t, Q, w, p: (p[0], t, 0.0), params=[k])),
+    (1000, lambda k: ph.Torque(push, params=[k]) + top),
+)
+for _, make in kinds:
+    sweep(1, make)
+before = megabytes()
+for count, make in kinds:
+    sweep(count, make)
+print(megabytes() - before)
+"""
+
+
+@compiled
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is read from /proc")
+def test_a_sweep_of_ten_thousand_torques_takes_no_memory():
+    done = subprocess.run([sys.executable, "-c", SWEEP], env=os.environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 50.0

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dis
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from math import prod
+from types import CodeType, FunctionType
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +15,7 @@ import numpy.typing as npt
 
 from polhode.checks import FloatArray, as_floats, check_finite, common_batch, rows_of, show
 from polhode.errors import InputError, ShapeError
+from polhode.fingerprint import Fingerprint, merged
 from polhode.forces import functions
 from polhode.forces.functions import (
     ENERGY_FORM,
@@ -116,6 +119,15 @@ class Force:
         """The torque as plain Python, for debugging and tracebacks."""
         functions.raise_ctrl_c()
         return self._torque.plain(t, Q, w, writable(p))
+
+    def fingerprint(self) -> Fingerprint:
+        """Digests of the user's functions, by the words that name their parts; none of ready-made forces.
+
+        >>> list(Torque(lambda t, Q, w, p: (t, 0.0, 0.0)).fingerprint())
+        ['the code of <lambda>', 'frame, arrays or degree']
+        """
+        found = (self._torque, self._energy, self._gradient)
+        return merged(*(function.fingerprint() for function in found if function is not None))
 
     def _needed(self, function: Function | None, what: str) -> Function:
         if function is None:
@@ -318,6 +330,8 @@ def check_call(func: Any, name: str, arguments: Sequence[str], returns: str = ""
     call = f"{name}({', '.join(arguments)})"
     if not callable(func):
         raise InputError(f"{name} is {func!r}; needed: a function {call}{returns}")
+    if _has_so_many_arguments(plain(func), len(arguments)):
+        return
     try:
         inspect.signature(plain(func)).bind(*arguments)
     except TypeError as problem:
@@ -326,6 +340,13 @@ def check_call(func: Any, name: str, arguments: Sequence[str], returns: str = ""
         ) from None
     except ValueError:  # written in C: it has no signature to look at
         pass
+
+
+def _has_so_many_arguments(func: Any, count: int) -> bool:
+    """Of most functions that is seen at once; to look at a signature takes longer than all the rest."""
+    if not isinstance(func, FunctionType) or vars(func):  # some have a signature that is not their own
+        return False
+    return func.__code__.co_argcount == count and not func.__code__.co_kwonlyargcount
 
 
 def from_user(func: Any, form: Form, case: Case, arrays: bool, template: Any = None) -> Function:
@@ -338,14 +359,13 @@ def from_user(func: Any, form: Form, case: Case, arrays: bool, template: Any = N
 
 def _try(part: Any, func: Any, form: Form, case: Case, arrays: bool) -> None:
     velocity = (TRIAL_VELOCITY,) if "w" in form.arguments else ()
-    place = f"{form.name} {described(func)} at {case}"
     try:
         value = plain(part)(case.t, case.Q, *velocity, case.p)
     except MISTAKES as problem:
         hint = "Q is an array" if arrays else "Q is three rows, a tuple of tuples; type arrays=True for NumPy arrays"
         if isinstance(problem, IndexError):
             hint = f"params has {case.p.size} numbers; type params=(...) with as many as it uses"
-        raise InputError(f"{place} raised {problem!r} ({hint})") from problem
+        raise InputError(f"{form.name} {described(func)} at {case} raised {problem!r} ({hint})") from problem
     except Exception:  # may be meant, for such t, Q or w: whoever runs it will hear of it
         return
     try:
@@ -353,7 +373,7 @@ def _try(part: Any, func: Any, form: Form, case: Case, arrays: bool) -> None:
     except ValueError:
         shape, kind = (), "O"
     if shape != form.shape or kind not in "fiu":
-        raise ShapeError(f"{place} returned {value!r}; needed: {form.returns}")
+        raise ShapeError(f"{form.name} {described(func)} at {case} returned {value!r}; needed: {form.returns}")
 
 
 def in_space(frame: Any) -> bool:
@@ -365,7 +385,12 @@ def in_space(frame: Any) -> bool:
 def mentions(func: Any, position: int) -> bool:
     """Whether the code of ``func`` mentions the argument at ``position``; True where that cannot be seen."""
     code = getattr(plain(func), "__code__", None)
-    if code is None or inspect.ismethod(func) or position >= code.co_argcount:
+    return code is None or inspect.ismethod(func) or _code_mentions(code, position)
+
+
+@functools.lru_cache(maxsize=1024)
+def _code_mentions(code: CodeType, position: int) -> bool:
+    if position >= code.co_argcount:
         return True
     name = code.co_varnames[position]
     found = (i.argval for i in dis.get_instructions(code) if i.opcode in (*dis.haslocal, *dis.hasfree))

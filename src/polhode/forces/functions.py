@@ -2,6 +2,9 @@
 
 A ``Function`` is a template around functions of the user (or around other Functions). Templates use nothing but
 arithmetic, so the same source runs plain and compiled. What Numba cannot compile becomes a call back into Python.
+
+Machine code is shared: Functions of the same template around functions that do the same (see ``fingerprint``) are
+compiled once. Numba holds globals and closure variables as they are when it compiles; so does the key of the code.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import re
 import threading
 import warnings
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from ctypes import CFUNCTYPE, c_double, c_ssize_t, c_void_p
 from dataclasses import dataclass
@@ -19,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.ctypeslib import as_array
 
+from polhode.fingerprint import Fingerprint, Itself, digest, fingerprint, identity, merged
 from polhode.kernels import jit, splitting
 from polhode.rotation import matrix
 
@@ -28,6 +33,7 @@ GRADIENT = f"{splitting.MATRIX}(f8, {splitting.MATRIX}, f8[::1])"
 NEVER_BEGAN, DONE, RAISED = 0.0, 1.0, 2.0  # how a call back into Python went
 INTERRUPTED = -1  # told instead of a number of parameters
 CTRL_C = threading.Event()  # was pressed while compiled code ran, through which it cannot pass
+KEPT = 128  # compiled functions that can be found again; those in use live on without
 
 
 class SlowTorqueWarning(UserWarning):
@@ -264,6 +270,38 @@ def raise_ctrl_c() -> None:
         raise KeyboardInterrupt
 
 
+@dataclass
+class Code:
+    """A compiled function, and the key by which it is found."""
+
+    function: Any
+    key: Any
+    address: Any = None  # of the function
+
+
+class Recent:
+    """Code that was compiled or used last."""
+
+    def __init__(self, size: int) -> None:
+        self._size, self._codes, self._lock = size, OrderedDict[Any, Code](), threading.Lock()
+
+    def find(self, key: Any) -> Code | None:
+        with self._lock:
+            if key in self._codes:
+                self._codes.move_to_end(key)
+            return self._codes.get(key)
+
+    def keep(self, code: Code) -> Code:
+        with self._lock:
+            self._codes[code.key] = code
+            if len(self._codes) > self._size:
+                self._codes.popitem(last=False)
+        return code
+
+
+RECENT = Recent(KEPT)
+
+
 class Function:
     """A function in fixed form: ``plain``, and compiled on first use. ``parts`` are what the template goes around.
 
@@ -276,40 +314,80 @@ class Function:
         self.form = form
         self._template, self._parts, self._settings, self._user = template, tuple(parts), settings, user
         self.plain = template(*(plain(part) for part in self._parts), *settings)
-        self._compiled: Any = None
-        self._address: Any = None
+        self._code: Code | None = None
+        self._fingerprint: Fingerprint | None = None
 
     def compiled(self) -> Any:
         """The function of type ``form.signature``; without the compiler, ``plain``."""
         CTRL_C.clear()
-        if self._compiled is None:
-            self._compiled = self._compile() if jit.JIT else self.plain
-        return self._compiled
+        return self._shared().function if jit.JIT else self.plain
 
     def address(self) -> Any:
         """What kernels make the function of: see ``jit.caller``."""
         function = self.compiled()
-        if self._address is None:
-            self._address = jit.address_of(function, self.form.signature)
-        return self._address
+        if not jit.JIT:
+            return function
+        code = self._shared()
+        if code.address is None:
+            code.address = jit.address_of(function, self.form.signature)
+        return code.address
+
+    def fingerprint(self) -> Fingerprint:
+        """Digests of the functions of the user: as they were compiled, or as they are if that is still to come."""
+        own = self._own_parts()
+        inner = [part.fingerprint() for part in self._parts if isinstance(part, Function)]
+        if not own:
+            return merged(*inner)
+        found = fingerprint(*own) if self._fingerprint is None else self._fingerprint
+        used = {"frame, arrays or degree": digest(repr((self._template.__name__, self._settings)))}
+        return merged(*inner, found, used)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Machine code, and where it is, belong to this process."""
-        return vars(self) | {"_compiled": None, "_address": None}
+        """Machine code belongs to this process."""
+        return vars(self) | {"_code": None, "_fingerprint": None}
+
+    def _own_parts(self) -> list[Any]:
+        return [part for part in self._parts if not isinstance(part, Function)]
+
+    def _shared(self) -> Code:
+        """The code of this function, or of another one that does the same."""
+        if self._code is None:
+            inner = [part._shared().key for part in self._parts if isinstance(part, Function)]
+            made = type(self), self.form.signature, self._template, *inner
+            self._fingerprint, same = identity(*self._own_parts(), self._settings)
+            alike, called_back = (*made, same), (*made, *_itself(self._user))
+            self._code = RECENT.find(called_back) or RECENT.find(alike) or RECENT.keep(self._made(alike, called_back))
+        return self._code
+
+    def _made(self, alike: Any, called_back: Any) -> Code:
+        """Compiled; a call back into Python sees what its function sees, so it is for this very function alone."""
+        try:
+            return Code(self._compile(), alike)
+        except Exception as problem:  # Numba has many kinds
+            if self._user is None:
+                raise
+            warn_slow(self._user, problem)
+            call = jit.compile_user(through_callback(callback_to(self.plain, self.form)))
+            return Code(jit.compile_user(self.form.called(call), self.form.signature), called_back)
 
     def _wrapped(self) -> Any:
         parts = [part.compiled() if isinstance(part, Function) else jit.compile_user(part) for part in self._parts]
         return self._template(*parts, *self._settings)
 
     def _compile(self) -> Any:
-        try:
-            return jit.compile_user(self._wrapped(), self.form.signature)
-        except Exception as problem:  # Numba has many kinds
-            if self._user is None:
-                raise
-            warn_slow(self._user, problem)
-            call = jit.compile_user(through_callback(callback_to(self.plain, self.form)))
-            return jit.compile_user(self.form.called(call), self.form.signature)
+        return jit.compile_user(self._wrapped(), self.form.signature)
+
+
+def _itself(function: Any) -> tuple[Itself, Itself]:
+    """A function as a key; methods are made anew whenever they are looked at."""
+    return Itself(getattr(function, "__self__", None)), Itself(getattr(function, "__func__", function))
+
+
+def compiled_as_it_is(func: Any, signature: str) -> Any:
+    """A function of the user, compiled for one signature, or found again."""
+    key = signature, identity(func)[1]
+    code = RECENT.find(key) or RECENT.keep(Code(jit.compile_user(func, signature), key))
+    return code.function
 
 
 class OfArrays(Function):
@@ -327,10 +405,11 @@ class ReadyMade(Function):
 
     def __init__(self, form: Form, kernel: Any) -> None:
         self.form = form
-        self.plain, self._compiled, self._address = kernel, None, None
+        self.plain, self._parts, self._code, self._fingerprint = kernel, (), None, None
 
-    def _compile(self) -> Any:
-        return jit.compile_user(self.plain)
+    def _shared(self) -> Code:
+        self._code = self._code or Code(jit.compile_user(self.plain), self.plain)
+        return self._code
 
 
 def plain(part: Any) -> Any:

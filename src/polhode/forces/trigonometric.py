@@ -10,6 +10,7 @@ The c_k of both signs add up to d in absolute value: no formula loses fewer digi
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from math import isfinite, pi, prod, sin
 from typing import Any, NamedTuple
@@ -38,11 +39,8 @@ class Case(NamedTuple):
 
     t: float
     q: FloatArray
+    Q: Rows
     p: FloatArray
-
-    @property
-    def Q(self) -> Rows:
-        return rows_of_matrix(matrix(self.q))
 
     def __str__(self) -> str:
         return f"t = {self.t:.6g}, q = {show(self.q)}, p = {show(self.p)}"
@@ -54,11 +52,19 @@ def rows_of_matrix(Q: FloatArray) -> Any:
 
 def trial_cases(params: FloatArray) -> list[Case]:
     """Random attitudes and times, always the same, for some rows of the parameters."""
-    rng = np.random.default_rng(1914)
     rows = params.reshape(prod(params.shape[:-1]), params.shape[-1])
-    chosen = rows[np.linspace(0, len(rows) - 1, min(len(rows), ROWS_TRIED)).astype(int)]
+    chosen = rows if len(rows) == 1 else rows[np.linspace(0, len(rows) - 1, min(len(rows), ROWS_TRIED)).astype(int)]
+    tried = zip(_trial_places(), np.repeat(chosen, ATTITUDES_TRIED, axis=0), strict=False)  # places suffice for all
+    return [Case(*place, p) for place, p in tried]
+
+
+@functools.cache
+def _trial_places() -> tuple[tuple[float, FloatArray, Rows], ...]:
+    """(t, q, Q)"""
+    rng = np.random.default_rng(1914)
     times = (0.0, *rng.uniform(size=ATTITUDES_TRIED - 1).tolist())
-    return [Case(t, normalize(rng.normal(size=4)), p) for p in chosen for t in times]
+    attitudes = [normalize(rng.normal(size=4)) for _ in range(ROWS_TRIED * ATTITUDES_TRIED)]
+    return tuple((times[i % ATTITUDES_TRIED], q, rows_of_matrix(matrix(q))) for i, q in enumerate(attitudes))
 
 
 def riesz_nodes(degree: int) -> tuple[tuple[float, float, float], ...]:

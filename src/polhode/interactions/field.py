@@ -13,7 +13,7 @@ import numpy.typing as npt
 from polhode.checks import FloatArray
 from polhode.errors import ShapeError
 from polhode.forces.base import as_params, in_space, writable
-from polhode.forces.functions import warn_slow
+from polhode.forces.functions import compiled_as_it_is, plain, warn_slow
 from polhode.interactions.base import Interaction, takes
 from polhode.interactions.neighbors import Box
 from polhode.kernels import jit
@@ -91,7 +91,7 @@ class Field(Interaction):
 def _compiled(func: Callable[..., Any], signature: str) -> Callable[..., Any]:
     """Compiled; what Numba cannot compile stays as it is, with one warning."""
     try:
-        return jit.compile_user(func, signature)  # type: ignore[no-untyped-call]
+        return compiled_as_it_is(func, signature) if jit.JIT else plain(func)
     except Exception as problem:  # Numba has many kinds
         warn_slow(func, problem)
         return func
