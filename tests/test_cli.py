@@ -517,6 +517,37 @@ def test_ctrl_c_in_a_short_run_keeps_what_was_computed(tmp_path, start):
         assert np.isfinite(stored.m[0]).all()
 
 
+EDITED = """
+t_span = [0.0, 1.0]
+method = "V2"
+h = 0.1
+[body]
+moments = [1.0, 2.0, 3.0]
+[state]
+m = [0.3, 0.2, 0.9]
+[[force]]
+python = "edited_torque:push"
+[output]
+format = "zarr"
+plots = []
+"""
+
+
+def test_an_edited_torque_goes_on_by_force_only(tmp_path, monkeypatch):
+    scenario, torque, out = tmp_path / "push.toml", tmp_path / "edited_torque.py", tmp_path / "out"
+    scenario.write_text(EDITED)
+    torque.write_text("def push(t, Q, w, p):\n    return 0.1, 0.0, 0.0\n")
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    assert run("run", str(scenario), "--allow-python", "--out", str(out)).exit_code == 0
+    torque.write_text("def push(t, Q, w, p):\n    return 0.2, 0.0, 0.0\n")
+    monkeypatch.delitem(sys.modules, "edited_torque")
+    refused = run("resume", str(out), "--allow-python")
+    assert refused.exit_code == 2
+    assert "the code of push differ" in " ".join(refused.output.split())
+    assert run("resume", str(out), "--allow-python", "--force").exit_code == 0
+    monkeypatch.delitem(sys.modules, "edited_torque")
+
+
 def test_resume_says_what_it_cannot_go_on_with(tmp_path):
     assert "scenario.toml cannot be read" in run("resume", str(tmp_path / "none")).output
     assert run("run", "heavy_top", "--out", str(tmp_path)).exit_code == 0

@@ -365,6 +365,71 @@ def test_other_ensembles_are_refused(tmp_path):
         open_ensemble(tmp_path / "run.zarr")
 
 
+def a_study(monkeypatch=None, chunks=0, rate=1.0, scale=1.0, weight=1.0, power=1, **options):
+    """An ensemble with functions of four kinds, of which any can be another one; Ctrl-C after some chunks."""
+
+    def push(t, Q, w, p):
+        return rate * p[0], 0.0, 0.0
+
+    def make(rows):
+        force = ph.Torque(push, params=scale * rows["weight"][:, None])
+        return ph.Problem((1, 2, 3), ph.State(np.broadcast_to((0.3, 0.2, 0.9), (len(rows["weight"]), 3))), force)
+
+    def last(trajectory):
+        return {"end": trajectory.q[-1, :, 0] ** power}
+
+    law = sampling.each(lambda rng: weight * rng.uniform() if rng.uniform() > 0.0 else 0.0)
+    samples = sampling.draw(12, weight=law)
+    given = {"t_span": (0, 1), "method": "V2", "h": 0.1, "chunk": 3, "seed": 5, "reduce": last} | options
+    if not chunks:
+        return ensemble(make, samples, **given)
+    original, calls = members.Job.run, []
+
+    def fewer(job, part):
+        calls.append(part)
+        if len(calls) > chunks:
+            raise KeyboardInterrupt
+        return original(job, part)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(members.Job, "run", fewer)
+        return ensemble(make, samples, **given)
+
+
+def test_other_functions_are_refused_and_named(tmp_path, monkeypatch):
+    path = tmp_path / "e.zarr"
+    a_study(monkeypatch, 2, out=path)
+    for other, told in (
+        ({"rate": 2.0}, "rate, a closure variable of push"),
+        ({"scale": 1}, "scale, a closure variable of make"),
+        ({"power": 2}, "power, a closure variable of last"),
+        ({"reduce": "tilt"}, "reduce"),
+    ):
+        with pytest.raises(
+            errors.InputError, match=f"begun with other functions: .*{told}.* differ; .*type force=True"
+        ):
+            a_study(out=path, resume=True, **other)
+    whole = a_study()
+    assert same(a_study(out=path, resume=True), whole)
+
+
+def test_a_law_that_gives_the_same_first_and_last_members(tmp_path, monkeypatch):
+    """The values of some members are compared, too; here just the function differs."""
+    path = tmp_path / "e.zarr"
+    a_study(monkeypatch, 2, out=path)
+    with pytest.raises(errors.InputError, match="weight, a closure variable of <lambda> differ"):
+        a_study(out=path, resume=True, weight=1)
+
+
+def test_other_functions_that_are_meant(tmp_path, monkeypatch):
+    path = tmp_path / "e.zarr"
+    a_study(monkeypatch, 2, out=path)
+    mixed = a_study(out=path, resume=True, force=True, power=2).end.values
+    assert mixed.tobytes() == np.concatenate([a_study().end.values[:6], a_study(power=2).end.values[6:]]).tobytes()
+    with pytest.raises(errors.InputError, match="it needs resume=True"):
+        a_study(force=True)
+
+
 def test_other_conditions_are_told(tmp_path, monkeypatch):
     path = tmp_path / "e.zarr"
     interrupted(monkeypatch, 4, out=path)

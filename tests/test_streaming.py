@@ -17,12 +17,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray
+from numba import njit
 from zarr.storage import _local
 
 import polhode as ph
 from conftest import TESTS
-from polhode import atomic, chunked, errors, forces, running, store, stream_writer, streaming, writer_lock
+from polhode import atomic, chunked, errors, forces, record, running, store, stream_writer, streaming, writer_lock
 from polhode.integration import integrate
+from polhode.kernels import jit
 from polhode.problem import Problem
 from polhode.progress import Progress
 from streaming_job import CHUNK, EVERY, METHOD, H, problem
@@ -483,6 +485,80 @@ def test_only_the_same_problem_goes_on(tmp_path, monkeypatch):
     with pytest.raises(errors.InputError, match=r"begun with Splitting\(Exact\(\), 'S6_10'\), and method is"):
         streaming.resume(path, start, method="V2")
     assert streaming.resume(path, start, method=METHOD).success
+
+
+LAW = """
+GAIN = {gain}
+
+@compiled
+def helper(x):
+    return {factor} * x
+
+def made(k):
+    def law(t, Q, w, p, shift={shift}):
+        return GAIN * p[0] * k, helper(t), {body}
+    return law
+
+law = made({k})
+"""
+
+
+def under_a_law(t_end=12.0, gain=0.01, factor=0.02, shift=0.03, k=1.0, body="shift", **options):
+    """A body whose torque is read anew, as from a file that was edited."""
+    names = {"compiled": njit if jit.JIT else lambda function: function}
+    exec(LAW.format(gain=gain, factor=factor, shift=shift, k=k, body=body), names)
+    torque = ph.Torque(names["law"], params=[1.0], **options)
+    return Problem((1, 2, 3), ph.State((0.3, 0.2, 0.9)), torque, (0.0, t_end))
+
+
+@pytest.fixture
+def begun(tmp_path, monkeypatch):
+    path = tmp_path / "run.zarr"
+    with monkeypatch.context() as patch:
+        fails_at(patch, Progress, "show", 15, KeyboardInterrupt())
+        part = streaming.stream(under_a_law(), path, method="V2", h=H, save_every=EVERY, chunk=CHUNK)
+    assert not part.finished
+    return path
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ({"body": "shift + t"}, "the code of law"),
+        ({"factor": 0.021}, "the code of helper"),
+        ({"gain": 0.011}, "GAIN, a global of law"),
+        ({"k": 2.0}, "k, a closure variable of law"),
+        ({"shift": 0.04}, "shift, a default of law"),
+        ({"frame": "space"}, "frame, arrays or degree"),
+    ],
+)
+def test_another_law_is_refused_and_named(begun, other, told):
+    rows = streaming.open_stream(begun).rows
+    with pytest.raises(errors.InputError, match=f"begun with other functions: {told} differ; .*type force=True"):
+        streaming.resume(begun, under_a_law(**other))
+    assert streaming.open_stream(begun).rows == rows
+    assert streaming.resume(begun, under_a_law()).success
+    traj = store.load(begun)
+    assert traj.q.tobytes() == integrate(under_a_law(), method="V2", h=H, save_every=EVERY).q.tobytes()
+
+
+def test_another_law_that_is_meant(begun):
+    rows = streaming.open_stream(begun).rows
+    assert streaming.resume(begun, under_a_law(gain=0.5), force=True).success
+    traj, before = store.load(begun), integrate(under_a_law(), method="V2", h=H, save_every=EVERY)
+    assert traj.q[:rows].tobytes() == before.q[:rows].tobytes()
+    assert np.abs(traj.q - before.q).max() > 0.01
+
+
+def test_whether_a_torque_depends_on_the_velocity_is_compared(begun):
+    with pytest.raises(errors.InputError, match="another problem: velocity_dependent differ"):
+        streaming.resume(begun, under_a_law(velocity=True))
+
+
+def test_stores_without_digests_of_functions(tmp_path):
+    with pytest.warns(errors.StoreWarning, match="whether they have changed is not known"):
+        record.check_functions(tmp_path, None, {"the code of law": "0"})
+    record.check_functions(tmp_path, None, {})
 
 
 def test_steps_must_be_of_one_length(tmp_path):

@@ -12,16 +12,18 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.checks import FloatArray, as_floats, check_finite, show, whole_number
+from polhode.distributions import Distribution, Each
 from polhode.ensemble_reader import FORMAT, KIND
 from polhode.ensemble_store import Layout
 from polhode.environment import environment
 from polhode.errors import InputError, RunError, ShapeError, TimeError
+from polhode.fingerprint import Fingerprint, digest, fingerprint, merged
 from polhode.integration import integrate
 from polhode.members import Factory, Job, Reduce
 from polhode.methods import as_method
 from polhode.methods.adaptive import Adaptive
 from polhode.problem import Problem, checked_span
-from polhode.record import describe, parameters
+from polhode.record import describe, functions_of, parameters
 from polhode.running import step_length
 from polhode.sampling import Rows, Samples
 from polhode.variation import OWN_TIME, batch_of
@@ -145,9 +147,19 @@ def layout_of(job: Job, pilot: Problem, members: Samples, chunk: int | None) -> 
         "count": len(members), "chunk": size, "seed": members.seed, "t_span": json.dumps(job.span),
         "method": "Exact()" if job.method is None else repr(job.method), "h": json.dumps(job.h),
         "plan": json.dumps(digests), "environment": json.dumps(environment()),
+        "functions": json.dumps(_functions(job, pilot, members)),
     }  # fmt: skip
     samples = {name: values.shape[1:] for name, values in members[:1].rows().items()}
     return Layout(len(members), size, samples, job.shapes, None if job.reduce is not None else job.times, attributes)
+
+
+def _functions(job: Job, pilot: Problem, members: Samples) -> Fingerprint:
+    """Of all functions of the user: of the force, of samples, one that makes problems, one that sums them up."""
+    laws = [column for column in members.columns.values() if isinstance(column, Distribution)]
+    given = [job.source, job.reduce, *(law.function if isinstance(law, Each) else law for law in laws)]
+    own = [function for function in given if not type(function).__module__.startswith("polhode.")]
+    summary = {} if job.reduce is None else {"reduce": digest(getattr(job.reduce, "__name__", repr(type(job.reduce))))}
+    return merged(functions_of(pilot), fingerprint(*own), summary)
 
 
 def _digest(pilot: Problem, job: Job) -> str:

@@ -39,12 +39,12 @@ from polhode.ensemble_reader import (
 from polhode.errors import StoreError
 from polhode.extras import needed
 from polhode.members import Chunk
-from polhode.record import LABELS, Record
+from polhode.record import LABELS, Record, check_functions
 from polhode.trajectory import INTERRUPTED
 
 STARTS = ("m", "omega", "q")  # samples that are called start_m and so on, because results have these names
 COMPONENTS = {"xyz": ("m", "omega", "moments", "damping"), "quaternion": ("q",)}
-MAY_DIFFER = ("environment", "polhode", "message")
+MAY_DIFFER = ("environment", "polhode", "message", "functions")  # functions are compared part by part
 NO_NUMBER = {"status": np.int64(INTERRUPTED)}
 
 
@@ -165,14 +165,19 @@ class OnDisk:
         return cls(path)
 
     @classmethod
-    def reopen(cls, path: Path, layout: Layout) -> OnDisk:
-        """The store of the same ensemble, to go on; chunks that are damaged do not count any more."""
+    def reopen(cls, path: Path, layout: Layout, *, force: bool = False) -> OnDisk:
+        """The store of the same ensemble, to go on; chunks that are damaged do not count any more.
+
+        With ``force`` it goes on also if functions of the user have changed.
+        """
         contents, wanted = Contents(path), layout.attributes
         stored = contents.attributes
         other = [key for key in wanted if key not in MAY_DIFFER and stored.get(key) != wanted[key]]
         if other:
             told = "; ".join(f"{key} was {stored.get(key)!r} and is {wanted[key]!r}" for key in other)
             raise StoreError(f"{path} is another ensemble: {told}; repeat the call as it was, or choose another name")
+        if not force:
+            check_functions(path, json.loads(stored.get("functions", "null")), json.loads(wanted["functions"]))
         for leftover in (*path.glob("*/*.partial"), *path.glob(f"{MARKS}/.*.json")):
             leftover.unlink(missing_ok=True)
         contents.check(read=True)

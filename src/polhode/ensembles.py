@@ -47,6 +47,7 @@ def ensemble(
     reduce: Reduce | str | None = None,
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
+    force: bool = False,
     chunk: int | None = None,
     client: Any = None,
     seed: int | None = None,
@@ -68,7 +69,8 @@ def ensemble(
     reduce : a function of a Trajectory of many bodies, whose table {name: array (members, ...)} is kept instead of the
         states; or one by its name in ``polhode.summaries``
     out : a folder "name.zarr" to which finished chunks are written; the Dataset reads from it
-    resume : go on with ``out``: chunks that are finished are not computed again
+    resume : go on with ``out``: chunks that are finished are not computed again. Functions must do the same as before
+    force : with ``resume``, go on also if functions have changed since the ensemble began
     chunk : members that are followed together; by default, so many that their states take 16 MB
     client : a ``distributed.Client`` (Dask), or the address of its scheduler: chunks are computed by its workers
     seed : of random samples; by default a new one. It is kept, as ``chunk`` is, in the Dataset's attributes
@@ -87,6 +89,8 @@ def ensemble(
     """
     if client is not None:
         check_client(client)
+    if force and not resume:
+        raise InputError("force=True goes on although functions have changed: it needs resume=True")
     members = as_samples(samples).seeded(_seed(out, resume, seed))
     wanted = Wanted(t_span, method, h, rtol, t_eval, as_summary(reduce), vectorized)
     job, pilot = plan(problem, members, wanted)
@@ -95,7 +99,7 @@ def ensemble(
     if out is None:
         return _computed(job, members, layout, compute, InMemory(layout), progress)
     with only_writer(Path(out)):
-        sink = OnDisk.reopen(Path(out), layout) if resume else OnDisk.create(Path(out), layout)
+        sink = OnDisk.reopen(Path(out), layout, force=force) if resume else OnDisk.create(Path(out), layout)
         return _computed(job, members, layout, compute, sink, progress)
 
 

@@ -15,7 +15,9 @@ body is kept as a name, with its damping and symmetry axis; energy where it has 
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +25,8 @@ import numpy.typing as npt
 
 import polhode
 from polhode.checks import FloatArray
-from polhode.errors import StoreError
+from polhode.errors import InputError, StoreError, StoreWarning
+from polhode.fingerprint import Fingerprint, differences
 from polhode.force import Force
 from polhode.forces.base import diagonals
 from polhode.problem import Problem
@@ -84,6 +87,29 @@ def pack(trajectory: Trajectory) -> Record:
 
 def has_energy(problem: Problem) -> bool:
     return problem.force is None or problem.force.has_energy
+
+
+def functions_of(problem: Problem) -> Fingerprint:
+    """Digests of the user's functions in a problem, by which they are known again."""
+    return {} if problem.force is None else problem.force.fingerprint()
+
+
+def check_functions(path: Path, began: Fingerprint | None, now: Fingerprint) -> None:
+    """That the user's functions do what they did when the store was begun."""
+    if began is None:
+        if now:
+            warnings.warn(
+                f"{path} was begun by a version that kept nothing of functions; whether they have changed is not known",
+                StoreWarning,
+                stacklevel=4,
+            )
+        return
+    other = differences(began, now)
+    if other:
+        raise InputError(
+            f"{path} was begun with other functions: {'; '.join(other)} differ; give the same functions, or type "
+            "force=True (--force on the command line) to go on with the new ones"
+        )
 
 
 def parameters(problem: Problem, batch: tuple[int, ...]) -> Arrays:

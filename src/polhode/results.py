@@ -121,8 +121,11 @@ def run_scenario(scenario: Scenario, folder: Path, *, progress: bool = False, vi
     return _saved(scenario, folder, files, result, failure)
 
 
-def resume_folder(folder: Path, *, allow_python: bool = False, progress: bool = False) -> Results:
-    """Go on with a long run whose folder ``run_scenario`` wrote, and which did not come to its end."""
+def resume_folder(folder: Path, *, allow_python: bool = False, progress: bool = False, force: bool = False) -> Results:
+    """Go on with a long run whose folder ``run_scenario`` wrote, and which did not come to its end.
+
+    ``force`` goes on also if the functions of the scenario have changed.
+    """
     scenario = read_scenario(folder / "scenario.toml", allow_python=allow_python)
     path = folder / STREAM
     if not path.exists():
@@ -132,7 +135,7 @@ def resume_folder(folder: Path, *, allow_python: bool = False, progress: bool = 
         )
     _remove_earlier(folder, keep={STREAM})
     files = {"scenario": folder / "scenario.toml", "trajectory": path}
-    return _streamed(scenario, folder, files, None, progress=progress)
+    return _streamed(scenario, folder, files, None, progress=progress, force=force)
 
 
 def list_page(page: Path) -> None:

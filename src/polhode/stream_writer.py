@@ -16,7 +16,7 @@ from polhode.environment import environment
 from polhode.errors import RunError
 from polhode.methods.method import IntArray
 from polhode.progress import Progress
-from polhode.record import Record, body_dimensions, describe, has_energy, parameters
+from polhode.record import Record, body_dimensions, describe, functions_of, has_energy, parameters
 from polhode.running import Run
 from polhode.trajectory import INTERRUPTED, REACHED_END, Stats, Trajectory
 
@@ -64,7 +64,7 @@ class StreamWriter:
         arrays |= {"time": (("time",), arrays["time"][1]), "status": (dims[1:], self.status)}
         plan = {
             "t_span": span, "h": run.h, "total": self.total, "save_every": self.every, "chunk": self.chunk,
-            "environment": environment(),
+            "environment": environment(), "functions": functions_of(run.problem),
         }  # fmt: skip
         attributes = describe(run.problem) | {"method": repr(run.method), "h": run.h, "plan": json.dumps(plan)}
         record = Record(arrays | parameters(run.problem, run.batch), attributes | self._told())

@@ -24,7 +24,7 @@ from polhode.expressions import method_of
 from polhode.methods import as_method
 from polhode.methods.method import Method
 from polhode.problem import Problem, checked_span
-from polhode.record import describe, has_energy, parameters
+from polhode.record import check_functions, describe, functions_of, has_energy, parameters
 from polhode.running import Run
 from polhode.stream_writer import Streamed, StreamWriter, streamed
 from polhode.writer_lock import only_writer
@@ -72,8 +72,13 @@ def stream(
         return writer.go_on(progress)
 
 
-def resume(path: str | os.PathLike[str], problem: Problem, *, method: Any = None, progress: bool = False) -> Streamed:
+def resume(
+    path: str | os.PathLike[str], problem: Problem, *, method: Any = None, progress: bool = False, force: bool = False
+) -> Streamed:
     """Go on with a run that ``stream`` began; ``problem`` must be the same, and ``method`` too, if it is given.
+
+    Functions of the user must do the same as when the run began: their code, defaults, closure variables and the
+    globals that they read are compared. With ``force=True`` the run goes on with other functions.
 
     >>> import tempfile
     >>> import polhode as ph
@@ -85,10 +90,10 @@ def resume(path: str | os.PathLike[str], problem: Problem, *, method: Any = None
     """
     path = Path(path)
     with only_writer(path):
-        return _resumed(path, problem, method, progress)
+        return _resumed(path, problem, method, progress, force)
 
 
-def _resumed(path: Path, problem: Problem, method: Any, progress: bool) -> Streamed:
+def _resumed(path: Path, problem: Problem, method: Any, progress: bool, force: bool) -> Streamed:
     checkpoint, attributes, plan = _look(path)
     chunked.tidy(path)
     chosen = method_of(attributes["method"]) if method is None else _of_one_step(method)
@@ -97,6 +102,8 @@ def _resumed(path: Path, problem: Problem, method: Any, progress: bool) -> Strea
     start, end = plan["t_span"]
     run = Run(problem, (start, end), chosen, abs(plan["h"]))
     _check_problem(path, attributes, run)
+    if not force:
+        check_functions(path, plan.get("functions"), functions_of(problem))
     _compare(path, plan["environment"], environment())
     writer = StreamWriter(run, path, plan["save_every"], plan["chunk"])
     writer.take_over(chunked.verify(path, checkpoint))
@@ -129,7 +136,7 @@ def _check_problem(path: Path, attributes: dict[str, Any], run: Run) -> None:
     given = {name: values for name, (_, values) in parameters(run.problem, run.batch).items()}
     names = [name for name in given.keys() | stored.keys() if not _same(given.get(name), stored.get(name))]
     described = describe(run.problem)
-    names += [name for name in ("force", "linear") if described[name] != attributes[name]]
+    names += [name for name in ("force", "linear", "velocity_dependent") if described[name] != attributes[name]]
     if run.h != attributes["h"]:
         names.append("h")
     if names:

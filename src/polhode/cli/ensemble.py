@@ -22,11 +22,12 @@ SHOWN = 3  # errors
 @click.option("--out", type=click.Path(path_type=Path), help="A folder that ends in .zarr.  "
               "[default: out/NAME/ensemble.zarr]")  # fmt: skip
 @click.option("--resume", is_flag=True, help="Go on: chunks that are finished are not computed again.")
+@click.option("--force", is_flag=True, help="With --resume: go on also if the Python code of a torque has changed.")
 @allow_python
 @as_json
 def ensemble(
-    source: str, scheduler: str | None, settings: tuple[str, ...], out: Path | None, resume: bool, allow_python: bool,
-    as_json: bool,
+    source: str, scheduler: str | None, settings: tuple[str, ...], out: Path | None, resume: bool, force: bool,
+    allow_python: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Follow the many members that the table [ensemble] of the scenario FILE describes, and write them to a Zarr store.
 
@@ -46,7 +47,7 @@ def ensemble(
     arguments = arguments_of(scenario, source, allow_python=allow_python)
     path = out or Path("out", scenario.problem.name or Path(source).stem, "ensemble.zarr")
     path.parent.mkdir(parents=True, exist_ok=True)
-    data = follow(**arguments, out=path, resume=resume, client=scheduler, progress=show_progress())
+    data = follow(**arguments, out=path, resume=resume, force=force, client=scheduler, progress=show_progress())
     found = _summary(data, path)
     if as_json:
         print_json(found)

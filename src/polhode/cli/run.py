@@ -54,9 +54,10 @@ def run(
 
 @click.command(cls=Command)
 @click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Go on also if the Python code of a torque has changed.")
 @allow_python
 @as_json
-def resume(folder: Path, allow_python: bool, as_json: bool) -> None:
+def resume(folder: Path, force: bool, allow_python: bool, as_json: bool) -> None:
     """Go on with the long run in FOLDER, which was interrupted in whatever way; no state differs from those of an
     uninterrupted run.
 
@@ -66,7 +67,7 @@ def resume(folder: Path, allow_python: bool, as_json: bool) -> None:
     """
     from polhode.results import resume_folder
 
-    _tell(resume_folder(folder, allow_python=allow_python, progress=show_progress()), as_json)
+    _tell(resume_folder(folder, allow_python=allow_python, progress=show_progress(), force=force), as_json)
 
 
 def _scenario(source: str, settings: tuple[str, ...], allow_python: bool, options: dict[str, Any]) -> Scenario:
