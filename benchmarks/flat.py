@@ -126,7 +126,9 @@ def solve_adaptive(problem, rtol, atol):
     none = np.empty((0, 1, 3)), np.empty((0, 1, 4))
     kept = np.zeros(1, np.int64)
     began = time.perf_counter()
-    advance(run.bodies, run.t1, np.empty(0), 2**62, 0, 1, course, *none, np.empty((0, 1)), *none, kept)
+    advance(
+        run.bodies, (-np.inf, np.inf), run.t1, np.empty(0), 2**62, 0, 1, course, *none, np.empty((0, 1)), *none, kept
+    )
     seconds = time.perf_counter() - began
     counts = {"steps": int(course.steps[0]), "rejected": int(course.rejected[0]), "seconds": seconds}
     return course.m[0], course.q[0], counts

@@ -110,9 +110,8 @@ def ours(problem, method, told, truth, h=None):
 def fixed_loop(problem, method, h):
     run = Run(problem, problem.t_span, method, h)
     advance, saves, out = method.advance(run.force), np.array([run.count]), (np.empty((1, 1, 3)), np.empty((1, 1, 4)))
-    t0, length = np.array([run.t0]), np.array([run.h])
     return lambda: method.new_course(*run.start()), lambda course: advance(
-        run.bodies, t0, length, saves, run.count, 0, 1, course, *out
+        run.bodies, run.grid.clock(0), saves, run.count, 0, 1, course, *out
     )
 
 
@@ -120,7 +119,7 @@ def adaptive_loop(problem, method, h):
     run = AdaptiveRun(problem, problem.t_span, method)
     advance, none, kept = method.advance(run.force), (np.empty((0, 1, 3)), np.empty((0, 1, 4))), np.zeros(1, np.int64)
     return lambda: method.new_course(*run.start(), run.t0), lambda course: advance(
-        run.bodies, run.t1, np.empty(0), 2**62, 0, 1, course, *none, np.empty((0, 1)), *none, kept
+        run.bodies, (-np.inf, np.inf), run.t1, np.empty(0), 2**62, 0, 1, course, *none, np.empty((0, 1)), *none, kept
     )
 
 

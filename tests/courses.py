@@ -9,7 +9,7 @@ from polhode import forces
 from polhode.forces.nothing import nothing
 from polhode.methods.algo_c1 import AlgoC1
 from polhode.methods.dir_em import DirEM
-from polhode.methods.method import Bodies
+from polhode.methods.method import Bodies, Clock
 from polhode.methods.quat_em import QuatEM
 from polhode.methods.quat_vi import QuatVI
 
@@ -31,10 +31,11 @@ def go_on(method, force, moments, course, h, steps, *, pieces=1, ranges=1, t0=0.
         np.atleast_2d(np.array(force.params)),
     )
     m, q = np.full((1, n, 3), np.nan), np.full((1, n, 4), np.nan)
+    clock = Clock(np.array([t0]), np.atleast_1d(np.array(h, float)))
     advance, saves, bounds = method.advance(force), np.array([steps]), np.linspace(0, n, ranges + 1).astype(int)
     for limit in np.linspace(int(course.steps[0]), steps, pieces + 1).astype(int)[1:].tolist():
         for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-            advance(bodies, np.array([t0]), np.atleast_1d(np.array(h, float)), saves, limit, start, stop, course, m, q)
+            advance(bodies, clock, saves, limit, start, stop, course, m, q)
     return m[0], q[0]
 
 

@@ -104,7 +104,7 @@ def in_calls(problem, method, at, limit, span=None):
     out = np.full((len(at), n, 3), np.nan), np.full((len(at), n, 4), np.nan)
     steps = np.full((cap, n), np.nan), np.full((cap, n, 3), np.nan), np.full((cap, n, 4), np.nan), np.zeros(n, np.int64)
     while ((course.status == 0) & (course.t != run.t1)).any():
-        advance(run.bodies, run.t1, at, limit, 0, n, course, *out, *steps)
+        advance(run.bodies, (-np.inf, np.inf), run.t1, at, limit, 0, n, course, *out, *steps)
     return run, course, out, steps
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 import polhode as ph
 from conftest import EPS, random_attitude
@@ -81,18 +82,62 @@ def test_direction_and_backward_time():
     np.testing.assert_allclose(run.t_events[0], 10 - np.pi * np.arange(1, 4), rtol=0, atol=40 * EPS)
 
 
-def test_an_event_at_the_start_is_none():
+@pytest.mark.parametrize("start", [0.0, 10.0])
+@pytest.mark.parametrize("direction", [0.0, 1.0, -1.0])
+@pytest.mark.parametrize("terminal", [True, 2])
+@pytest.mark.parametrize("method", ["V2", ph.Adaptive(1e-12)])
+def test_a_terminal_event_that_holds_at_the_start_is_that_of_scipy(start, terminal, direction, method):
+    """sin(t - start), which is zero there: SciPy is asked."""
+
+    def of_scipy(t, y):
+        return y[0]
+
+    def own(t, m, q):
+        return crossing(t, m, q)
+
+    for event in (of_scipy, own):
+        event.terminal, event.direction = terminal, direction
+    span = start, start + (8.0 if start == 0.0 else -8.0)
+    expected = solve_ivp(
+        lambda t, y: [y[1], -y[0]], span, [0.0, 1.0], "DOP853", events=of_scipy, max_step=0.3, rtol=1e-10, atol=1e-12
+    )
+    run = integrate(spinning(1.0), span, method=method, h=0.3 if method == "V2" else None, events=own)
+    assert run.status == expected.status
+    assert run.success
+    np.testing.assert_allclose(run.t_events[0], expected.t_events[0], rtol=0, atol=1e-7)
+    np.testing.assert_allclose(run.t[[0, -1]], expected.t[[0, -1]], rtol=0, atol=1e-7)
+    if expected.t_events[0].size and expected.t_events[0][0] == start:
+        assert run.t_events[0][0] == start
+        np.testing.assert_array_equal(run.q_events[0][0], (1, 0, 0, 0))
+
+
+def test_another_event_at_the_start_is_none():
     run = integrate(spinning(1.0, (0.0, 3.0)), h=0.1, events=crossing)
     assert run.t_events[0].shape == (0,)
     assert run.m_events[0].shape == (0, 3)
     assert run.q_events[0].shape == (0, 4)
 
 
+def test_what_stays_zero_ends_a_body_alone():
+    def stop(t, m, q):
+        return crossing(t, m, q)
+
+    stop.terminal = True
+    run = integrate(spinning([0.0, 1.0], (1.0, 5.0)), h=0.1, events=stop)
+    assert run.t_events[0][0].tolist() == [1.0]
+    assert run.status.tolist() == [1, 1]
+    stop.terminal = 2
+    run = integrate(spinning([0.0, 1.0], (1.0, 5.0)), h=0.1, events=stop)
+    assert run.t_events[0][0].tolist() == [1.0]
+    np.testing.assert_allclose(run.t_events[0][1], [1.0, 1.0 + np.pi], rtol=0, atol=1e-14)
+    assert run.status.tolist() == [0, 1]
+
+
 def test_terminal_event_ends_the_run_there():
     def second(t, m, q):
         return crossing(t, m, q)
 
-    second.terminal = 2
+    second.terminal = 3  # with that at the start
     run = integrate(spinning(1.0), h=0.3, events=[second, crossing])
     assert run.status == 1
     assert run.success

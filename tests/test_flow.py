@@ -191,14 +191,18 @@ def test_rest():
         same(FLOW.step(INERTIA, ph.State((0, 0, 0), Q), h, 3), ph.State((0, 0, 0), Q))
 
 
-def test_place_and_momentum_are_kept(rng):
-    """A free flow turns; it does not move. Leading axes of x may be more than those of m."""
-    state = ph.State(M, Q, x=(1.0, 2.0, 3.0), p=(-1.0, 0.0, 4.0))
-    end = FLOW.step(INERTIA, state, 0.3)
-    np.testing.assert_array_equal(end.x, state.x)
-    np.testing.assert_array_equal(end.p, state.p)
-    many = FLOW.step(INERTIA, ph.State(M, Q, x=rng.normal(size=(5, 3))), 0.3)
-    assert (many.batch, many.x.shape) == ((5,), (5, 3))
+@pytest.mark.parametrize("place", [{"x": (1.0, 2.0, 3.0)}, {"p": (-1.0, 0.0, 4.0)}, {"x": np.zeros((5, 3)), "p": M}])
+def test_a_state_that_moves_is_refused(place):
+    """A free flow turns; it does not move."""
+    state, named = ph.State(M, Q, **place), " and ".join(place)
+    told = rf"state has {named}, and here bodies only turn.* System\(body, state, .*; or leave {named} out: State\(m="
+    for call in (
+        lambda: FLOW.step(INERTIA, state, 0.3),
+        lambda: ph.free_motion(INERTIA, state),
+        lambda: ph.Problem(INERTIA, state),
+    ):
+        with pytest.raises(errors.InputError, match=told):
+            call()
     assert FLOW.step(INERTIA, START, 0.3).x is None
 
 

@@ -50,6 +50,59 @@ def test_times():
     assert len(integrate(top(), h=10.0)) == 2
 
 
+@pytest.mark.parametrize(
+    ("span", "h"),
+    [((1e16, 1e16 + 100.0), 1.0), ((0.0, 1.0), 1e-20), ((-1e9, 0.0), 1e-7), ((0.0, 1.0), 5e-324), ((5.0, 4.0), 1e-15)],
+)
+def test_steps_that_do_not_change_t(span, h):
+    """Refused before anything runs: the torque would fail."""
+    force = ph.Torque(lambda t, Q, w, p: (np.nan, 0.0, 0.0))
+    with pytest.raises(errors.TimeError, match=rf"h = {h:g}: a step must be longer than the spacing of doubles"):
+        integrate(Problem(MOMENTS, ph.State(M0), force, span), method="V2", h=h)
+    with pytest.raises(errors.TimeError, match="spacing of doubles"):
+        ph.ensemble(Problem(MOMENTS, ph.State(M0), force, span), {"m": [M0]}, method="V2", h=h)
+
+
+@pytest.mark.parametrize("t0", [1e16, 3.0, 2.0**53, -7e15])
+def test_the_shortest_steps_that_are_taken(t0):
+    """All of them end at different times."""
+    h = 2.0 * np.spacing(abs(t0 + 40 * np.spacing(abs(t0))))
+    run = integrate(top(t_span=(t0, t0 + 16 * h)), h=h)
+    assert len(run) == 17
+    assert (np.diff(run.t) > 0).all()
+    assert len(integrate(top(t_span=(t0, np.nextafter(t0, np.inf))), h=1.0)) == 2  # one step, as long as there is time
+
+
+@pytest.mark.parametrize("batch", [(0,), (2, 0)])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"method": "V2", "h": 0.5},
+        {"method": "QuatVI", "h": 0.5},
+        {"method": "V2", "h": 0.5, "t_eval": (0.0, 2.0, 5.0)},
+        {"method": "V2", "h": 0.5, "events": lambda t, m, q: m[..., 0], "estimate_error": True},
+        {"method": ph.Adaptive(1e-6), "t_eval": (0.0, 5.0), "events": lambda t, m, q: m[..., 0]},
+        {"h": 0.5},
+        {"rtol": 1e-6},
+        {"method": "Adaptive", "rtol": 1e-6, "t_eval": (0.0, 5.0)},
+    ],
+)
+def test_an_empty_batch_has_an_empty_trajectory(batch, options):
+    """As ``propagate`` does it."""
+    none = np.empty((*batch, 3))
+    assert ph.propagate(MOMENTS, none, t=1.0)[0].shape == none.shape
+    run = integrate(top(m=none), **options)
+    assert run.t[[0, -1]].tolist() == [0.0, 5.0]
+    assert run.m.shape == (len(run.t), *batch, 3)
+    assert run.q.shape == (len(run.t), *batch, 4)
+    assert run.energy.shape == (len(run.t), *batch)
+    assert run.success
+    assert run.stats.steps == 0
+    assert set(run.invariants().values()) == {0.0}
+    if "h" in options:
+        assert run.sol([1.0, 2.0])[0].shape == (2, *batch, 3)
+
+
 def test_what_is_saved_does_not_depend_on_what_else_is():
     """But for rounding: stages are merged where nobody looks."""
     often, rarely = integrate(top(), h=0.05), integrate(top(), h=0.05, save_every=50)

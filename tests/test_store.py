@@ -22,7 +22,7 @@ from polhode.problem import Problem
 SUFFIXES = (".nc", ".zarr", ".csv")
 TENSOR = np.array([(2.0, 0.1, -0.2), (0.1, 2.5, 0.3), (-0.2, 0.3, 3.0)])
 UNITS = {"t": "s", "omega": "rad/s", "m": "kg m^2/s", "inertia": "kg m^2", "energy": "J"}
-STATE = ph.State((0.3, 0.2, 0.9), x=(1.0, 2.0, 3.0), p=(0.0, 0.1, 0.2))
+STATE = ph.State((0.3, 0.2, 0.9))
 
 
 def single():
@@ -118,8 +118,6 @@ def test_energy_comes_from_the_file(tmp_path, suffix):
     assert same_bits(again.energy, traj.energy)
     np.testing.assert_allclose(again.potential, traj.potential, rtol=0, atol=1e-15)
     assert same_bits(again.problem.body.mass, traj.problem.body.mass)
-    assert same_bits(again.problem.state.x, STATE.x)
-    assert same_bits(again.problem.state.p, STATE.p)
     store.save(run("damped"), tmp_path / f"other{suffix}")
     with pytest.raises(AttributeError, match="twist"):
         _ = store.load(tmp_path / f"other{suffix}").energy

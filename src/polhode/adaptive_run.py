@@ -14,6 +14,7 @@ from polhode.problem import Problem
 from polhode.progress import Progress
 from polhode.running import NOT_FINITE, PIECE_SECONDS, RAISED, BaseRun
 from polhode.solution import Solution
+from polhode.stretches import Stretches
 from polhode.threads import in_ranges
 
 if TYPE_CHECKING:
@@ -25,13 +26,17 @@ Rows = tuple[FloatArray, FloatArray, FloatArray]
 
 
 class AdaptiveRun(BaseRun):
-    """Bodies that choose their own steps; ``steps`` has the (t, m, q) of each, if they are kept."""
+    """Bodies that choose their own steps; ``steps`` has the (t, m, q) of each, if they are kept.
+
+    All bodies come to a break of the torque before any goes on, with a first step as at the start.
+    """
 
     method: Adaptive
     course: AdaptiveCourse
 
     def __init__(self, problem: Problem, span: tuple[float, float], method: Adaptive) -> None:
         super().__init__(problem, span, method)
+        self.stretches = Stretches(span, self.force.breaks)
         self.course = method.new_course(*self.start(), self.t0)
         self.h = np.nan
         self._kept: list[Rows] = []  # blocks (k, n), (k, n, 3), (k, n, 4); NaN where a body made fewer steps
@@ -45,27 +50,31 @@ class AdaptiveRun(BaseRun):
         if keep:
             self._kept = [(self.course.t[None].copy(), self.course.m[None].copy(), self.course.q[None].copy())]
         began = time.perf_counter()
-        with Progress(progress, self.t0, (self.t1 - self.t0) / MARKS, MARKS) as bar:
+        with Progress(progress, lambda mark: self.t0 + mark * (self.t1 - self.t0) / MARKS, MARKS) as bar:
             try:
-                self._advance(at, m, q, keep, watch, bar)
+                for k in range(len(self.stretches.ends)):
+                    self.course.h[self.course.status == 0] = 0.0
+                    self._advance(k, at, m, q, keep, watch, bar)
             except KeyboardInterrupt:
                 self.interrupted = True
         self.seconds += time.perf_counter() - began
         return m, q
 
     def _advance(
-        self, times: FloatArray, m: FloatArray, q: FloatArray, keep: bool, watch: Watch | None, bar: Progress
+        self, k: int, times: FloatArray, m: FloatArray, q: FloatArray, keep: bool, watch: Watch | None, bar: Progress
     ) -> None:
-        """All the way, in pieces of about PIECE_SECONDS."""
+        """To the end of stretch number k, in pieces of about PIECE_SECONDS."""
         advance, course, n = self.method.advance(self.force), self.course, self.count_bodies
-        piece = max(2, FIRST_PIECE // n)
-        while ((course.status == 0) & (course.t != self.t1)).any():
+        piece, end = max(2, FIRST_PIECE // max(1, n)), float(self.stretches.ends[k])
+        window = float(self.stretches.low[k]), float(self.stretches.high[k])
+        while ((course.status == 0) & (course.t != end)).any():
+            before = course.t[None].copy(), course.m[None].copy(), course.q[None].copy()
             cap = piece if keep else 0
             block = np.full((cap, n), np.nan), np.full((cap, n, 3), np.nan), np.full((cap, n, 4), np.nan)
             kept = np.zeros(n, np.int64)
 
             def work(start: int, stop: int, piece: int = piece, rows: Any = (*block, kept)) -> int:
-                advance(self.bodies, self.t1, times, piece, start, stop, course, m, q, *rows)
+                advance(self.bodies, window, end, times, piece, start, stop, course, m, q, *rows)
                 return 0
 
             began = time.perf_counter()
@@ -73,25 +82,18 @@ class AdaptiveRun(BaseRun):
             elapsed = time.perf_counter() - began
             if keep:
                 made = kept.max()
-                self._keep((block[0][:made], block[1][:made], block[2][:made]), watch)
+                self._keep(before, (block[0][:made], block[1][:made], block[2][:made]), watch)
             reached = np.abs(course.t - self.t0).min() / abs(self.t1 - self.t0)
             bar.show(int(MARKS * reached))
             piece = max(1, int(piece * min(8.0, max(0.25, PIECE_SECONDS / max(elapsed, 1e-6)))))
             piece = min(piece, max(2, LARGEST_PIECE // n)) if keep else piece
 
-    def _keep(self, block: Rows, watch: Watch | None) -> None:
-        before = self._last_rows()
+    def _keep(self, before: Rows, block: Rows, watch: Watch | None) -> None:
+        """Steps (k, n, .) that were made; ``before``, (1, n, .), is where they began."""
         self._kept.append(block)
         if watch is not None:
             t, m, q = (np.concatenate(pair) for pair in zip(before, block, strict=True))
             watch.look(t, m, q, AdaptiveSolution(self, _by_body([before, block])))
-
-    def _last_rows(self) -> Rows:
-        """The last states kept, (1, n, .)."""
-        t, m, q = self._kept[-1]
-        last = np.maximum(np.isfinite(t).sum(axis=0) - 1, 0)
-        body = np.arange(t.shape[1])
-        return t[last, body][None], m[last, body][None], q[last, body][None]
 
     def steps(self) -> list[Rows]:
         """(t (k,), m (k, 3), q (k, 4)) at the ends of its steps, of each body."""
@@ -100,7 +102,9 @@ class AdaptiveRun(BaseRun):
     def failed_at(self, i: int) -> tuple[float, FloatArray, FloatArray]:
         trouble, course = self.course.trouble[i], self.course
         if course.status[i] in (RAISED, NOT_FINITE) and np.isfinite(trouble).all():
-            return float(trouble[0]), trouble[1:4], trouble[4:]
+            k = self.stretches.at(course.t[i])
+            t = np.clip(trouble[0], self.stretches.low[k], self.stretches.high[k])
+            return float(t), trouble[1:4], trouble[4:]
         return float(course.t[i]), course.m[i], course.q[i]
 
     def why_no_step(self, i: int) -> str:
@@ -145,9 +149,11 @@ class AdaptiveSolution(Solution):
         run = self._adaptive
         m_out, q_out = np.full_like(m, np.nan), np.full_like(q, np.nan)
         interpolate, bodies = run.method.interpolate(run.force), run.bodies.take(body)
+        stretch = run.stretches.at(ends[0])
+        when = ends[0].copy(), ends[1].copy(), run.stretches.low[stretch], run.stretches.high[stretch]
 
         def work(start: int, stop: int) -> int:
-            interpolate(bodies, ends[0].copy(), ends[1].copy(), start, stop, m, q, t, m_out, q_out)
+            interpolate(bodies, *when, start, stop, m, q, t, m_out, q_out)
             return 0
 
         in_ranges(work, len(t), run.method.stages)

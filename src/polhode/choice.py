@@ -83,8 +83,10 @@ def choose(
 ) -> Choice:
     """Whatever of method and step is not given."""
     given = None if method is None else as_method(method)
+    length = abs(span[1] - span[0]) / FREE_STEPS if h is None else h
+    if 0 in common_batch(body=problem.body.batch, state=problem.state.batch, force=(problem.force or nothing()).batch):
+        return Choice(given or _tried("V2"), None if isinstance(given, Adaptive) else length, "no bodies", 0.0, True)
     if problem.force is None and (given is None or _drifts_exactly(given)):
-        length = abs(span[1] - span[0]) / FREE_STEPS if h is None else h
         return Choice(given or _tried("V2"), length, "no torque, so all steps are exact", 0.0, True)
     strength = measured(problem, span)
     if given is not None:
@@ -174,7 +176,7 @@ def _step(
     longest = abs(judged[1] - judged[0])
     shortest = max(shortest, longest * method.stages / (SHORTER * MOST_TORQUES))
     found = _search(
-        lambda h: _end(problem, judged, method, h),
+        lambda h, least: _end(problem, judged, method, h, least),
         min(first, longest), (shortest, longest), 2.0, method.order, rtol * part, atol,
     )  # fmt: skip
     return Choice(method, found.x, why, found.error / part, found.met)
@@ -190,7 +192,7 @@ def _judged(span: tuple[float, float], method: Method, h: float) -> tuple[float,
 def _tolerance(problem: Problem, span: tuple[float, float], rtol: float, atol: float, why: str) -> Choice:
     """The tolerance of steps with which ``Adaptive`` meets rtol at the end of the span."""
     found = _search(
-        lambda tolerance: _end(problem, span, Adaptive(max(tolerance, SMALLEST_RTOL), atol)),
+        lambda tolerance, _: _end(problem, span, Adaptive(max(tolerance, SMALLEST_RTOL), atol)),
         max(rtol, SMALLEST_RTOL), (SMALLEST_RTOL, LARGEST_TOLERANCE), FINER_TOLERANCE, 1.0, rtol, atol,
     )  # fmt: skip
     return Choice(Adaptive(max(float(f"{found.x:.2g}"), SMALLEST_RTOL), atol), None, why, found.error, found.met)
@@ -201,15 +203,17 @@ class End(NamedTuple):
     q: FloatArray
 
 
-def _end(problem: Problem, span: tuple[float, float], method: Any, h: float | None = None) -> End | None:
-    """(m, q) of all bodies at the end; None if one did not reach it."""
+def _end(
+    problem: Problem, span: tuple[float, float], method: Any, h: float | None = None, least: int = 1
+) -> End | None:
+    """(m, q) of all bodies at the end, with so many steps or more between breaks; None if one did not reach it."""
     run: Run | AdaptiveRun
     if isinstance(method, Adaptive):
         run = AdaptiveRun(problem, span, method)
         m, q = run.to_end(np.array([run.t1]))
     else:
-        run = Run(problem, span, method, h)
-        _, m, q = run.at_steps(np.array([run.count]), Progress(False, run.t0, run.h, run.count))
+        run = Run(problem, span, method, h, least)
+        _, m, q = run.at_steps(np.array([run.count]), Progress(False, run.times, run.count))
     if run.interrupted:
         raise KeyboardInterrupt
     if (run.course.status > 0).any():
@@ -223,7 +227,7 @@ def differences(a: End, b: End, floor: float = 0.0) -> tuple[float, float]:
     size = np.linalg.norm(b.m, axis=-1) + floor
     error_m = np.linalg.norm(a.m - b.m, axis=-1) / np.where(size > 0, size, 1.0)
     error_q = np.minimum(np.linalg.norm(a.q - b.q, axis=-1), np.linalg.norm(a.q + b.q, axis=-1))
-    return float(error_m.max()), float(error_q.max())
+    return float(error_m.max(initial=0.0)), float(error_q.max(initial=0.0))
 
 
 class Found(NamedTuple):
@@ -233,15 +237,15 @@ class Found(NamedTuple):
 
 
 def _search(
-    end: Callable[[float], End | None], x: float, bounds: tuple[float, float], finer: float, order: float, rtol: float,
-    atol: float,
+    end: Callable[[float, int], End | None], x: float, bounds: tuple[float, float], finer: float, order: float,
+    rtol: float, atol: float,
 ) -> Found:  # fmt: skip
     """An x (step or tolerance) whose result differs from that of x/finer by a tenth of rtol, or so."""
     wanted, before = max(rtol, ROUNDING), None
     lowest = LOWEST * wanted if LOWEST * wanted > ROUNDING else 0.0  # of round-off it cannot be said to be too small
     best = Found(x, inf, False)
     for _ in range(MOST_TRIALS):
-        coarse, fine = end(x), end(x / finer)
+        coarse, fine = end(x, 1), end(x / finer, 2)  # two steps also where a break leaves room for one only
         error = inf if coarse is None or fine is None else max(differences(coarse, fine, atol / wanted))
         found = Found(x, error, error <= wanted)
         if found.x < best.x and error > 0.5 * best.error and best.error < ASYMPTOTIC:
@@ -285,5 +289,5 @@ def closing_check(result: Trajectory) -> tuple[float, float]:
     method, span = result.method, (float(result.t[0]), float(result.t[-1]))
     if isinstance(method, Adaptive):
         method = Adaptive(max(method.rtol / FINER_TOLERANCE, SMALLEST_RTOL), method.atol, max_step=method.max_step)
-    finer = _end(result.problem, span, method, abs(result.h) / 2)
+    finer = _end(result.problem, span, method, abs(result.h) / 2, least=2)
     return (inf, inf) if finer is None else differences(End(result.m[-1], result.q[-1]), finer)

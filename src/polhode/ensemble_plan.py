@@ -24,8 +24,8 @@ from polhode.methods import as_method
 from polhode.methods.adaptive import Adaptive
 from polhode.problem import Problem, checked_span
 from polhode.record import describe, functions_of, parameters
-from polhode.running import step_length
 from polhode.sampling import Rows, Samples
+from polhode.stretches import step_count, step_length
 from polhode.variation import OWN_TIME, batch_of
 
 PILOT = 8  # members
@@ -103,7 +103,9 @@ def _steps(pilot: Problem, span: tuple[float, float], wanted: Wanted) -> tuple[A
         if h is not None:
             if pilot.force is not None:
                 method.check(pilot.force)
-            return method, step_length(h)
+            length = step_length(h)
+            step_count(span, length)  # refuses what is too short
+            return method, length
     try:
         result = integrate(pilot, span, method=method, h=h, rtol=wanted.rtol, t_eval=[span[1]])
     except RunError as stopped:

@@ -2,7 +2,9 @@
 
 Times (...), momenta (..., 3) and attitudes (..., 4) come with the same leading axes, the last of which are the batch.
 As in SciPy, an event may have an attribute ``terminal`` (True ends the run, a number n ends it at the n-th time) and
-``direction`` (+1: only from negative to positive, -1: only back).
+``direction`` (+1: only from negative to positive, -1: only back). As in SciPy, a terminal event that is zero at the
+start counts there, if it then goes in its direction. Other events that begin with zero, which SciPy reports, are not
+reported: a section counts returns.
 """
 
 from __future__ import annotations

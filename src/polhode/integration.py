@@ -75,8 +75,9 @@ def integrate(
     t_span : another time span; it may go backward
     method : the name of a scheme or method, a Scheme (with exact drifts), ``Splitting(flow, scheme)``, ``Rattle()``,
         ``Adaptive(rtol)`` and so on; None chooses one, and ``message`` says which and why
-    h : length of a step; it is shortened so that a whole number of steps makes the time span. None chooses it so that
-        the error at the end is ``rtol`` (or, if a method is given and no rtol, takes the step of the problem, if any)
+    h : length of a step; it is shortened so that a whole number of steps makes the time span, or the time between
+        ``breaks`` of the force, at which steps end whatever the method. None chooses it so that the error at the end
+        is ``rtol`` (or, if a method is given and no rtol, takes the step of the problem, if any)
     rtol, atol : wanted error at the end, of q and of m/|m|, and of m; 1e-9 and 0 unless given
     t_eval : times (k,) at which states are wanted, instead of those of every ``save_every``-th step
     dense_output : keep every ``save_every``-th step for ``sol(t)`` also if ``t_eval`` is given
@@ -126,8 +127,9 @@ def _fixed(problem: Problem, span: tuple[float, float], method: Method, h: float
     run = Run(problem, span, method, h)
     watch = None if wanted.events is None else Watch(wanted.events, run)
     times = None if wanted.t_eval is None else _times(wanted.t_eval, run)
-    steps = _steps_to_keep(run, times, wanted)
-    with Progress(wanted.progress, run.t0, run.h, run.count) as bar:
+    saves = _steps_to_keep(run, times, wanted)
+    steps = np.union1d(saves, run.grid.first[:-1]) if run.force.breaks.size else saves  # ``sol`` needs those at breaks
+    with Progress(wanted.progress, run.times, run.count) as bar:
         if watch is None:
             _, m, q = run.at_steps(steps, bar)
         else:
@@ -136,8 +138,11 @@ def _fixed(problem: Problem, span: tuple[float, float], method: Method, h: float
     if times is not None:
         n = run.count_bodies
         m, q = sol.rows(np.repeat(times, n), np.tile(np.arange(n), len(times)))
-        m, q = m.reshape(-1, n, 3), q.reshape(-1, n, 4)
-    return _trajectory(run, run.times(steps) if times is None else times, m, q, sol, watch, times is None)
+        m, q = m.reshape(len(times), n, 3), q.reshape(len(times), n, 4)
+    elif len(steps) > len(saves):
+        wanted_rows = np.searchsorted(steps, saves)
+        m, q = m[wanted_rows], q[wanted_rows]
+    return _trajectory(run, run.times(saves) if times is None else times, m, q, sol, watch, times is None)
 
 
 def _adaptive(problem: Problem, span: tuple[float, float], method: Adaptive, h: Any, wanted: Wanted) -> Trajectory:
@@ -207,7 +212,7 @@ def _blocks(count: int, bodies: int) -> Iterator[IntArray]:
     while first <= count:
         yield np.arange(first, min(first + size, count + 1))
         first += size
-        size = max(2, min(2 * size, LARGEST_BLOCK // bodies))
+        size = max(2, min(2 * size, LARGEST_BLOCK // max(1, bodies)))
 
 
 def _steps_to_keep(run: Run, times: FloatArray | None, wanted: Wanted) -> IntArray:
@@ -216,8 +221,7 @@ def _steps_to_keep(run: Run, times: FloatArray | None, wanted: Wanted) -> IntArr
     saves = np.append(np.arange(0, run.count, every, dtype=np.int64), run.count)
     if times is None:
         return saves
-    before = np.clip(np.floor((times - run.t0) / run.h).astype(np.int64), 0, run.count)
-    return np.union1d(before, saves if wanted.dense_output else [0])
+    return np.union1d(run.grid.before(times), saves if wanted.dense_output else [0])
 
 
 def _times(t_eval: npt.ArrayLike, run: BaseRun) -> FloatArray:

@@ -58,6 +58,7 @@ def free_motion(
     elif m is not None:
         state = State(m, q)
     assert state is not None
+    state.check_at_rest("state")
     return FreeMotion(body, state)
 
 

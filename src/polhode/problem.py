@@ -50,6 +50,7 @@ class Problem:
             came = "neither" if state is None else "both"
             raise MomentumError(f"{came} came: give either state=State(...), or omega=..., the angular velocity")
         self.state = state if state is not None else State.from_omega(self.body, omega, q)  # type: ignore[arg-type]
+        self.state.check_at_rest("state")
         self.body.check_momentum(self.state.m, "state.m")
         self.force = force
         self.t_span = checked_span(t_span)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 WIDTH = 24
 LINE = 79
@@ -41,11 +42,14 @@ class Line:
 
 
 class Progress(Line):
-    """Shows how many of ``count`` steps of ``h`` are done; ``start`` of them before, in a run that goes on."""
+    """Shows how many of ``count`` steps are done; ``start`` of them before, in a run that goes on.
 
-    def __init__(self, wanted: bool, t0: float, h: float, count: int, start: int = 0) -> None:
+    ``time_after`` is a function of the number of steps.
+    """
+
+    def __init__(self, wanted: bool, time_after: Callable[[int], Any], count: int, start: int = 0) -> None:
         super().__init__(wanted)
-        self.t0, self.h, self.count, self.start = t0, h, count, start
+        self.time_after, self.count, self.start = time_after, count, start
 
     def show(self, done: int) -> None:
         if not self.due:
@@ -53,7 +57,8 @@ class Progress(Line):
         full = WIDTH * done // self.count
         rate = (done - self.start) / self.elapsed
         left = f", {duration((self.count - done) / rate)} left" if rate > 0 else ""
-        bar, t, end = "#" * full + "." * (WIDTH - full), self.t0 + done * self.h, self.t0 + self.count * self.h
+        t, end = (float(self.time_after(steps)) for steps in (done, self.count))
+        bar = "#" * full + "." * (WIDTH - full)
         self.write(f"[{bar}] t = {t:.5g} of {end:.5g}, {rate:.3g} steps/s{left}")
 
 

@@ -6,7 +6,7 @@ Arrays, with their dimensions (``body``, or ``body_0``, ``body_1``..., only of a
     moments (body, xyz)    axes (body, xyz, principal)    mass, status (body)
     damping (body, xyz) along the body axes, or matrices (body, xyz, column)
     params (body, parameter)    event_number, event_body, event_time, event_m, event_q (event, ...)
-    start_m, start_x, start_p (body, xyz)    start_q (body, quaternion)
+    start_m (body, xyz)    start_q (body, quaternion)    breaks (break)
 
 m and omega are in body axes, m_space in space axes; q is scalar first and turns body into space axes. What acts on the
 body is kept as a name, with its damping and symmetry axis; energy where it has one. Functions are not stored.
@@ -38,9 +38,10 @@ LABELS = {"xyz": ("x", "y", "z"), "quaternion": ("w", "x", "y", "z")}
 FRAMES = {
     "m": "body", "omega": "body", "m_space": "space", "q": "body to space, scalar first", "moments": "principal",
     "axes": "body, principal axes as columns", "damping": "body", "start_m": "body", "start_q": "body to space",
-    "start_x": "space", "start_p": "space", "x": "space", "p": "space",
+    "x": "space", "p": "space",
 }  # fmt: skip
-UNITS = {"time": "t", "m_space": "m", "start_m": "m", "moments": "inertia"}  # whose unit an array has, if not its own
+# whose unit an array has, if not its own
+UNITS = {"time": "t", "breaks": "t", "m_space": "m", "start_m": "m", "moments": "inertia"}
 
 Arrays = dict[str, tuple[tuple[str, ...], npt.NDArray[Any]]]
 
@@ -121,8 +122,6 @@ def parameters(problem: Problem, batch: tuple[int, ...]) -> Arrays:
         "mass": (body.mass, ()),
         "start_m": (state.m, ("xyz",)),
         "start_q": (state.q, ("quaternion",)),
-        "start_x": (state.x, ("xyz",)),
-        "start_p": (state.p, ("xyz",)),
         "damping": _damping(force),
         "params": (None if force is None or not force.params.size else force.params, ("parameter",)),
     }
@@ -133,6 +132,8 @@ def parameters(problem: Problem, batch: tuple[int, ...]) -> Arrays:
             leading = batch if own else ()
             spread = np.broadcast_to(values, leading + values.shape[values.ndim - len(dims) :])
             arrays[name] = (*(body_dimensions(batch) if own else ()), *dims), spread
+    if force is not None and force.breaks.size:
+        arrays["breaks"] = ("break",), force.breaks
     return arrays
 
 

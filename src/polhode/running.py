@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 import warnings
-from math import ceil, prod
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,21 +13,21 @@ import numpy.typing as npt
 
 from polhode.body import flow_moments, from_principal, to_principal
 from polhode.checks import FloatArray, as_floats, check_finite, check_spread, common_batch, place, rows_of, show
-from polhode.errors import InputError, RunError, RunWarning, TimeError
+from polhode.errors import RunError, RunWarning, TimeError
 from polhode.force import Force
 from polhode.forces.base import diagonals, writable
 from polhode.forces.nothing import nothing
 from polhode.kernels.damping import OBLIQUE
-from polhode.methods.method import Bodies, Course, IntArray, Method
+from polhode.methods.method import Bodies, Clock, Course, IntArray, Method
 from polhode.problem import Problem
 from polhode.progress import Progress
 from polhode.rotation import matrix
+from polhode.stretches import Steps, step_length
 from polhode.threads import in_ranges
 from polhode.trajectory import ENDED_BY_EVENT, FAILED, INTERRUPTED, REACHED_END, Stats, Trajectory
 
 PIECE_SECONDS = 0.1  # after which a loop comes back to look at the clock and the keyboard
 FIRST_PIECE = 1000  # steps of all bodies together
-MOST_STEPS = 2**62
 NO_STEP, RAISED, NOT_FINITE, TOO_SMALL = 1, 2, 3, 4  # how kernels say that a body stopped
 STOPPED = 5  # by an event
 ACROSS = np.outer((0.0, 1.0, 1.0), (0.0, 1.0, 1.0))  # the part of a damping matrix that acts on a linear rotor
@@ -173,14 +173,21 @@ class BaseRun:
 
 
 class Run(BaseRun):
-    """A run with steps of one length."""
+    """A run with steps of one length; between breaks of the torque, if it has any, of one length each.
+
+    At a break the method begins anew, from the states there: nothing that it keeps from step to step goes across. ``h``
+    is the longest step. Each stretch between breaks has ``least`` steps or more.
+    """
 
     method: Method
 
-    def __init__(self, problem: Problem, span: tuple[float, float], method: Method, h: float | None) -> None:
+    def __init__(
+        self, problem: Problem, span: tuple[float, float], method: Method, h: float | None, least: int = 1
+    ) -> None:
         super().__init__(problem, span, method)
-        self.count = step_count(span, step_length(problem.h if h is None else h))
-        self.h = (span[1] - span[0]) / self.count
+        self.grid = Steps(span, self.force.breaks, step_length(problem.h if h is None else h), least)
+        self.count = self.grid.count
+        self.h = float(self.grid.h[np.argmax(np.abs(self.grid.h))])
         self.course = method.new_course(*self.start())
 
     def at_steps(self, saves: IntArray, bar: Progress) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -198,48 +205,68 @@ class Run(BaseRun):
     def load(self) -> None:
         """Compile what will be needed, or load it from the cache: a compiler that is at work does not hear Ctrl-C."""
         none = np.empty((0, self.count_bodies, 3)), np.empty((0, self.count_bodies, 4))
-        t0, h = np.array([self.t0]), np.array([self.h])
-        self.method.advance(self.force)(self.bodies, t0, h, np.empty(0, np.int64), 0, 0, 0, self.course, *none)
+        clock, nowhere = self.grid.clock(0), np.empty(0, np.int64)
+        self.method.advance(self.force)(self.bodies, clock, nowhere, 0, 0, 0, self.course, *none)
         if self.force.has_energy:
             self.force.potential(self.t0, self.problem.state.q)
 
-    def times(self, steps: IntArray) -> FloatArray:
-        """After so many steps: never a sum."""
-        return np.asarray(self.t0 + steps * self.h, dtype=np.float64)
+    def times(self, steps: IntArray | int) -> FloatArray:
+        """After so many steps."""
+        return self.grid.times(steps)
 
     def _advance(self, saves: IntArray, m: FloatArray, q: FloatArray, bar: Progress) -> None:
-        """All the way, in pieces of about PIECE_SECONDS."""
-        advance, course = self.method.advance(self.force), self.course
-        t0, h = np.array([self.t0]), np.array([self.h])
-        done, piece, saved = int(course.steps.min()), max(1, FIRST_PIECE // self.count_bodies), 0
+        """All the way, in pieces of about PIECE_SECONDS, none of which goes on beyond a break."""
+        going = self.course.status == 0
+        done, saved = int(self.course.steps[going].min(initial=self.count)), 0
+        piece = max(1, FIRST_PIECE // max(1, self.count_bodies))
         while saved < len(saves) and not self.all_stopped:
-            limit = done + piece
+            k = int(self.grid.of(done))
+            clock, end = self.grid.clock(k), int(self.grid.first[k + 1])
+            limit = min(done + piece, end, int(saves[-1]))
             last = int(np.searchsorted(saves, limit, side="right"))
             some = saves[saved : max(last, saved + 1)]
             out = m[saved : saved + len(some)], q[saved : saved + len(some)]
-
-            def work(start: int, stop: int, some: Any = some, limit: int = limit, out: Any = out) -> int:
-                advance(self.bodies, t0, h, some, limit, start, stop, course, *out)
-                return 0
-
             began = time.perf_counter()
-            in_ranges(work, self.count_bodies, piece * self.method.stages)
+            self._call(clock, some, limit, *out, piece)
             elapsed = time.perf_counter() - began
-            saved, done = max(saved, last), limit
+            saved, made, done = max(saved, last), limit - done, limit
+            if done == end < self.count:
+                self._begin_anew(clock, end)
             bar.show(min(done, self.count))
-            piece = max(1, int(piece * min(8.0, max(0.25, PIECE_SECONDS / max(elapsed, 1e-6)))))
+            piece = max(1, int(made * min(8.0, max(0.25, PIECE_SECONDS / max(elapsed, 1e-6)))))
+
+    def _call(self, clock: Clock, saves: IntArray, limit: int, m: FloatArray, q: FloatArray, steps: int) -> None:
+        """The compiled loop, for all bodies: about so many steps."""
+        advance = self.method.advance(self.force)
+
+        def work(start: int, stop: int) -> int:
+            advance(self.bodies, clock, saves, limit, start, stop, self.course, m, q)
+            return 0
+
+        in_ranges(work, self.count_bodies, steps * self.method.stages)
+
+    def _begin_anew(self, clock: Clock, step: int) -> None:
+        """From the states after that step, as somebody who looks would see them; ``clock`` is that of the way there."""
+        course, n = self.course, self.count_bodies
+        m, q = np.full((1, n, 3), np.nan), np.full((1, n, 4), np.nan)
+        self._call(clock, np.array([step]), step, m, q, 1)
+        going = course.status == 0
+        course.m[going], course.q[going], course.memory[going] = m[0, going], q[0, going], 0.0
 
     def single_steps(
-        self, body: IntArray, t: FloatArray, h: FloatArray, m: FloatArray, q: FloatArray, steps: int = 1
-    ) -> tuple[FloatArray, FloatArray]:
-        """(m, q) (r, .) after steps of lengths h (r,) from rows m, q at times t, each of the body with that number."""
+        self, body: IntArray, stretch: IntArray, t: FloatArray, h: FloatArray, m: FloatArray, q: FloatArray,
+        steps: int = 1,
+    ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+        """(m, q) (r, .) after steps of lengths h (r,) from rows m, q at times t in those stretches of time, each of the
+        body with that number."""
         course = self.method.new_course(m.copy(), q.copy())
         course.status[~np.isfinite(m).all(axis=-1)] = NOT_FINITE
         m_out, q_out = np.full((1, *m.shape), np.nan), np.full((1, *q.shape), np.nan)
         advance, bodies = self.method.advance(self.force), self.bodies.take(body)
+        clock = Clock(t, h, self.grid.low[stretch], self.grid.high[stretch])
 
         def work(start: int, stop: int) -> int:
-            advance(bodies, t, h, np.array([steps]), steps, start, stop, course, m_out, q_out)
+            advance(bodies, clock, np.array([steps]), steps, start, stop, course, m_out, q_out)
             return 0
 
         in_ranges(work, len(m), steps * self.method.stages)
@@ -250,19 +277,25 @@ class Run(BaseRun):
         return f" of {self.count}"
 
     def failed_at(self, i: int) -> tuple[float, FloatArray, FloatArray]:
-        return self.method.time_of(self.course, i, self.t0, self.h), self.course.m[i], self.course.q[i]
+        clock = self._clock_of(i)
+        t = min(max(self.method.time_of(self.course, i, clock), float(clock.low[0])), float(clock.high[0]))
+        return t, self.course.m[i], self.course.q[i]
+
+    def _clock_of(self, i: int) -> Clock:
+        """Of the stretch where body i is."""
+        return self.grid.clock(int(self.grid.of(self.course.steps[i])))
 
     def why_no_step(self, i: int) -> str:
         residual = float(self.course.residual[i])
         why = f"a step of {self.method!r} has no solution"
         why += f" (residual {residual:.1e})" if residual else ""
-        why += self.method.why_no_step(self.force, self.bodies, self.course, i, self.h)
+        why += self.method.why_no_step(self.force, self.bodies, self.course, i, float(self._clock_of(i).h[0]))
         works = self._working_step(i)
         return f"{why}; {'no shorter step was found that has one' if works is None else f'h = {works:.3g} has one'}"
 
     def _working_step(self, i: int) -> float | None:
         """A length that works from where body i is: found by halving, and refined by bisection."""
-        good, bad = None, abs(self.h)
+        good, bad = None, abs(float(self._clock_of(i).h[0]))
         for _ in range(HALVINGS):
             if self._works(i, bad / 2):
                 good = bad / 2
@@ -275,8 +308,8 @@ class Run(BaseRun):
 
     def _works(self, i: int, length: float) -> bool:
         t, m, q = self.failed_at(i)
-        h = np.array([np.copysign(length, self.h)])
-        m, _ = self.single_steps(np.array([i]), np.array([t]), h, m[None], q[None])
+        h, stretch = np.array([np.copysign(length, self.h)]), np.array([self.grid.of(self.course.steps[i])])
+        m, _ = self.single_steps(np.array([i]), stretch, np.array([t]), h, m[None], q[None])
         return bool(np.isfinite(m).all())
 
 
@@ -294,24 +327,6 @@ def oblique_damping(D: FloatArray, moments: FloatArray, axes: FloatArray) -> Flo
 def _power_of_two(x: FloatArray) -> FloatArray:
     """Not larger than x; 1 for 0. Dividing by it changes no digits."""
     return np.where(x > 0, np.ldexp(1.0, np.frexp(x)[1] - 1), 1.0)
-
-
-def step_length(h: Any) -> float:
-    """One positive finite number."""
-    if h is None:
-        raise InputError("h is missing: give the length of a step, such as h=0.01")
-    length = as_floats(h, "h")
-    if length.shape or not np.isfinite(length) or not length > 0:
-        raise TimeError(f"h = {h!r}: needed is one positive finite number (the direction is that of t_span)")
-    return float(length)
-
-
-def step_count(span: tuple[float, float], length: float) -> int:
-    """How many steps, no longer than ``length``, make the span."""
-    count = max(1, ceil(abs(span[1] - span[0]) / length * (1 - 1e-12)))
-    if count > MOST_STEPS:
-        raise TimeError(f"h = {length:g} makes more than {MOST_STEPS:g} steps; give a longer one")
-    return count
 
 
 def times_within(t_eval: npt.ArrayLike, span: tuple[float, float]) -> FloatArray:

@@ -158,6 +158,12 @@ class Scheme:
         return min(self.kicks) < 0
 
     @property
+    def looks_beyond(self) -> bool:
+        """Whether it takes torques at times before or after its step: by drifts that go so far, or a processor."""
+        times = self.table[self.table[:, 0] != LETTERS["A"], 2]
+        return bool(times.min() < 0.0 or times.max() > 1.0)
+
+    @property
     def exact_drift(self) -> bool:
         """Whether the generalized order needs it."""
         return bool(self.generalized_order)

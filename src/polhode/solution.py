@@ -35,7 +35,7 @@ class Solution(ABC):
             )
         run, n = self._run, self._run.count_bodies
         m, q = self.rows(np.repeat(times.ravel(), n), np.tile(np.arange(n), times.size))
-        m, q = m.reshape(-1, n, 3), q.reshape(-1, n, 4)
+        m, q = m.reshape(times.size, n, 3), q.reshape(times.size, n, 4)
         if self._watch is not None:
             late = self._watch.after_stop(times.ravel())
             m[late], q[late] = np.nan, np.nan
@@ -48,7 +48,10 @@ class Solution(ABC):
 
 
 class FixedSolution(Solution):
-    """Of steps of one length: whole steps from the last state kept, and one of the remaining length."""
+    """Of steps of one length: whole steps from the last state kept, and one of the remaining length.
+
+    States at breaks are among those kept, or all states on the way are: so no steps are repeated across a break.
+    """
 
     def __init__(self, run: Run, steps: IntArray, m: FloatArray, q: FloatArray, watch: Watch | None = None) -> None:
         first, last = run.times(np.array([steps[0], run.count]))
@@ -57,16 +60,17 @@ class FixedSolution(Solution):
 
     def rows(self, t: FloatArray, body: IntArray) -> tuple[FloatArray, FloatArray]:
         run, steps = self._fixed, self._steps
-        whole = np.clip(np.floor((t - run.t0) / run.h).astype(np.int64), steps[0], run.count)
+        whole = np.maximum(run.grid.before(t), steps[0])
+        stretch = run.grid.of(whole)
         kept = np.searchsorted(steps, whole, side="right") - 1
         m, q, missing = self._m[kept, body], self._q[kept, body], whole - steps[kept]
         for count in np.unique(missing[missing > 0]):
             some = np.flatnonzero(missing == count)
-            start, h = run.times(steps[kept[some]]), np.full(len(some), run.h)
-            m[some], q[some] = run.single_steps(body[some], start, h, m[some], q[some], int(count))
+            start, h = run.times(steps[kept[some]]), run.grid.h[stretch[some]]
+            m[some], q[some] = run.single_steps(body[some], stretch[some], start, h, m[some], q[some], int(count))
         start = run.times(whole)
         some = np.flatnonzero(t != start)
         if len(some):
             h = (t - start)[some]
-            m[some], q[some] = run.single_steps(body[some], start[some], h, m[some], q[some])
+            m[some], q[some] = run.single_steps(body[some], stretch[some], start[some], h, m[some], q[some])
         return m, q

@@ -60,6 +60,15 @@ class State:
         )
         return _as_they_are(m, q, x, p)
 
+    def check_at_rest(self, name: str) -> None:
+        """Refuse a place or a momentum of the center of mass where bodies only turn."""
+        given = [part for part in ("x", "p") if getattr(self, part) is not None]
+        if given:
+            raise InputError(
+                f"{name} has {' and '.join(given)}, and here bodies only turn: they would not move. For bodies that "
+                f"move type System(body, {name}, interaction); or leave {' and '.join(given)} out: State(m=..., q=...)"
+            )
+
     @property
     def batch(self) -> tuple[int, ...]:
         """Shape of the batch of states; () for one."""

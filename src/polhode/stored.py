@@ -99,7 +99,7 @@ def _problem(record: Record) -> Problem:
     moments, start_m, start_q = (record.arrays[name][1] for name in ("moments", "start_m", "start_q"))
     body = RigidBody.__new__(RigidBody)
     body._set(moments, record.values("axes"), record.values("mass"), linear=bool(attributes["linear"]))
-    state = State(start_m, x=record.values("start_x"), p=record.values("start_p")).replaced(start_m, start_q)
+    state = State(start_m).replaced(start_m, start_q)
     start, end = json.loads(attributes["t_span"])
     return Problem(
         body,
@@ -126,5 +126,6 @@ def _force(record: Record) -> Force:
         velocity_dependent=bool(attributes["velocity_dependent"]),
         time_dependent=bool(attributes["time_dependent"]),
         axis=json.loads(attributes["force_axis"]),
+        breaks=() if (breaks := record.values("breaks")) is None else breaks,
         name=attributes["force"],
     )

@@ -194,7 +194,7 @@ class _Bar(Progress):
 
     def __init__(self, writer: StreamWriter, wanted: bool) -> None:
         run = writer.run
-        super().__init__(wanted, run.t0, run.h, run.count, int(run.course.steps.min()))
+        super().__init__(wanted, run.times, run.count, int(run.course.steps.min(initial=run.count)))
         self.writer = writer
 
     def show(self, done: int) -> None:

@@ -56,7 +56,7 @@ def integrate_system(
         )
     run = SystemRun(system, span, chosen, h)
     times = None if t_eval is None else times_within(t_eval, span)
-    with Progress(progress, run.t0, run.h, run.count) as bar:
+    with Progress(progress, run.times, run.count) as bar:
         return _followed(run, times, whole_number(save_every, "save_every", 1), bar)
 
 

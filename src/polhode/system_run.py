@@ -30,8 +30,9 @@ from polhode.methods.method import IntArray
 from polhode.methods.splitting import Splitting
 from polhode.progress import Progress
 from polhode.rotation import from_rotation_vector, multiply
-from polhode.running import PIECE_SECONDS, step_count, step_length
+from polhode.running import PIECE_SECONDS
 from polhode.scheme import LETTERS
+from polhode.stretches import step_count, step_length
 from polhode.system import System
 from polhode.system_drift import Drift
 
@@ -164,7 +165,7 @@ class SystemRun:
     def t_reached(self) -> float:
         return self.t0 + self.when * self.h
 
-    def times(self, steps: IntArray) -> FloatArray:
+    def times(self, steps: IntArray | int) -> FloatArray:
         """After so many steps: never a sum."""
         return np.asarray(self.t0 + steps * self.h, dtype=np.float64)
 

@@ -141,7 +141,7 @@ class Trajectory:
         Energy where the force has one and takes none away; of a free body |m| and the momentum in space; with a force
         that knows a symmetry axis, the momentum along it.
         """
-        return {name: float(np.nanmax(np.abs(drift))) for name, drift in drifts(self).items()}
+        return {name: float(np.nanmax(np.abs(drift))) if drift.size else 0.0 for name, drift in drifts(self).items()}
 
     def state(self, index: int = -1) -> State:
         """The state at one of the times: the last, unless told otherwise."""

@@ -39,18 +39,22 @@ class Watch:
         self._found: list[list[list[Found]]] = [[[] for _ in range(n)] for _ in self.events]
         self.stops = np.full(n, np.inf)  # when a body was stopped, counted forward in the direction of time
         self._sign = 1.0 if run.t1 > run.t0 else -1.0
+        self._at_start = True
 
     def look(self, t: FloatArray, m: FloatArray, q: FloatArray, sol: Solution) -> None:
         """At states (k, n, .) in principal axes at times t (k,) or (k, n): find what changes sign between neighbors.
 
         Where a body turns far in a step, also at times within it.
         """
-        times = np.broadcast_to(t.reshape(len(t), -1), m.shape[:2])
+        times = np.broadcast_to(t.reshape(len(t), m.shape[1] if t.ndim > 1 else 1), m.shape[:2])
+        if not times.size:
+            return
         parts = self._parts(times, m)
         some = max(1, LARGEST_BLOCK // (parts * times.shape[1]))
         for first in range(0, len(times) - 1, some):
             rows = slice(first, first + some + 1)
             self._search(*_divided(times[rows], m[rows], q[rows], parts, sol), sol)
+            self._at_start = False
         self._stop()
 
     def _parts(self, t: FloatArray, m: FloatArray) -> int:
@@ -63,6 +67,9 @@ class Watch:
         for number, event in enumerate(self.events):
             g = self._values(event, times, m, q)
             up, down = (g[:-1] < 0) & (g[1:] >= 0), (g[:-1] > 0) & (g[1:] <= 0)
+            if self._at_start and self._last[number]:  # later zeros were counted when they were reached
+                up[0] |= (g[0] == 0) & (g[1] >= 0)
+                down[0] |= (g[0] == 0) & (g[1] <= 0)
             crossed = (up & (self._direction[number] >= 0)) | (down & (self._direction[number] <= 0))
             body = np.arange(g.shape[1])
             while crossed.any():  # one of each body at a time: events may depend on the body
@@ -168,7 +175,7 @@ def chandrupatla(
     """
     c, fc, part = a.copy(), fa.copy(), np.full(len(a), 0.5)
     for _ in range(MOST_ITERATIONS):
-        best = np.where(np.abs(fa) < np.abs(fb), a, b)
+        best = np.where((np.abs(fa) < np.abs(fb)) | (fa == 0.0), a, b)
         smallest = np.spacing(np.maximum(np.abs(a), np.abs(b)))
         open_ = (np.abs(b - a) > 2.0 * smallest) & (fa != 0.0) & (fb != 0.0)
         if not open_.any():

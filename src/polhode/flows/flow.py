@@ -113,6 +113,7 @@ class Flow:
         times = as_floats(h, "h")
         check_finite(times, "h", TimeError)
         count = whole_number(steps, "steps")
+        state.check_at_rest("state")
         batch = common_batch(body=body.batch, state=state.batch, h=times.shape)
         body.check_momentum(state.m, "state.m")
         axes = None if body.is_principal else body.axes

@@ -58,6 +58,7 @@ class Force:
     velocity_dependent : whether the torque (without damping) depends on w
     time_dependent : whether the energy depends on t, so that the body does not keep it
     axis : a direction in space along which neither torque nor damping change the angular momentum, or None
+    breaks : float64 (k,), sorted: times at which the torque, or one of its derivatives, jumps; steps end there
     """
 
     def __init__(
@@ -71,9 +72,10 @@ class Force:
         velocity_dependent: bool = False,
         time_dependent: bool = False,
         axis: npt.ArrayLike | None = None,
+        breaks: npt.ArrayLike = (),
         name: str,
     ) -> None:
-        self.time_dependent = time_dependent
+        self.time_dependent, self.breaks = time_dependent, as_breaks(breaks)
         self._torque, self._energy, self._gradient = torque, energy, gradient
         self.params, self.damping = as_params(params), _frozen(as_floats(damping, "damping", 3))
         self.velocity_dependent, self.name = velocity_dependent, name
@@ -210,6 +212,7 @@ class Potential(Force):
     params : numbers (k,), or (..., k) for a batch of bodies
     arrays : give Q as an array (3, 3), and take arrays back: more comfortable, several times slower
     axis : a direction in space about which the body can be turned without change of energy
+    breaks : times (k,) at which the energy switches; steps end there, as for ``Torque``
 
     >>> top = Potential(lambda t, Q, p: p[0] * Q[2][2], params=[9.81])
     >>> top.torque(0.0, (0.8, 0.6, 0.0, 0.0))
@@ -224,6 +227,7 @@ class Potential(Force):
         *,
         arrays: bool = False,
         axis: npt.ArrayLike | None = None,
+        breaks: npt.ArrayLike = (),
         name: str | None = None,
     ) -> None:
         cases = trial_cases(as_params(params))
@@ -237,8 +241,9 @@ class Potential(Force):
             torque = Function(TORQUE_FORM, functions.torque_of_gradient, (of_gradient,))
         name = name or f"Potential({getattr(energy, '__name__', repr(energy))})"
         super().__init__(
-            torque, of_energy, of_gradient, params=params, time_dependent=mentions(energy, 0), axis=axis, name=name
-        )
+            torque, of_energy, of_gradient, params=params, time_dependent=mentions(energy, 0), axis=axis,
+            breaks=breaks, name=name,
+        )  # fmt: skip
         if self.axis is not None:
             check_axis(of_energy.plain, self.axis, cases, largest)
 
@@ -265,6 +270,8 @@ class Torque(Force):
     frame : "body" or "space", the axes of the three numbers
     arrays : give Q as an array (3, 3) and w as one (3,), and take an array back: more comfortable, several times slower
     velocity : whether the torque depends on w; by default, whether the function mentions its third argument
+    breaks : times (k,) at which the torque switches, or changes otherwise than smoothly. Steps of all methods end
+        there, and on both sides the torque is taken from within, so that methods keep their order
 
     >>> brake = Torque(lambda t, Q, w, p: (0.0, 0.0, -p[0] * w[2] ** 3), params=[0.5])
     >>> brake.torque(0.0, (1, 0, 0, 0), w=(1, 1, 2))
@@ -279,6 +286,7 @@ class Torque(Force):
         *,
         arrays: bool = False,
         velocity: bool | None = None,
+        breaks: npt.ArrayLike = (),
         name: str | None = None,
     ) -> None:
         case = trial_cases(as_params(params))[0]
@@ -286,7 +294,7 @@ class Torque(Force):
         function = from_user(torque, TORQUE_FORM, case, arrays, template)
         uses_w = mentions(torque, 2) if velocity is None else bool(velocity)
         name = name or f"Torque({getattr(torque, '__name__', repr(torque))})"
-        super().__init__(function, params=params, velocity_dependent=uses_w, name=name)
+        super().__init__(function, params=params, velocity_dependent=uses_w, breaks=breaks, name=name)
 
 
 class Sum(Force):
@@ -307,6 +315,7 @@ class Sum(Force):
             velocity_dependent=first.velocity_dependent or second.velocity_dependent,
             time_dependent=first.time_dependent or second.time_dependent,
             axis=first.axis if _same(first.axis, second.axis) else None,
+            breaks=np.append(first.breaks, second.breaks),
             name=f"{first.name} + {second.name}",
         )
 
@@ -403,6 +412,14 @@ def as_params(params: npt.ArrayLike) -> FloatArray:
     if np.isnan(array).any():
         raise InputError(f"params = {show(array.ravel()[:8])}: needed are numbers, not NaN")
     return _frozen(array)
+
+
+def as_breaks(breaks: npt.ArrayLike) -> FloatArray:
+    """Finite times (k,), sorted, each once, frozen."""
+    array = as_floats(breaks, "breaks")
+    if array.ndim != 1 or not np.isfinite(array).all():
+        raise InputError(f"breaks = {breaks!r}: needed are finite times (k,) at which the torque switches, as (30, 31)")
+    return _frozen(np.unique(array))
 
 
 def direction(vector: npt.ArrayLike, name: str) -> FloatArray:

@@ -3,7 +3,8 @@
 A step is accepted where its error is less than what is allowed: rtol for the attitude, in radians, atol + rtol |m| for
 m, |m| being the larger of both ends. The next one is as long as the error lets it be (Hairer, Norsett, Wanner, section
 II.4: HNW). The torque at the end of a step, which is that at the beginning of the next, is part of the state, as is why
-the last trial was rejected: so the work may be cut into calls anywhere, and no bit changes.
+the last trial was rejected: so the work may be cut into calls anywhere, and no bit changes. The torque is evaluated at
+times from ``low`` to ``high`` only, as in ``splitting``.
 """
 
 from __future__ import annotations
@@ -86,13 +87,13 @@ def begin(torque, params, body, tolerance, a, first, end):
     return Point(*a[:11], count, FINE), copysign(length, end - a.t)
 
 
-# (params, inertia, axes, damping, (rtol, atol, first step or 0, longest step), t_end, times, limit, start, stop,
-#  m, q, memory, steps, status, evaluations, t, h, seen, rejected, trouble,
+# (params, inertia, axes, damping, (rtol, atol, first step or 0, longest step), (low, high), t_end, times, limit, start,
+#  stop, m, q, memory, steps, status, evaluations, t, h, seen, rejected, trouble,
 #  m_out, q_out, step_t, step_m, step_q, kept)
 BODIES = f"f8[:,::1], {INPUT}, {INPUT}, {INPUT}"
 STATES = "f8[:,:,::1], f8[:,:,::1]"
 ADAPT = (
-    f"void(i8, Tuple(({BODIES}, UniTuple(f8, 4), f8, {TIMES}, i8, i8, i8, "
+    f"void(i8, Tuple(({BODIES}, UniTuple(f8, 4), UniTuple(f8, 2), f8, {TIMES}, i8, i8, i8, "
     "f8[:,::1], f8[:,::1], f8[:,::1], i8[::1], i8[::1], i8[::1], f8[::1], f8[::1], i8[::1], i8[::1], f8[:,::1], "
     f"{STATES}, f8[:,::1], {STATES}, i8[::1])))"
 )
@@ -101,10 +102,10 @@ ADAPT = (
 @helper
 def follow(torque, arguments, i, k):
     """Body i, to t_end or for ``limit`` trials."""
-    params, inertia, axes, damping, (rtol, atol, first, longest), t_end, times, limit = arguments[:8]
-    m, q, memory, steps, status, evaluations, t, h, seen, rejected, trouble = arguments[10:21]
-    m_out, q_out, step_t, step_m, step_q, kept = arguments[21:]
-    body, _ = body_of(inertia, axes, damping, False, m, t_end - float(t[i]), i)
+    params, inertia, axes, damping, (rtol, atol, first, longest), (low, high), t_end, times, limit = arguments[:9]
+    m, q, memory, steps, status, evaluations, t, h, seen, rejected, trouble = arguments[11:22]
+    m_out, q_out, step_t, step_m, step_q, kept = arguments[22:]
+    body, _ = body_of(inertia, axes, damping, low, high, False, m, t_end - float(t[i]), i)
     own = borrowed(params)[row_of(params, i)]
     frame, u, forward, why = body.frame, body.frame.scale.per_m, t[i] < t_end, int(memory[i, 3])
     tolerance = Tolerance(rtol, u * atol, UNDERFLOW * max(1.0, u))
@@ -156,27 +157,28 @@ def adapt(torque, arguments):
     t, m, q of where it did.
     """
     work = new_constants(WORK)
-    t_end, start, stop, status, t = arguments[5], arguments[8], arguments[9], arguments[14], arguments[16]
+    t_end, start, stop, status, t = arguments[6], arguments[9], arguments[10], arguments[15], arguments[17]
     for i in range(start, stop):
         if status[i] == FINE and t[i] != t_end:
             follow(torque, arguments, i, borrowed(work))
     keep(work)
 
 
-# (params, inertia, axes, damping, left, right, start, stop, m, q, t, m_out, q_out)
-INTERPOLATE = f"void(i8, Tuple(({BODIES}, {TIMES}, {TIMES}, i8, i8, {INPUT}, {INPUT}, {TIMES}, f8[:,::1], f8[:,::1])))"
+# (params, inertia, axes, damping, left, right, low, high, start, stop, m, q, t, m_out, q_out)
+TWO = f"{TIMES}, {TIMES}"
+INTERPOLATE = f"void(i8, Tuple(({BODIES}, {TWO}, {TWO}, i8, i8, {INPUT}, {INPUT}, {TIMES}, f8[:,::1], f8[:,::1])))"
 
 
 @entry(INTERPOLATE)
 def interpolate(torque, arguments):
     """States at the times t, each within the one step from m, q at ``left`` to ``right``; NaN if the torque fails."""
-    params, inertia, axes, damping, left, right, start, stop, m, q, t, m_out, q_out = arguments
+    params, inertia, axes, damping, left, right, low, high, start, stop, m, q, t, m_out, q_out = arguments
     k = new_constants(WORK)
     for i in range(start, stop):
         if t[i] == left[i]:
             m_out[i], q_out[i] = m[i], q[i]
             continue
-        body, _ = body_of(inertia, axes, damping, False, m, right[i] - left[i], i)
+        body, _ = body_of(inertia, axes, damping, low[i], high[i], False, m, right[i] - left[i], i)
         own = params[row_of(params, i)]
         a = forced(torque, own, body, load(body.frame, float(left[i]), m, q, m, 0, i))
         b, to = a, float(right[i])

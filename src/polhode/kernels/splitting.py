@@ -8,7 +8,8 @@ A scheme is a table of stages, (DRIFT, a), (KICK, b) or (GRADIENT, c), which mea
 
 Neighboring drifts, and neighboring kicks, are one: also those at the end of a step and the beginning of the next, as
 long as nobody looks in between. What is still to be done is ``pending``, part of the state, so that an interruption
-changes no bit; and t is t0 + (whole steps + parts) h, never a sum.
+changes no bit; and t is t0 + (whole steps + parts) h, never a sum. The torque is evaluated at times from ``low`` to
+``high`` only: where it jumps at an end of the stretch of time that these steps belong to, its limit from within counts.
 
 The free flow is that of ``repeat``, inlined. The torque is a function of fixed type: a new one is compiled alone, in a
 moment, and this loop not again. It sees the user's axes and units: sorting and scaling stay here.
@@ -115,6 +116,8 @@ class Body(NamedTuple):
     w2: float
     w3: float
     damping: Damping
+    low: float  # the torque is evaluated at no time before ...
+    high: float  # ... and at none after
     implicit: bool  # the torque depends on w: see ``implicit_kick``
     rate: float  # of the user's angular velocities to those of the standard form
     frame: Frame
@@ -134,6 +137,7 @@ def torque_at(torque, params, frame, t, w1, w2, w3, q0, q1, q2, q3):
 def torque_on(torque, params, body, t, m1, m2, m3, q0, q1, q2, q3):
     """``torque_at``, of a body with momentum m."""
     w1, w2, w3 = body.rate * body.w1 * m1, body.rate * body.w2 * m2, body.rate * body.w3 * m3
+    t = min(max(t, body.low), body.high)
     return torque_at(torque, params, body.frame, t, w1, w2, w3, q0, q1, q2, q3)
 
 
@@ -196,12 +200,12 @@ def kick(torque, params, body, t, h, b, c, m1, m2, m3, q0, q1, q2, q3):
     return m1 + time * f1, m2 + time * f2, m3 + time * f3, count, status
 
 
-# (params, stages, before, after, parameters, size of c, fractions, inertia, axes, damping, implicit, t0, h, saves,
-#  limit, start, stop, m, q, pending, steps, status, evaluations, m_out, q_out)
+# (params, stages, before, after, parameters, size of c, fractions, inertia, axes, damping, implicit, t0, h, low, high,
+#  first, saves, limit, start, stop, m, q, pending, steps, status, evaluations, m_out, q_out)
 SPLIT = (
     f"void(i8, Tuple((f8[:,::1], {INPUT}, i8, i8, {TIMES}, i8, {TIMES}, {INPUT}, {INPUT}, {INPUT}, b1, "
-    f"{TIMES}, {TIMES}, i8[::1], i8, i8, i8, f8[:,::1], f8[:,::1], f8[:,::1], i8[::1], i8[::1], i8[::1], "
-    "f8[:,:,::1], f8[:,:,::1])))"
+    f"{TIMES}, {TIMES}, {TIMES}, {TIMES}, i8, i8[::1], i8, i8, i8, f8[:,::1], f8[:,::1], f8[:,::1], "
+    "i8[::1], i8[::1], i8[::1], f8[:,:,::1], f8[:,:,::1])))"
 )
 SMALLEST_TURN = 2.0**-20  # radians in a step: a body at rest, which has no scale of its own, gets one that turns so far
 
@@ -252,12 +256,12 @@ def frame_of(inertia, axes, m, h, i):
 
 
 @helper
-def body_of(inertia, axes, damping, implicit, m, h, i):
+def body_of(inertia, axes, damping, low, high, implicit, m, h, i):
     """(Body i, I in the standard form)."""
     frame, (I1, I2, I3) = frame_of(inertia, axes, m, h, i)
     scale, w1, w2, w3 = frame.scale, 1.0 / I1, 1.0 / I2, 1.0 / I3
     resisting = damping_of(damping[row_of(damping, i)], frame.order, scale.per_I, w1, w2, w3)
-    return Body(w1, w2, w3, resisting, implicit, scale.m * scale.per_I, frame), (I1, I2, I3)
+    return Body(w1, w2, w3, resisting, low, high, implicit, scale.m * scale.per_I, frame), (I1, I2, I3)
 
 
 @helper
@@ -314,17 +318,19 @@ def split_steps(prepare, advance, torque, arguments):
     """Bodies start..stop up to the last of the steps ``saves``, whose states go to m_out, q_out, or to step ``limit``.
 
     In place on m, q, pending and steps: what is left may be done later. A body whose torque or flow fails stops there,
-    with its status; outputs it has not reached stay as they were. Of ``stages`` the first ``before`` are done before
-    the first step, the last ``after`` on copies of the states that are saved: a processor, undone and done.
+    with its status; outputs it has not reached stay as they were. Step number ``first`` begins at t0. Of ``stages`` the
+    first ``before`` are done before the first step, the last ``after`` on copies of the states that are saved: a
+    processor, undone and done.
     """
     params, stages, before, after, parameters, size, fractions, inertia, axes, damping, implicit = arguments[:11]
-    starts, lengths, saves, limit, start, stop = arguments[11:17]
-    m, q, pending, steps, status, evaluations, m_out, q_out = arguments[17:]
+    starts, lengths, lows, highs, first, saves, limit, start, stop = arguments[11:20]
+    m, q, pending, steps, status, evaluations, m_out, q_out = arguments[20:]
     constants, end = new_constants(size), stages.shape[0] - after
     c, params, stages, fractions = borrowed(constants), borrowed(params), borrowed(stages), borrowed(fractions)
     for i in range(start, stop):
         t0, h = float(starts[row_of(starts, i)]), float(lengths[row_of(lengths, i)])
-        body, (I1, I2, I3) = body_of(inertia, axes, damping, implicit, m, h, i)
+        low, high = float(lows[row_of(lows, i)]), float(highs[row_of(highs, i)])
+        body, (I1, I2, I3) = body_of(inertia, axes, damping, low, high, implicit, m, h, i)
         frame, scale, order = body.frame, body.frame.scale, body.frame.order
         prepare(order, I1, I2, I3, plain(parameters), c)
         m1, m2, m3 = to_order(order, float(m[i, 0]), float(m[i, 1]), float(m[i, 2]))
@@ -348,7 +354,7 @@ def split_steps(prepare, advance, torque, arguments):
             if s.status != FINE:
                 break
             if not looked_at:
-                s = with_stage(kind, float(stages[k, 1]), t0 + (n + float(stages[k, 2])) * h, s)
+                s = with_stage(kind, float(stages[k, 1]), t0 + ((n - first) + float(stages[k, 2])) * h, s)
                 k += 1
                 if k == end:
                     n, k = n + 1, before

@@ -26,10 +26,10 @@ ZERO = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
 call_energy = caller(ENERGY, 0.0)
 call_gradient = caller(GRADIENT, ZERO)
 
-# (params, inertia, axes, t0, h, saves, limit, start, stop, m, q, memory, steps, status, torques, iterations, residual,
-#  m_out, q_out)
+# (params, inertia, axes, t0, h, origin, saves, limit, start, stop, m, q, memory, steps, status, torques, iterations,
+#  residual, m_out, q_out)
 ARGUMENTS = (
-    f"Tuple((f8[:,::1], {INPUT}, {INPUT}, {TIMES}, {TIMES}, i8[::1], i8, i8, i8, f8[:,::1], f8[:,::1], f8[:,::1], "
+    f"Tuple((f8[:,::1], {INPUT}, {INPUT}, {TIMES}, {TIMES}, i8, i8[::1], i8, i8, i8, f8[:,::1], f8[:,::1], f8[:,::1], "
     "i8[::1], i8[::1], i8[::1], i8[::1], f8[::1], f8[:,:,::1], f8[:,:,::1]))"
 )
 
@@ -102,10 +102,10 @@ def take_steps(step, tools, arguments):
     """Bodies start..stop up to the last of the steps ``saves``, whose states go to m_out, q_out, or to step ``limit``.
 
     In place on m, q, memory and steps: what is left may be done later. A body that finds no step stops there, with its
-    status; outputs it has not reached stay as they were.
+    status; outputs it has not reached stay as they were. Step number ``origin`` begins at t0.
     """
-    params, inertia, axes, starts, lengths, saves, limit, start, stop = arguments[:9]
-    m_of, q_of, memory, steps, status, torques, iterations, residual, m_out, q_out = arguments[9:]
+    params, inertia, axes, starts, lengths, origin, saves, limit, start, stop = arguments[:10]
+    m_of, q_of, memory, steps, status, torques, iterations, residual, m_out, q_out = arguments[10:]
     for i in range(start, stop):
         t0, h = float(starts[row_of(starts, i)]), float(lengths[row_of(lengths, i)])
         frame, J = frame_of(inertia, axes, m_of, h, i)
@@ -118,7 +118,7 @@ def take_steps(step, tools, arguments):
         n, j = int(steps[i]), 0
         while j < len(saves) and status[i] == FINE and (n < limit or n == saves[j]):
             if n < saves[j]:
-                done = step(tools, own, body, t0 + (n + 0.5) * h, memory[i], n == 0, m, q)
+                done = step(tools, own, body, t0 + ((n - origin) + 0.5) * h, memory[i], n == origin, m, q)
                 torques[i] += done.torques
                 iterations[i] += done.iterations
                 status[i], residual[i] = done.status, done.residual

@@ -90,10 +90,11 @@ class Adaptive:
     def advance(self, force: Force) -> Callable[..., None]:
         """The compiled loop, for this force.
 
-        advance(bodies, t_end, times (k,), limit, start, stop, course, m_out (k, n, 3), q_out (k, n, 4),
+        advance(bodies, (low, high), t_end, times (k,), limit, start, stop, course, m_out (k, n, 3), q_out (k, n, 4),
         step_t (cap, n), step_m (cap, n, 3), step_q (cap, n, 4), kept (n,)): bodies start..stop, each until it is at
-        t_end or has made ``limit`` trials. States at ``times``, in the direction of time, go to m_out and q_out; the
-        ends of steps to rows kept[i] and on of step_t, step_m and step_q, unless cap = 0.
+        t_end or has made ``limit`` trials; the torque is evaluated at times from low to high. States at ``times``, in
+        the direction of time, go to m_out and q_out; the ends of steps to rows kept[i] and on of step_t, step_m and
+        step_q, unless cap = 0.
         """
         from polhode.kernels.adaptive import adapt
 
@@ -101,10 +102,10 @@ class Adaptive:
         settings = self.rtol, self.atol, self.first_step or 0.0, self.max_step
 
         def loop(
-            bodies: Any, t_end: float, times: FloatArray, limit: int, start: int, stop: int, course: AdaptiveCourse,
-            *out: Any,
+            bodies: Any, window: tuple[float, float], t_end: float, times: FloatArray, limit: int, start: int,
+            stop: int, course: AdaptiveCourse, *out: Any,
         ) -> None:  # fmt: skip
-            told = bodies.params, bodies.inertia, bodies.axes, bodies.damping, settings, t_end, times
+            told = bodies.params, bodies.inertia, bodies.axes, bodies.damping, settings, window, t_end, times
             kept = (
                 course.m, course.q, course.memory, course.steps, course.status, course.torques,
                 course.t, course.h, course.seen, course.rejected, course.trouble,
@@ -116,8 +117,9 @@ class Adaptive:
     def interpolate(self, force: Force) -> Callable[..., None]:
         """States within steps.
 
-        interpolate(bodies, t_left (n,), t_right (n,), start, stop, m (n, 3), q (n, 4), t (n,), m_out (n, 3),
-        q_out (n, 4)): repeats, for each row, the one step from t_left, where m and q are, to t_right; the state at t.
+        interpolate(bodies, t_left (n,), t_right (n,), low (n,), high (n,), start, stop, m (n, 3), q (n, 4), t (n,),
+        m_out (n, 3), q_out (n, 4)): repeats, for each row, the one step from t_left, where m and q are, to t_right; the
+        state at t.
         """
         from polhode.kernels.adaptive import interpolate
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,19 @@ class Bodies(NamedTuple):
         return Bodies(*(array if len(array) < 2 else np.ascontiguousarray(array[rows]) for array in self))
 
 
+BEFORE_ALL, AFTER_ALL = np.array([-inf]), np.array([inf])  # times
+
+
+class Clock(NamedTuple):
+    """When steps are: rows (n,), or (1,) if all bodies have the same. Step number k begins at start + (k - first) h."""
+
+    start: FloatArray
+    h: FloatArray
+    low: FloatArray = BEFORE_ALL  # the torque is evaluated at no time before ...
+    high: FloatArray = AFTER_ALL  # ... and at none after
+    first: int = 0
+
+
 @dataclass
 class Course:
     """Where n bodies are, and what it took: arrays that a method works on in place."""
@@ -50,9 +64,9 @@ class Course:
         self.residual = np.zeros(n)
 
 
-# advance(bodies, t0 (.,), h (.,), saves (k,), limit, start, stop, course, m_out (k, n, 3), q_out (k, n, 4)):
+# advance(bodies, clock, saves (k,), limit, start, stop, course, m_out (k, n, 3), q_out (k, n, 4)):
 # bodies start..stop, from the step where they are to the last of ``saves``, or to step ``limit`` if that comes first
-Advance = Callable[[Bodies, FloatArray, FloatArray, IntArray, int, int, int, Course, FloatArray, FloatArray], None]
+Advance = Callable[[Bodies, Clock, IntArray, int, int, int, Course, FloatArray, FloatArray], None]
 
 
 class Method(ABC):
@@ -90,9 +104,9 @@ class Method(ABC):
         """The order with this force."""
         return self.order
 
-    def time_of(self, course: Course, i: int, t0: float, h: float) -> float:
+    def time_of(self, course: Course, i: int, clock: Clock) -> float:
         """Where body i is in time."""
-        return t0 + float(course.steps[i]) * h
+        return float(clock.start[0] + (course.steps[i] - clock.first) * clock.h[0])
 
     def why_no_step(self, force: Force, bodies: Bodies, course: Course, i: int, h: float) -> str:
         """More about why body i found no solution: bounds that are known, for instance."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from polhode.checks import FloatArray
 from polhode.errors import InputError
-from polhode.methods.method import Advance, Bodies, Course, IntArray, Method
+from polhode.methods.method import Advance, Bodies, Clock, Course, IntArray, Method
 from polhode.scheme import Scheme
 from polhode.schemes import get
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from polhode.flows.flow import Flow
     from polhode.force import Force
 
+WITHIN = "V2, RKN6_14a, S6_10 or ABA864"
 ANY_TORQUE = "S4_6, S6_10 or a composition such as Suzuki4"
 
 
@@ -72,6 +73,11 @@ class Splitting(Method):
                 f"{self.scheme.name} is made for torques that depend on the attitude alone, and {force!r} has {what}; "
                 f"choose {ANY_TORQUE}"
             )
+        if force.breaks.size and self.scheme.looks_beyond:
+            raise InputError(
+                f"{self.scheme.name} asks for the torque before or after its step, and {force!r} has breaks, beyond "
+                f"which it is another one; choose {WITHIN}"
+            )
         if damped and self.scheme.has_negative_kicks and self.advises:
             warnings.warn(
                 f"{self.scheme.name} has kicks of negative length, in which damping lets the momentum grow; if steps "
@@ -88,8 +94,8 @@ class Splitting(Method):
         fractions = np.array([float(x) for x in flow.fractions])
 
         def advance(
-            bodies: Bodies, t0: FloatArray, h: FloatArray, saves: IntArray, limit: int, start: int, stop: int,
-            course: Course, m_out: FloatArray, q_out: FloatArray,
+            bodies: Bodies, clock: Clock, saves: IntArray, limit: int, start: int, stop: int, course: Course,
+            m_out: FloatArray, q_out: FloatArray,
         ) -> None:  # fmt: skip
             told = (
                 bodies.params,
@@ -104,16 +110,16 @@ class Splitting(Method):
                 bodies.damping,
             )
             kept = course.m, course.q, course.memory, course.steps, course.status, course.torques
-            split(torque, (*told, implicit, t0, h, saves, limit, start, stop, *kept, m_out, q_out))
+            split(torque, (*told, implicit, *clock, saves, limit, start, stop, *kept, m_out, q_out))
 
         return advance
 
     def why_no_step(self, force: Force, bodies: Bodies, course: Course, i: int, h: float) -> str:
         return f" ({self.flow.no_result})" if self.flow.no_result else ""
 
-    def time_of(self, course: Course, i: int, t0: float, h: float) -> float:
+    def time_of(self, course: Course, i: int, clock: Clock) -> float:
         _, kick, gradient, t, _ = course.memory[i]
-        return float(t) if kick or gradient else super().time_of(course, i, t0, h)
+        return float(t) if kick or gradient else super().time_of(course, i, clock)
 
     def __repr__(self) -> str:
         return f"Splitting({self.flow!r}, {self.scheme.name!r})"

@@ -10,7 +10,7 @@ from polhode.checks import FloatArray
 from polhode.errors import InputError
 from polhode.kernels.jit import address_of
 from polhode.kernels.whole_steps import GRADIENT
-from polhode.methods.method import Advance, Bodies, Course, IntArray, Method, arrays_of
+from polhode.methods.method import Advance, Bodies, Clock, Course, IntArray, Method, arrays_of
 from polhode.methods.record import MethodRecord
 
 if TYPE_CHECKING:
@@ -63,10 +63,11 @@ class WholeStep(Method):
         tools = self.tools(force)
 
         def go(
-            bodies: Bodies, t0: FloatArray, h: FloatArray, saves: IntArray, limit: int, start: int, stop: int,
-            course: Course, m_out: FloatArray, q_out: FloatArray,
+            bodies: Bodies, clock: Clock, saves: IntArray, limit: int, start: int, stop: int, course: Course,
+            m_out: FloatArray, q_out: FloatArray,
         ) -> None:  # fmt: skip
-            told = bodies.params, bodies.inertia, bodies.axes, t0, h, saves, limit, start, stop
+            when = clock.start, clock.h, clock.first  # torques are evaluated in the middle of steps
+            told = bodies.params, bodies.inertia, bodies.axes, *when, saves, limit, start, stop
             self.run(*tools, (*told, *arrays_of(course), m_out, q_out))
 
         return go
