@@ -338,6 +338,48 @@ def test_steps_that_become_too_small():
     assert caught.value.trajectory.t[-1] == pytest.approx(1.0, abs=1e-12)
 
 
+def chattering(t, Q, w, p):
+    return 0.0, 0.0, (-p[0] if w[2] > 0.0 else p[0])
+
+
+def test_a_budget_of_steps_has_a_clear_end():
+    """A controller that switches at w = 0 keeps the body there, in ever shorter steps."""
+    problem = ph.Problem(MOMENTS, ph.State((0, 0, 0.5)), ph.Torque(chattering, (1.0,)), (0.0, 1e3))
+    with pytest.raises(RunError, match=r"1000 trial steps are used up.*max_steps") as caught:
+        integrate(problem, method=Adaptive(1e-9, max_steps=1000))
+    traj = caught.value.trajectory
+    assert traj.stats.steps + traj.stats.rejected == 1000
+    assert traj.status == -1
+    assert traj.t[-1] == pytest.approx(0.5, abs=0.1)
+    assert np.isfinite(traj.m).all()
+
+
+def test_a_budget_does_not_depend_on_pieces():
+    method = Adaptive(1e-8, max_steps=7)
+    _, course, *_ = in_calls(forced(6.0), method, [], 10**9)
+    for limit in (1, 3):
+        _, other, *_ = in_calls(forced(6.0), method, [], limit)
+        same(vars(course).values(), vars(other).values())
+    assert course.steps[0] + course.rejected[0] == 7
+
+
+def test_a_budget_is_that_of_each_body():
+    force = ph.Torque(chattering, [[1.0], [0.0]])
+    problem = ph.Problem(MOMENTS, ph.State((0, 0, 0.5)), force, (0.0, 10.0))
+    with pytest.warns(RunWarning, match="1 of 2 bodies.*used up"):
+        traj = integrate(problem, method=Adaptive(1e-9, max_steps=1000), t_eval=[10.0])
+    assert list(traj.status) == [-1, 0]
+
+
+def test_a_budget_that_is_enough():
+    method = Adaptive(1e-8)
+    needed = in_calls(forced(6.0), method, [], 10**9)[1]
+    trials = int(needed.steps[0] + needed.rejected[0])
+    assert integrate(forced(6.0), method=Adaptive(1e-8, max_steps=trials)).success
+    with pytest.raises(RunError, match="used up"):
+        integrate(forced(6.0), method=Adaptive(1e-8, max_steps=trials - 1))
+
+
 def test_others_of_a_batch_go_on():
     def torque(t, Q, w, p):
         if t > p[0]:
@@ -365,7 +407,10 @@ def test_others_of_a_batch_go_on():
         ({"rtol": np.nan}, "one number"),
         ({"atol": -1.0}, "atol = -1.0"),
         ({"first_step": 0.0}, "first_step = 0.0"),
+        ({"atol": inf}, "atol = inf"),
+        ({"atol": np.nan}, "one number"),
         ({"max_step": 0.0}, "max_step = 0.0"),
+        ({"max_steps": 0}, "max_steps is 0"),
     ],
 )
 def test_bad_settings(arguments, said):
@@ -377,7 +422,8 @@ def test_bad_settings(arguments, said):
 def test_equality_and_repr():
     assert Adaptive(1e-6) == Adaptive(rtol=1e-6) != Adaptive(1e-7)
     assert len({Adaptive(1e-6), Adaptive(1e-6), Adaptive(1e-6, max_step=1.0)}) == 2
-    assert eval(repr(Adaptive(1e-6, 1e-3, 0.1, 0.5))) == Adaptive(1e-6, 1e-3, 0.1, 0.5)
+    assert Adaptive(1e-6, max_steps=9) != Adaptive(1e-6)
+    assert eval(repr(Adaptive(1e-6, 1e-3, 0.1, 0.5, 99))) == Adaptive(1e-6, 1e-3, 0.1, 0.5, 99)
 
 
 OTHER_WAY = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,10 +13,11 @@ from polhode.methods.adaptive import Adaptive, AdaptiveCourse
 from polhode.methods.method import IntArray
 from polhode.problem import Problem
 from polhode.progress import Progress
-from polhode.running import NOT_FINITE, PIECE_SECONDS, RAISED, BaseRun
+from polhode.running import NOT_FINITE, PIECE_SECONDS, RAISED, TOO_MANY, BaseRun
 from polhode.solution import Solution
 from polhode.stretches import Stretches
 from polhode.threads import in_ranges
+from polhode.time_structure import time_structure
 
 if TYPE_CHECKING:
     from polhode.watching import Watch
@@ -34,10 +36,15 @@ class AdaptiveRun(BaseRun):
     method: Adaptive
     course: AdaptiveCourse
 
-    def __init__(self, problem: Problem, span: tuple[float, float], method: Adaptive) -> None:
+    def __init__(
+        self, problem: Problem, span: tuple[float, float], method: Adaptive, longest: FloatArray | None = None
+    ) -> None:
+        """``longest`` (n,) or (1,), the longest steps that pass over nothing, if that is already known."""
         super().__init__(problem, span, method)
         self.stretches = Stretches(span, self.force.breaks)
-        self.course = method.new_course(*self.start(), self.t0)
+        if method.max_step is None and longest is None:
+            longest = time_structure(self.force, self.bodies.params, span).longest
+        self.course = method.new_course(*self.start(), self.t0, inf if longest is None else longest)
         self.h = np.nan
         self._kept: list[Rows] = []  # blocks (k, n), (k, n, 3), (k, n, 4); NaN where a body made fewer steps
 
@@ -108,6 +115,11 @@ class AdaptiveRun(BaseRun):
         return float(course.t[i]), course.m[i], course.q[i]
 
     def why_no_step(self, i: int) -> str:
+        if self.course.status[i] == TOO_MANY:
+            return (
+                f"{self.method.max_steps} trial steps are used up, {int(self.course.rejected[i])} of them rejected; "
+                "the torque may switch ever faster there; type Adaptive(rtol, max_steps=...) for more, or a larger rtol"
+            )
         return (
             f"the steps that {self.method!r} needs are too short for the digits of t; "
             "the torque may be singular there, or a larger rtol may do"

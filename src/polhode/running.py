@@ -31,6 +31,7 @@ FIRST_PIECE = 1000  # steps of all bodies together
 NO_STEP, RAISED, NOT_FINITE, TOO_SMALL = 1, 2, 3, 4  # how kernels say that a body stopped
 STOPPED = 5  # by an event
 ACROSS = np.outer((0.0, 1.0, 1.0), (0.0, 1.0, 1.0))  # the part of a damping matrix that acts on a linear rotor
+TOO_MANY = 6  # how the kernel of Adaptive says that the budget of steps is used up
 HALVINGS, REFINEMENTS = 30, 5  # of the search for a step that works
 
 
@@ -154,7 +155,7 @@ class BaseRun:
 
     def _why(self, i: int) -> tuple[str, BaseException | None]:
         """What stopped body i, and the original exception: the torque is called once more, uncompiled."""
-        if self.course.status[i] in (NO_STEP, TOO_SMALL):
+        if self.course.status[i] in (NO_STEP, TOO_SMALL, TOO_MANY):
             return self.why_no_step(i), None
         where = np.unravel_index(i, self.batch) if self.batch else ()
         body = self.problem.body.select(self.batch, where)

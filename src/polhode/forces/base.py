@@ -56,7 +56,7 @@ class Force:
     params : float64 (k,) or (..., k), a batch of parameters; what functions get as ``p``
     damping : float64 (3, 3) or (..., 3, 3), the matrix D in body axes; not part of the torque functions
     velocity_dependent : whether the torque (without damping) depends on w
-    time_dependent : whether the energy depends on t, so that the body does not keep it
+    time_dependent : whether torque and energy depend on t, so that the body does not keep its energy
     axis : a direction in space along which neither torque nor damping change the angular momentum, or None
     breaks : float64 (k,), sorted: times at which the torque, or one of its derivatives, jumps; steps end there
     """
@@ -91,6 +91,11 @@ class Force:
     def has_energy(self) -> bool:
         """Whether there is a potential energy."""
         return self._energy is not None
+
+    @property
+    def is_ready_made(self) -> bool:
+        """Whether no part is a function of the user: then the torque is known to be smooth."""
+        return not any(isinstance(part, Potential | Torque) for part in self._parts())
 
     @property
     def has_gradient(self) -> bool:
@@ -294,7 +299,10 @@ class Torque(Force):
         function = from_user(torque, TORQUE_FORM, case, arrays, template)
         uses_w = mentions(torque, 2) if velocity is None else bool(velocity)
         name = name or f"Torque({getattr(torque, '__name__', repr(torque))})"
-        super().__init__(function, params=params, velocity_dependent=uses_w, breaks=breaks, name=name)
+        super().__init__(
+            function, params=params, velocity_dependent=uses_w, time_dependent=mentions(torque, 0), breaks=breaks,
+            name=name,
+        )  # fmt: skip
 
 
 class Sum(Force):

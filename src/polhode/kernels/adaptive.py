@@ -30,8 +30,10 @@ from polhode.kernels.munthe_kaas import (
 )
 from polhode.kernels.repeat import new_constants
 from polhode.kernels.splitting import FINE, NOT_FINITE, RAISED, body_of, row_of
-from polhode.kernels.step_length import end_of, factor_of, first_length, length_of
+from polhode.kernels.step_length import end_of, factor_of, first_length, length_of, rates, time_scale
 
+TOO_MANY = 6  # another status: the budget of trials is used up
+SUDDEN = 1e-9  # of the momentum of a radian: the impulse that a torque may have in steps as short as digits of t allow
 UNDERFLOW = 2.0**-960  # errors of m so small are those of lost digits, when damping has stopped a body
 
 
@@ -59,13 +61,26 @@ def put_trouble(frame, p, trouble, i):
 
 
 @helper
-def trial(torque, params, body, tolerance, a, right, dense, k):
+def sudden(body, tolerance, b):
+    """The tolerance of steps as short as the digits of t allow: a jump of the torque is not located better than that.
+
+    Errors of m are then allowed that are nothing against the momentum which the torque at the end, b, gives to a body
+    at rest in the time of a radian; those of a step to a pole of the torque are not.
+    """
+    _, momentum = time_scale(body, b, 0.0, 1.0, *rates(body, b))
+    return Tolerance(tolerance.rtol, tolerance.atol + SUDDEN * momentum, tolerance.floor)
+
+
+@helper
+def trial(torque, params, body, tolerance, a, right, shortest, dense, k):
     """(the point at the end, or the first that failed; the error) of a step from a to the time ``right``."""
     begin_step(body, a, right, k)
     b = stages(torque, params, body, a, a.evaluations, right, k, 1, END + 1)
     if b.status != FINE:
         return b, inf
     error = error_of(k, tolerance, a, b)
+    if shortest and not error < 1.0:
+        error = error_of(k, sudden(body, tolerance, b), a, b)
     if dense and error < 1.0:
         p = stages(torque, params, body, a, b.evaluations, right, k, END + 1, STAGES)
         if p.status != FINE:
@@ -87,24 +102,24 @@ def begin(torque, params, body, tolerance, a, first, end):
     return Point(*a[:11], count, FINE), copysign(length, end - a.t)
 
 
-# (params, inertia, axes, damping, (rtol, atol, first step or 0, longest step), (low, high), t_end, times, limit, start,
-#  stop, m, q, memory, steps, status, evaluations, t, h, seen, rejected, trouble,
+# (params, inertia, axes, damping, (rtol, atol, first step or 0, most trials), (low, high), t_end, times, limit, start,
+#  stop, m, q, memory, steps, status, evaluations, t, h, longest, seen, rejected, trouble,
 #  m_out, q_out, step_t, step_m, step_q, kept)
 BODIES = f"f8[:,::1], {INPUT}, {INPUT}, {INPUT}"
 STATES = "f8[:,:,::1], f8[:,:,::1]"
 ADAPT = (
     f"void(i8, Tuple(({BODIES}, UniTuple(f8, 4), UniTuple(f8, 2), f8, {TIMES}, i8, i8, i8, "
-    "f8[:,::1], f8[:,::1], f8[:,::1], i8[::1], i8[::1], i8[::1], f8[::1], f8[::1], i8[::1], i8[::1], f8[:,::1], "
-    f"{STATES}, f8[:,::1], {STATES}, i8[::1])))"
+    "f8[:,::1], f8[:,::1], f8[:,::1], i8[::1], i8[::1], i8[::1], f8[::1], f8[::1], f8[::1], i8[::1], i8[::1], "
+    f"f8[:,::1], {STATES}, f8[:,::1], {STATES}, i8[::1])))"
 )
 
 
 @helper
 def follow(torque, arguments, i, k):
     """Body i, to t_end or for ``limit`` trials."""
-    params, inertia, axes, damping, (rtol, atol, first, longest), (low, high), t_end, times, limit = arguments[:9]
-    m, q, memory, steps, status, evaluations, t, h, seen, rejected, trouble = arguments[11:22]
-    m_out, q_out, step_t, step_m, step_q, kept = arguments[22:]
+    params, inertia, axes, damping, (rtol, atol, first, most), (low, high), t_end, times, limit = arguments[:9]
+    m, q, memory, steps, status, evaluations, t, h, longest, seen, rejected, trouble = arguments[11:23]
+    m_out, q_out, step_t, step_m, step_q, kept = arguments[23:]
     body, _ = body_of(inertia, axes, damping, low, high, False, m, t_end - float(t[i]), i)
     own = borrowed(params)[row_of(params, i)]
     frame, u, forward, why = body.frame, body.frame.scale.per_m, t[i] < t_end, int(memory[i, 3])
@@ -118,13 +133,17 @@ def follow(torque, arguments, i, k):
     for _ in range(limit):
         if a.status != FINE or a.t == t_end:
             break
-        length = length_of(float(h[i]), a.t, longest, why)
-        if length == 0.0:
+        if steps[i] + rejected[i] >= most:
+            a = Point(*a[:12], TOO_MANY)
+            break
+        length, is_least = length_of(float(h[i]), a.t, float(longest[i]))
+        if is_least and why == NOT_FINITE:
             a = Point(*a[:12], why)
             break
+        shortest = is_least and why == TOO_SMALL
         right = end_of(a.t, length, t_end)
         dense = is_passed(times, seen[i], right, forward) and times[seen[i]] != right
-        b, error = trial(torque, own, body, tolerance, a, right, dense, k)
+        b, error = trial(torque, own, body, tolerance, a, right, shortest, dense, k)
         factor = factor_of(error)
         h[i] = (right - a.t) * (factor if why == FINE else min(1.0, factor))
         if error < 1.0:
@@ -140,7 +159,7 @@ def follow(torque, arguments, i, k):
             why = NOT_FINITE if b.status == NOT_FINITE else TOO_SMALL
             if b.status in (RAISED, NOT_FINITE):
                 put_trouble(frame, b, trouble, i)
-            verdict = RAISED if b.status == RAISED else FINE
+            verdict = RAISED if b.status == RAISED else (why if shortest else FINE)
             a = Point(*a[:11], b.evaluations, verdict)
     put(frame, a, m, q, i)
     v = frame.scale.m

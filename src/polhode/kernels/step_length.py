@@ -76,12 +76,10 @@ def first_length(torque, params, body, a, end, tolerance):
 
 
 @helper
-def length_of(h, t, longest, why):
-    """The length of the next trial, or 0 if steps have become too small."""
+def length_of(h, t, longest):
+    """(the length of the next trial, whether it is as short as the digits of t allow)."""
     length, least = min(abs(h), longest), LEAST_STEP * power_of_two(t)[0]
-    if why == FINE:
-        return max(length, least)
-    return length if length >= least else 0.0
+    return max(length, least), length < least
 
 
 @helper

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polhode.checks import FloatArray, as_floats
+from polhode.checks import FloatArray, as_floats, whole_number
 from polhode.errors import InputError
 from polhode.methods.method import Course, IntArray
 from polhode.references import HAIRER_1993, MUNTHE_KAAS_1999, PRINCE_DORMAND_1981
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from polhode.force import Force
 
 SMALLEST_RTOL = 2.0**-46  # 1.4e-14: below, round-off of a step is no longer small against its error
+MOST_TRIALS = 10_000_000  # accepted or not: a minute or so, more than any motion needs that can be followed at all
 MEMORY = 4  # numbers: the torque where the body is, and why the last trial was rejected, a status
 
 
@@ -26,6 +27,7 @@ class AdaptiveCourse(Course):
     """Where n bodies are, each at its own time."""
 
     t: FloatArray  # (n,)
+    longest: FloatArray  # (n,), steps
     h: FloatArray = field(init=False)  # (n,), the next trial step; 0 before the first
     seen: IntArray = field(init=False)  # (n,), how many of the output times are behind
     rejected: IntArray = field(init=False)  # (n,), trials
@@ -49,9 +51,13 @@ class Adaptive:
     rtol : error of each step: of the attitude, in radians, and of m relative to |m|
     atol : error of m that is always allowed, in units of m
     first_step : length of the first trial; by default it is chosen
-    max_step : length that no step exceeds (by more than 1 percent, the last one)
+    max_step : length that no step exceeds (by more than 1 percent, the last one). By default, a torque of the user
+        that depends on t is sampled at 2040 times of the whole span, and no step is so long that it could pass over
+        what the samples show; ``numpy.inf`` turns that off
+    max_steps : number of trial steps, accepted or rejected, after which a body is given up
 
-    A torque that acts for a short time only, on a body at rest, is seen only if ``max_step`` is shorter than that time.
+    A torque that acts for less than a 2000th of the time span may fall between the samples: give its times as
+    ``Torque(..., breaks=...)``, or a ``max_step`` that is shorter than it acts.
 
     >>> Adaptive(rtol=1e-6).order
     8
@@ -64,28 +70,29 @@ class Adaptive:
     stages = 12
 
     def __init__(
-        self, rtol: float = 1e-9, atol: float = 0.0, first_step: float | None = None, max_step: float = inf
+        self,
+        rtol: float = 1e-9,
+        atol: float = 0.0,
+        first_step: float | None = None,
+        max_step: float | None = None,
+        max_steps: int = MOST_TRIALS,
     ) -> None:
-        self.rtol, self.atol = _number(rtol, "rtol"), _number(atol, "atol")
+        self.rtol, self.atol = checked_tolerances(rtol, atol)
         self.first_step = None if first_step is None else _number(first_step, "first_step")
-        self.max_step = _number(max_step, "max_step")
-        if not SMALLEST_RTOL <= self.rtol < inf:
-            raise InputError(
-                f"rtol = {rtol!r}: needed is a number from {SMALLEST_RTOL:.3g}, which round-off allows; type rtol=1e-9"
-            )
-        if not 0.0 <= self.atol < inf:
-            raise InputError(f"atol = {atol!r}: needed is 0, or a positive finite number in units of m")
+        self.max_step = None if max_step is None else _number(max_step, "max_step")
+        self.max_steps = whole_number(max_steps, "max_steps", 1)
         if self.first_step is not None and not 0.0 < self.first_step < inf:
             raise InputError(f"first_step = {first_step!r}: needed is a positive finite time, or None to choose one")
-        if not self.max_step > 0.0:
+        if self.max_step is not None and not self.max_step > 0.0:
             raise InputError(f"max_step = {max_step!r}: needed is a positive time, or numpy.inf for any step")
 
     def check(self, force: Force) -> None:
         """Any force will do."""
 
-    def new_course(self, m: FloatArray, q: FloatArray, t0: float) -> AdaptiveCourse:
-        """Bodies at t0, with momenta (n, 3) and attitudes (n, 4)."""
-        return AdaptiveCourse(m, q, np.zeros((len(m), MEMORY)), np.full(len(m), t0))
+    def new_course(self, m: FloatArray, q: FloatArray, t0: float, longest: float | FloatArray = inf) -> AdaptiveCourse:
+        """Bodies at t0, with momenta (n, 3) and attitudes (n, 4); no step exceeds max_step or, without, ``longest``."""
+        n, longest = len(m), longest if self.max_step is None else self.max_step
+        return AdaptiveCourse(m, q, np.zeros((n, MEMORY)), np.full(n, t0), np.full(n, longest))
 
     def advance(self, force: Force) -> Callable[..., None]:
         """The compiled loop, for this force.
@@ -99,7 +106,7 @@ class Adaptive:
         from polhode.kernels.adaptive import adapt
 
         torque = force.torque_address()
-        settings = self.rtol, self.atol, self.first_step or 0.0, self.max_step
+        settings = self.rtol, self.atol, self.first_step or 0.0, float(self.max_steps)
 
         def loop(
             bodies: Any, window: tuple[float, float], t_end: float, times: FloatArray, limit: int, start: int,
@@ -108,7 +115,7 @@ class Adaptive:
             told = bodies.params, bodies.inertia, bodies.axes, bodies.damping, settings, window, t_end, times
             kept = (
                 course.m, course.q, course.memory, course.steps, course.status, course.torques,
-                course.t, course.h, course.seen, course.rejected, course.trouble,
+                course.t, course.h, course.longest, course.seen, course.rejected, course.trouble,
             )  # fmt: skip
             adapt(torque, (*told, limit, start, stop, *kept, *out))
 
@@ -133,7 +140,8 @@ class Adaptive:
     def __repr__(self) -> str:
         given = {"rtol": self.rtol, "atol": self.atol}
         given |= {} if self.first_step is None else {"first_step": self.first_step}
-        given |= {} if self.max_step == inf else {"max_step": self.max_step}
+        given |= {} if self.max_step is None else {"max_step": self.max_step}
+        given |= {} if self.max_steps == MOST_TRIALS else {"max_steps": self.max_steps}
         return f"Adaptive({', '.join(f'{name}={value!r}' for name, value in given.items())})"
 
     def __eq__(self, other: object) -> bool:
@@ -141,6 +149,18 @@ class Adaptive:
 
     def __hash__(self) -> int:
         return hash(repr(self))
+
+
+def checked_tolerances(rtol: Any, atol: Any) -> tuple[float, float]:
+    """One number each, as large as round-off demands."""
+    relative, absolute = _number(rtol, "rtol"), _number(atol, "atol")
+    if not SMALLEST_RTOL <= relative < inf:
+        raise InputError(
+            f"rtol = {rtol!r}: needed is a number from {SMALLEST_RTOL:.3g}, which round-off allows; type rtol=1e-9"
+        )
+    if not 0.0 <= absolute < inf:
+        raise InputError(f"atol = {atol!r}: needed is 0, or a positive finite number in units of m")
+    return relative, absolute
 
 
 def _number(value: Any, name: str) -> float:
