@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode import forces, problems
-from polhode.choice import measured
+from polhode import choice, forces, problems
+from polhode.choice import Found, measured
 from polhode.errors import InputError, RunWarning
 from polhode.integration import integrate
 from polhode.methods.adaptive import Adaptive
@@ -137,6 +137,53 @@ def test_chaos_is_said_not_to_be_met():
     with pytest.warns(RunWarning, match="more than was asked for"):
         run = integrate(problem, rtol=1e-9)
     assert "shorter steps do not come nearer" in run.message
+
+
+def searched(error_of, order=4.0, wanted=1e-9, shortest=1e-9):
+    """The step that is found if errors are ``error_of`` (h), and round-off may be 2e-14/h."""
+    return choice._search(error_of, 1.0, (shortest, 1.0), order, wanted, lambda h: 2e-14 / h)
+
+
+def test_one_step_that_does_not_halve_the_error_ends_no_search():
+    """As by chance: the error of the second trial is that of the first."""
+    trials = []
+
+    def error(h):
+        trials.append(h)
+        return 1e-3 if len(trials) <= 2 else 1e-3 * h**4
+
+    found = searched(error)
+    assert found.met
+    assert 1e-10 <= found.error <= 5e-10
+
+
+def test_why_a_search_ends_is_true():
+    assert searched(lambda h: 1e-3 + 1e-3 * h**4).unmet == choice.NO_NEARER
+    assert searched(lambda h: 1e-3 * h**4 + 1e-14 / h, wanted=1e-14).unmet == choice.ROUND_OFF
+    assert searched(lambda h: 1e-3 * h, shortest=1e-3).unmet == choice.TOO_LONG
+    assert searched(lambda h: None) == Found(1.0, np.inf, choice.NO_END)
+    assert searched(lambda h: 1e-3 * h).met  # slowly, but it comes nearer
+
+
+@pytest.mark.parametrize(
+    ("tolerances", "said"),
+    [
+        ({"rtol": -1.0}, "rtol = -1.0: needed is a number from 1.42e-14"),
+        ({"rtol": 0.0}, "rtol = 0.0"),
+        ({"rtol": np.nan}, "rtol = nan"),
+        ({"rtol": 1e-17}, "rtol = 1e-17: needed is a number from 1.42e-14"),
+        ({"rtol": np.inf}, "rtol = inf"),
+        ({"rtol": "small"}, "rtol"),
+        ({"atol": np.nan}, "atol = nan"),
+        ({"atol": -1.0}, "atol = -1.0: needed is 0, or a positive finite number"),
+        ({"atol": np.inf}, "atol = inf"),
+    ],
+)
+@pytest.mark.parametrize("given", [{}, {"method": "V2"}, {"method": "V2", "h": 0.1}])
+def test_tolerances_that_are_refused(tolerances, said, given):
+    with pytest.raises(InputError) as caught:
+        integrate(problems.vilmart_top(), **tolerances, **given)
+    assert said in str(caught.value)
 
 
 def test_adaptive_takes_no_step():

@@ -4,31 +4,37 @@ What is asked for is an error of m/|m| and of q at the end. The torque is measur
 the momentum per radian of rotation says whether it is weak (ABA schemes, made for that) or strong (Runge-Kutta-Nyström
 schemes). On a first piece of the time span each scheme of the family shows how long its steps may be; the one that
 needs the fewest torques is taken, and its step is corrected on the whole span.
+
+Runs with h and h/2 agree also where both pass over something, and by chance where a torque jumps. So torques of users
+are sampled in time before (``time_structure``), those that are not smooth are left to ``Adaptive``, and what was found
+for the others is confirmed by a run with ``Adaptive``.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, log
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from polhode.adaptive_run import AdaptiveRun
-from polhode.checks import FloatArray, common_batch
+from polhode.checks import FloatArray, common_batch, rows_of
 from polhode.errors import RunWarning
 from polhode.force import Force
+from polhode.forces.base import writable
 from polhode.forces.nothing import nothing
 from polhode.methods import as_method
-from polhode.methods.adaptive import SMALLEST_RTOL, Adaptive
+from polhode.methods.adaptive import SMALLEST_RTOL, Adaptive, checked_tolerances
 from polhode.methods.method import Method
 from polhode.methods.splitting import Splitting
 from polhode.problem import Problem
 from polhode.progress import Progress
 from polhode.propagation import propagate
 from polhode.running import Run
+from polhode.time_structure import CELLS, TimeStructure, time_structure
 from polhode.trajectory import Trajectory
 
 WEAK, STRONG, DAMPED = (
@@ -43,10 +49,17 @@ RADIANS = 20.0  # of rotation in the first piece
 AIM, HIGHEST, LOWEST = 0.2, 0.5, 0.05  # of the wanted error: what a step is corrected to, and when it is good enough
 ROUNDING = 2.0**-46  # an error that nobody can ask for
 FINER_TOLERANCE, LARGEST_TOLERANCE = 32.0, 1e-2
+SMALLEST_TOLERANCE = 4 * SMALLEST_RTOL  # of which the error can still be estimated by a finer one
 ASYMPTOTIC = 0.1  # an error that is larger says nothing about that of a shorter step
 MOST_TRIALS = 12
 MOST_TORQUES = 1_000_000  # of a first trial run; longer runs are judged by their first part
 SHORTER = 4  # by how much its steps may then still become shorter
+CLEARLY_SHORTER = 0.75
+SLOW_TRIALS = 2  # whose errors fell by less than half the order, after which a scheme is given up
+STALLED = 3  # trials with shorter steps that did not halve the error, after which none is expected to
+STEP_ROUNDING = 4.0 * 2.0**-53  # times radians times the root of the number of steps: an error of round-off
+CLEARLY_BETTER = 0.1
+CONFIRMING = 0.1  # of the wanted error: the tolerance of the run that confirms it
 SAMPLES = 64
 FREE_STEPS = 100  # of a body without torque: as many states as a plot needs
 
@@ -58,15 +71,66 @@ class Strength(NamedTuple):
     radian: float
 
 
+MORE = ", which is more than was asked for: "
+ROUND_OFF = MORE + "round-off does not allow less"
+NO_NEARER = MORE + "shorter steps do not come nearer"
+SLOW = MORE + "errors do not fall as the order says"
+TOO_LONG = MORE + "trial runs with still shorter steps would take too long"
+SMALLEST = MORE + f"Adaptive takes no smaller tolerance than {SMALLEST_RTOL:.2g}"
+TOO_MANY = MORE + f"{MOST_TRIALS} trial runs did not come to it"
+NO_END = "; its error is not known: a trial run did not reach the end"
+HIDDEN = (
+    f", but the torque has features shorter than a {CELLS // 2}th of the time span, of which some may be overlooked; "
+    "give their times as Torque(..., breaks=...)"
+)
+
+
 @dataclass(frozen=True)
 class Choice:
-    """A method, its step (None if it chooses its own), why, the error that was estimated, and whether it is met."""
+    """A method, its step (None if it chooses its own), why, the error that was estimated, and why it is not met."""
 
     method: Any
     h: float | None
     why: str
     error: float
-    met: bool
+    unmet: str = ""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is asked for, and what is known before any trial run."""
+
+    problem: Problem
+    span: tuple[float, float]
+    rtol: float
+    atol: float
+    radian: float  # the time of one
+    structure: TimeStructure
+
+    @property
+    def length(self) -> float:
+        return abs(self.span[1] - self.span[0])
+
+    @property
+    def wanted(self) -> float:
+        return max(self.rtol, ROUNDING)
+
+    def first(self, part: float) -> Task:
+        """The first part of the span, and of the error."""
+        t0, t1 = self.span
+        return self if part >= 1 else replace(self, span=(t0, t0 + part * (t1 - t0)), rtol=self.rtol * part)
+
+    def judged(self, method: Method, h: float) -> Task:
+        """What trial runs take: all, unless that is too long."""
+        return self.first(MOST_TORQUES / (self.length / h * method.stages))
+
+    def rounding(self, steps: float) -> float:
+        """An error that so many steps may have by round-off."""
+        return STEP_ROUNDING * max(1.0, self.length / self.radian) * max(1.0, steps) ** 0.5
+
+    def error(self, a: End | None, b: End | None) -> float:
+        """Of a, b being the truth; infinite if one of them did not come to the end."""
+        return inf if a is None or b is None else max(differences(a, b, self.atol / self.wanted))
 
 
 def has_to_choose(problem: Problem, method: Any, h: float | None, rtol: float | None) -> bool:
@@ -82,32 +146,61 @@ def choose(
     problem: Problem, span: tuple[float, float], method: Any, h: float | None, rtol: float, atol: float
 ) -> Choice:
     """Whatever of method and step is not given."""
+    rtol, atol = checked_tolerances(rtol, atol)
     given = None if method is None else as_method(method)
     length = abs(span[1] - span[0]) / FREE_STEPS if h is None else h
     if 0 in common_batch(body=problem.body.batch, state=problem.state.batch, force=(problem.force or nothing()).batch):
-        return Choice(given or _tried("V2"), None if isinstance(given, Adaptive) else length, "no bodies", 0.0, True)
+        return Choice(given or _tried("V2"), None if isinstance(given, Adaptive) else length, "no bodies", 0.0)
     if problem.force is None and (given is None or _drifts_exactly(given)):
-        return Choice(given or _tried("V2"), length, "no torque, so all steps are exact", 0.0, True)
+        return Choice(given or _tried("V2"), length, "no torque, so all steps are exact", 0.0)
     strength = measured(problem, span)
+    task = Task(problem, span, rtol, atol, strength.radian, _structure(problem, span))
     if given is not None:
-        return _step(problem, span, given, rtol, atol, strength.radian, "")
+        return _tolerance(task, "") if isinstance(given, Adaptive) else _given(task, given)
     family, names = _family(problem, strength)
     if h is not None:
-        return Choice(_tried(BY_FAMILY[names]), h, f"{family}, so {BY_FAMILY[names]}", np.nan, True)
+        return Choice(_tried(BY_FAMILY[names]), h, f"{family}, so {BY_FAMILY[names]}", np.nan)
+    if task.structure.rough.any():
+        return _tolerance(task, "the torque is not smooth in time")
     if names == VELOCITY:
-        return _tolerance(problem, span, rtol, atol, family)
-    first = _first_piece(span, strength.radian)
-    part = abs(first[1] - first[0]) / abs(span[1] - span[0])
-    best, fewest = "", inf
+        return _tolerance(task, family)
+    return _of_family(task, family, names)
+
+
+def _structure(problem: Problem, span: tuple[float, float]) -> TimeStructure:
+    force = problem.force or nothing()
+    batch = common_batch(body=problem.body.batch, state=problem.state.batch, force=force.batch)
+    return time_structure(force, writable(rows_of(force.params, batch, force.params.shape[-1])), span)
+
+
+def _of_family(task: Task, family: str, names: tuple[str, ...]) -> Choice:
+    """The scheme that needs the fewest torques; ``Adaptive`` if that does not meet what was asked for."""
+    piece = task.first(RADIANS * task.radian / task.length)
+    best, fewest, step = "", inf, task.radian
     for name in names[::-1]:
         trial = _tried(name)
         torques = trial.scheme.torques_per_step
-        found = _step(problem, first, trial, rtol * part, atol, strength.radian, "", shortest=torques / fewest)
-        length = found.h or strength.radian
-        if not best or (found.met and torques / length < fewest):
-            best, fewest, step = name, torques / length, length
+        found = _step(piece, trial, task.radian, shortest=torques / fewest, patience=SLOW_TRIALS)
+        if not best or (found.met and torques / found.x < fewest):
+            best, fewest, step = name, torques / found.x, found.x
+    method = _tried(best)
+    found = _step(task, method, step, patience=SLOW_TRIALS)
     why = f"{family}; of {', '.join(names)} it needs the fewest torques"
-    return _step(problem, span, _tried(best), rtol, atol, step, why)
+    choice = Choice(method, found.x, why, found.error, found.unmet)
+    confirmed = not found.met or _is_confirmed(task, method, found)
+    if (found.met and confirmed) or found.unmet == ROUND_OFF:
+        return choice
+    other = _tolerance(task, f"{family}; {best} does not converge as its order says")
+    return other if not confirmed or not other.unmet or other.error < CLEARLY_BETTER * found.error else choice
+
+
+def _given(task: Task, method: Method) -> Choice:
+    """The step for a method that the user gave."""
+    found = None if task.structure.rough.any() else _step(task, method, task.radian)
+    if found is None or (found.met and not _is_confirmed(task, method, found)):
+        first = task.radian if found is None else found.x
+        found = _step(task, method, first, truth=_finer(_tolerance(task, "").method))
+    return Choice(method, found.x, "", found.error, found.unmet)
 
 
 def _drifts_exactly(method: Any) -> bool:
@@ -160,42 +253,73 @@ def _family(problem: Problem, strength: Strength) -> tuple[str, tuple[str, ...]]
     return f"a moderate torque, {size}", WEAK + STRONG
 
 
-def _first_piece(span: tuple[float, float], radian: float) -> tuple[float, float]:
-    length = min(abs(span[1] - span[0]), RADIANS * radian)
-    return span[0], span[0] + np.copysign(length, span[1] - span[0])
-
-
 def _step(
-    problem: Problem, span: tuple[float, float], method: Any, rtol: float, atol: float, first: float, why: str,
-    shortest: float = 0.0,
-) -> Choice:  # fmt: skip
-    """The step with which ``method`` meets rtol at the end of the span; none shorter than ``shortest`` is tried."""
-    if isinstance(method, Adaptive):
-        return _tolerance(problem, span, rtol, atol, why)
-    part, judged = _judged(span, method, first)
-    longest = abs(judged[1] - judged[0])
-    shortest = max(shortest, longest * method.stages / (SHORTER * MOST_TORQUES))
-    found = _search(
-        lambda h, least: _end(problem, judged, method, h, least),
-        min(first, longest), (shortest, longest), 2.0, method.order, rtol * part, atol,
-    )  # fmt: skip
-    return Choice(method, found.x, why, found.error / part, found.met)
+    task: Task, method: Method, first: float, truth: Adaptive | None = None, shortest: float = 0.0,
+    patience: int = MOST_TRIALS,
+) -> Found:  # fmt: skip
+    """The step with which ``method`` meets rtol at the end of the span; none below ``shortest`` is tried.
+
+    Errors are those against half the step, or, where h and h/2 may agree by chance, against ``truth``.
+    """
+    judged = task.judged(method, first) if truth is None else task
+    order = method.order if truth is None else 1  # of the errors at a jump
+    longest = min(judged.length, task.structure.longest.min() / 2)
+    shortest = max(shortest, judged.length * method.stages / (SHORTER * MOST_TORQUES))
+    known = None if truth is None else _end(judged, truth)
+
+    def error(h: float) -> float:
+        return judged.error(_end(judged, method, h), _end(judged, method, h / 2, 2) if truth is None else known)
+
+    def rounding(h: float) -> float:
+        return judged.rounding(judged.length / h)
+
+    found = _search(error, min(first, longest), (shortest, longest), order, judged.wanted, rounding, patience)
+    return found._replace(error=found.error * task.length / judged.length)
 
 
-def _judged(span: tuple[float, float], method: Method, h: float) -> tuple[float, tuple[float, float]]:
-    """The part of the span that trial runs take: all, unless that is too long."""
-    torques = abs(span[1] - span[0]) / h * method.stages
-    part = min(1.0, MOST_TORQUES / torques)
-    return part, (span[0], span[0] + part * (span[1] - span[0]))
+def _is_confirmed(task: Task, method: Method, found: Found) -> bool:
+    """Whether ``Adaptive``, whose steps fall on other times, comes to the same; ready-made torques need no such proof.
+
+    Where the tolerance that ``Adaptive`` can be given does not suffice, shorter steps tell: errors must fall as the
+    order says.
+    """
+    if task.problem.force is None or task.problem.force.is_ready_made:
+        return True
+    judged = task.judged(method, found.x)
+    coarse = Adaptive(max(CONFIRMING * judged.wanted, SMALLEST_RTOL), task.atol)
+    ends = [_end(judged, method, found.x), _end(judged, coarse), _end(judged, _finer(coarse))]
+    if min(judged.error(ends[0], ends[1]), judged.error(ends[0], ends[2])) <= judged.wanted:
+        return True
+    if coarse.rtol > SMALLEST_TOLERANCE and judged.error(ends[1], ends[2]) <= judged.wanted:
+        return False
+    next_error = judged.error(_end(judged, method, found.x / 2, 2), _end(judged, method, found.x / 4, 4))
+    rounding = judged.rounding(4 * judged.length / found.x)
+    return next_error <= max(found.error * 2.0 ** (-method.order / 2), rounding)
 
 
-def _tolerance(problem: Problem, span: tuple[float, float], rtol: float, atol: float, why: str) -> Choice:
+def _tolerance(task: Task, why: str) -> Choice:
     """The tolerance of steps with which ``Adaptive`` meets rtol at the end of the span."""
-    found = _search(
-        lambda tolerance, _: _end(problem, span, Adaptive(max(tolerance, SMALLEST_RTOL), atol)),
-        max(rtol, SMALLEST_RTOL), (SMALLEST_RTOL, LARGEST_TOLERANCE), FINER_TOLERANCE, 1.0, rtol, atol,
-    )  # fmt: skip
-    return Choice(Adaptive(max(float(f"{found.x:.2g}"), SMALLEST_RTOL), atol), None, why, found.error, found.met)
+
+    def method(x: float) -> Adaptive:
+        return Adaptive(max(float(f"{x:.2g}"), SMALLEST_TOLERANCE), task.atol)
+
+    def error(x: float) -> float | None:
+        coarse, fine = _end(task, method(x)), _end(task, _finer(method(x)))
+        return None if coarse is None or fine is None else task.error(coarse, fine)
+
+    def rounding(x: float) -> float:
+        return task.rounding(task.length / task.radian)
+
+    bounds = SMALLEST_TOLERANCE, LARGEST_TOLERANCE
+    found = _search(error, max(task.rtol, SMALLEST_TOLERANCE), bounds, 1.0, task.wanted, rounding)
+    unmet = HIDDEN if found.met and task.structure.hidden.any() else found.unmet.replace(TOO_LONG, SMALLEST)
+    return Choice(method(found.x), None, why, found.error, unmet)
+
+
+def _finer(method: Adaptive) -> Adaptive:
+    """That with which errors of ``method`` are estimated."""
+    tolerance = max(method.rtol / FINER_TOLERANCE, SMALLEST_RTOL)
+    return Adaptive(tolerance, method.atol, method.first_step, method.max_step, method.max_steps)
 
 
 class End(NamedTuple):
@@ -203,16 +327,14 @@ class End(NamedTuple):
     q: FloatArray
 
 
-def _end(
-    problem: Problem, span: tuple[float, float], method: Any, h: float | None = None, least: int = 1
-) -> End | None:
+def _end(task: Task, method: Any, h: float | None = None, least: int = 1) -> End | None:
     """(m, q) of all bodies at the end, with so many steps or more between breaks; None if one did not reach it."""
     run: Run | AdaptiveRun
     if isinstance(method, Adaptive):
-        run = AdaptiveRun(problem, span, method)
+        run = AdaptiveRun(task.problem, task.span, method, task.structure.longest)
         m, q = run.to_end(np.array([run.t1]))
     else:
-        run = Run(problem, span, method, h, least)
+        run = Run(task.problem, task.span, method, h, least)
         _, m, q = run.at_steps(np.array([run.count]), Progress(False, run.times, run.count))
     if run.interrupted:
         raise KeyboardInterrupt
@@ -233,26 +355,45 @@ def differences(a: End, b: End, floor: float = 0.0) -> tuple[float, float]:
 class Found(NamedTuple):
     x: float
     error: float
-    met: bool
+    unmet: str
+
+    @property
+    def met(self) -> bool:
+        return not self.unmet
 
 
 def _search(
-    end: Callable[[float, int], End | None], x: float, bounds: tuple[float, float], finer: float, order: float,
-    rtol: float, atol: float,
+    error_of: Callable[[float], float | None], x: float, bounds: tuple[float, float], order: float, wanted: float,
+    rounding: Callable[[float], float], patience: int = MOST_TRIALS,
 ) -> Found:  # fmt: skip
-    """An x (step or tolerance) whose result differs from that of x/finer by a tenth of rtol, or so."""
-    wanted, before = max(rtol, ROUNDING), None
+    """An x (step or tolerance) whose error is a fifth of what is wanted, or so.
+
+    ``error_of`` returns None where no x can help; ``rounding`` is the error that round-off may have at x; ``patience``
+    is the number of trials whose errors may fall by less than half the order.
+    """
+    before, stalled, slow = None, 0, 0
     lowest = LOWEST * wanted if LOWEST * wanted > ROUNDING else 0.0  # of round-off it cannot be said to be too small
-    best = Found(x, inf, False)
+    best = Found(x, inf, TOO_MANY)
     for _ in range(MOST_TRIALS):
-        coarse, fine = end(x, 1), end(x / finer, 2)  # two steps also where a break leaves room for one only
-        error = inf if coarse is None or fine is None else max(differences(coarse, fine, atol / wanted))
-        found = Found(x, error, error <= wanted)
-        if found.x < best.x and error > 0.5 * best.error and best.error < ASYMPTOTIC:
-            break  # round-off, which shorter steps do not make smaller
-        best = min(best, found, key=lambda trial: trial.error)
+        error = error_of(x)
+        if error is None:
+            return best if best.met else Found(x, inf, NO_END)
+        found = Found(x, error, "" if error <= wanted else TOO_MANY)
         if lowest <= error <= HIGHEST * wanted or (error < wanted and x >= bounds[1]):
             return found
+        if x <= CLEARLY_SHORTER * best.x and best.error < ASYMPTOTIC:
+            slow += error > best.error * (x / best.x) ** (order / 2)
+        if error <= 0.5 * best.error:
+            stalled = 0
+        elif x <= CLEARLY_SHORTER * best.x:
+            stalled += 1
+            if best.error <= rounding(best.x):
+                return best if best.met else best._replace(unmet=ROUND_OFF)
+            if stalled >= STALLED and best.error < ASYMPTOTIC:
+                break
+        best = min(best, found, key=lambda trial: trial.error)
+        if slow >= patience and best.error > rounding(best.x):
+            return best if best.met else best._replace(unmet=SLOW)
         if error > ASYMPTOTIC:
             factor = 0.5
         else:
@@ -261,8 +402,9 @@ def _search(
         before = found
         x = min(bounds[1], x * factor)
         if x < bounds[0]:
+            best = best if best.met else best._replace(unmet=TOO_LONG)
             break
-    return best
+    return best if best.met or stalled < STALLED else best._replace(unmet=NO_NEARER)
 
 
 def _slope(a: Found, b: Found, order: float) -> float:
@@ -273,21 +415,19 @@ def _slope(a: Found, b: Found, order: float) -> float:
 
 
 def explain(result: Trajectory, choice: Choice) -> None:
-    """Say in ``message`` what was chosen and why; warn if the error that was asked for cannot be reached."""
+    """Say in ``message`` what was chosen and why; warn if the error that was asked for cannot be promised."""
     step = f", h = {result.h:.4g}" if choice.h is not None else ""
     told = f"chosen: {choice.method!r}{step}" + (f" ({choice.why})" if choice.why else "")
     if np.isfinite(choice.error):
         told += f"; estimated error {choice.error:.1e}"
-    result.message = "; ".join(part for part in (result.message, told) if part)
-    if not choice.met:
-        result.message += ", which is more than was asked for: shorter steps do not come nearer"
+    result.message = "; ".join(part for part in (result.message, told + choice.unmet) if part)
+    if choice.unmet:
         warnings.warn(result.message, RunWarning, stacklevel=3)
 
 
 def closing_check(result: Trajectory) -> tuple[float, float]:
     """(error of m/|m|, error of q) at the end, the largest of all bodies, against a run of half the step."""
-    method, span = result.method, (float(result.t[0]), float(result.t[-1]))
-    if isinstance(method, Adaptive):
-        method = Adaptive(max(method.rtol / FINER_TOLERANCE, SMALLEST_RTOL), method.atol, max_step=method.max_step)
-    finer = _end(result.problem, span, method, abs(result.h) / 2, least=2)
+    problem, method, span = result.problem, result.method, (float(result.t[0]), float(result.t[-1]))
+    task = Task(problem, span, ROUNDING, 0.0, inf, _structure(problem, span))
+    finer = _end(task, _finer(method) if isinstance(method, Adaptive) else method, abs(result.h) / 2, least=2)
     return (inf, inf) if finer is None else differences(End(result.m[-1], result.q[-1]), finer)

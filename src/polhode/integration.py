@@ -13,7 +13,7 @@ from polhode.checks import FloatArray, whole_number
 from polhode.choice import choose, closing_check, explain, has_to_choose
 from polhode.errors import InputError, TimeError
 from polhode.methods import as_method
-from polhode.methods.adaptive import Adaptive
+from polhode.methods.adaptive import Adaptive, checked_tolerances
 from polhode.methods.method import IntArray, Method
 from polhode.problem import Problem, checked_span
 from polhode.progress import Progress
@@ -78,7 +78,8 @@ def integrate(
     h : length of a step; it is shortened so that a whole number of steps makes the time span, or the time between
         ``breaks`` of the force, at which steps end whatever the method. None chooses it so that the error at the end
         is ``rtol`` (or, if a method is given and no rtol, takes the step of the problem, if any)
-    rtol, atol : wanted error at the end, of q and of m/|m|, and of m; 1e-9 and 0 unless given
+    rtol, atol : wanted error at the end, of q and of m/|m|, and of m; 1e-9 and 0 unless given. If the error cannot be
+        made so small, or not be told, a RunWarning says so
     t_eval : times (k,) at which states are wanted, instead of those of every ``save_every``-th step
     dense_output : keep every ``save_every``-th step for ``sol(t)`` also if ``t_eval`` is given
     events : a function event(t, m, q), or a list of them; see ``polhode.events``
@@ -99,9 +100,10 @@ def integrate(
             atol=atol, dense_output=dense_output, events=events, estimate_error=estimate_error,
         )  # fmt: skip
     span = problem.t_span if t_span is None else checked_span(t_span)
+    tolerances = checked_tolerances(DEFAULT_RTOL if rtol is None else rtol, atol)
     choice = None
     if has_to_choose(problem, method, h, rtol):
-        choice = choose(problem, span, method, h, DEFAULT_RTOL if rtol is None else rtol, atol)
+        choice = choose(problem, span, method, h, *tolerances)
         method, h = choice.method, choice.h
     method = as_method(method)
     follow = _adaptive if isinstance(method, Adaptive) else _fixed

@@ -57,10 +57,10 @@ def _of_block(force: Force, t: FloatArray, params: FloatArray) -> TimeStructure:
     size = np.abs(f).max(axis=-1, keepdims=True)
     f /= np.where(size > 0, size, 1.0)
     spacing, rough = np.empty((2, 2 * rows), np.int64)
-    piece = np.searchsorted(np.sort(getattr(force, "breaks", ())), t)
+    piece = np.searchsorted(force.breaks, t)
     analyze((f, piece, np.empty((2, len(t))), spacing, rough))
     finest = spacing.reshape(2, rows).min(axis=0)
-    is_rough = (rough > 0).reshape(2, rows).any(axis=0)
+    is_rough = rough.reshape(2, rows).max(axis=0) > 0
     longest = cell * np.where(finest == 1, HIDDEN, finest * np.where(is_rough, SHARP, SMOOTH))
     changes = (np.ptp(f, axis=-1) > NOISE).reshape(2, rows).any(axis=0)
     return TimeStructure(np.where(changes, longest, inf), is_rough, finest == 1)
