@@ -121,7 +121,9 @@ class Task:
         return self if part >= 1 else replace(self, span=(t0, t0 + part * (t1 - t0)), rtol=self.rtol * part)
 
     def judged(self, method: Method, h: float) -> Task:
-        """What trial runs take: all, unless that is too long."""
+        """What trial runs take: all, unless that is too long and one part of it is as good as another."""
+        if np.isfinite(self.structure.longest).any():
+            return self
         return self.first(MOST_TORQUES / (self.length / h * method.stages))
 
     def rounding(self, steps: float) -> float:
@@ -131,6 +133,10 @@ class Task:
     def error(self, a: End | None, b: End | None) -> float:
         """Of a, b being the truth; infinite if one of them did not come to the end."""
         return inf if a is None or b is None else max(differences(a, b, self.atol / self.wanted))
+
+    def unmet(self, found: Found) -> str:
+        """Why the error cannot be promised; empty if it can."""
+        return HIDDEN if found.met and self.structure.hidden.any() else found.unmet
 
 
 def has_to_choose(problem: Problem, method: Any, h: float | None, rtol: float | None) -> bool:
@@ -200,7 +206,7 @@ def _given(task: Task, method: Method) -> Choice:
     if found is None or (found.met and not _is_confirmed(task, method, found)):
         first = task.radian if found is None else found.x
         found = _step(task, method, first, truth=_finer(_tolerance(task, "").method))
-    return Choice(method, found.x, "", found.error, found.unmet)
+    return Choice(method, found.x, "", found.error, task.unmet(found))
 
 
 def _drifts_exactly(method: Any) -> bool:
@@ -312,8 +318,7 @@ def _tolerance(task: Task, why: str) -> Choice:
 
     bounds = SMALLEST_TOLERANCE, LARGEST_TOLERANCE
     found = _search(error, max(task.rtol, SMALLEST_TOLERANCE), bounds, 1.0, task.wanted, rounding)
-    unmet = HIDDEN if found.met and task.structure.hidden.any() else found.unmet.replace(TOO_LONG, SMALLEST)
-    return Choice(method(found.x), None, why, found.error, unmet)
+    return Choice(method(found.x), None, why, found.error, task.unmet(found).replace(TOO_LONG, SMALLEST))
 
 
 def _finer(method: Adaptive) -> Adaptive:

@@ -40,7 +40,7 @@ class TimeStructure(NamedTuple):
 def time_structure(force: Force, params: FloatArray, span: tuple[float, float]) -> TimeStructure:
     """Look at the torques with parameters (rows, k), all over the span; ready-made forces are known to be smooth."""
     rows = len(params)
-    if force.is_ready_made or not force.time_dependent:
+    if rows == 0 or force.is_ready_made or not force.time_dependent:
         return TimeStructure(np.full(rows, inf), np.zeros(rows, bool), np.zeros(rows, bool))
     t = np.linspace(*span, CELLS + 1)
     block = max(1, AT_ONCE // (2 * len(t)))
