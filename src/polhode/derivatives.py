@@ -119,7 +119,9 @@ def _times_from_the_right(r: FloatArray) -> FloatArray:
 def error_bound(jacobian: Jacobian, moments: FloatArray, m: FloatArray, t: FloatArray) -> ErrorBound:
     """How far m(t) and q(t) of ``propagate`` may be from the truth: a few times what rounding the input costs.
 
-    C eps (|m| + sum |dm/d ln p|) and C eps (1 + sum |dq/d ln p|), with p all of I, m0 and t, eps = 2^-53 and C = 5.
+    The bound of q is e = C eps (1 + sum |dq/d ln p|), that of m is C eps (|m| + sum |dm/d ln p|) + |m| min(2, (2 e)^2),
+    with p all of I, m0 and t, eps = 2^-53 and C = 5. An error e of q turns the body, and with it m in body axes, by an
+    angle of 2 e; the last term is the second order of that, which counts where m moves slowly just then.
     ``moments`` (principal), ``m`` and ``t`` are those that gave the Jacobian. Errors of the input itself (and of the
     principal axes of a tensor) come on top.
     """
@@ -128,10 +130,11 @@ def error_bound(jacobian: Jacobian, moments: FloatArray, m: FloatArray, t: Float
     by_q = (jacobian.dq_dm, jacobian.dq_dI, jacobian.dq_dt[..., None])
     change_m = [_relative_change(block, p) for block, p in zip(by_m, parameters, strict=True)]
     change_q = [_relative_change(block, p) for block, p in zip(by_q, parameters, strict=True)]
-    return ErrorBound(
-        SAFETY * EPS * (length(m) + change_m[0] + change_m[1] + change_m[2]),
-        SAFETY * EPS * (1.0 + change_q[0] + change_q[1] + change_q[2]),
-    )
+    size = length(m)
+    error_m = SAFETY * EPS * (size + change_m[0] + change_m[1] + change_m[2])
+    error_q = SAFETY * EPS * (1.0 + change_q[0] + change_q[1] + change_q[2])
+    second_order = np.minimum(2.0, (2.0 * np.minimum(error_q, 1.0)) ** 2)
+    return ErrorBound(error_m + size * second_order, error_q)
 
 
 def _relative_change(block: FloatArray, parameter: FloatArray) -> FloatArray:

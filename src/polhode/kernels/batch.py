@@ -160,9 +160,10 @@ def standardize(w):
         e = t / (I1 * I2 * I3)
         al, be, ga = (I3 - I2) * I1 * e, (I3 - I1) * I2 * e, (I2 - I1) * I3 * e
         x, y, z = m1 * m1, m2 * m2, m3 * m3
-        C3, C1, gg = be * x + al * y, ga * y + be * z, x + y + z
+        C3, C1 = be * x + al * y, ga * y + be * z
+        gg = x + y + z if unit > 0.0 else 0.0  # a momentum that is not a normal number has no binade
         p, r, n3, n1 = ga * C3, al * C1, al * C3, ga * C1
-        axis3 = n3 <= n1
+        axis3 = abs(C3) <= abs(C1)
         rate = t / (I3 if axis3 else I1)
         usual &= (gg >= 1.0) & (gg <= 12.0)
         lean = usual & (max(p, r) <= SHORT) & (gg * (rate * rate) <= FEW * FEW)

@@ -134,7 +134,7 @@ def motion_of(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, series):
     body = body_constants(I1, I2, I3)
     inv = invariants(body, m1, m2, m3, 1.0)
     D = separatrix_gap(body, m1, m3)
-    T, T_low, turn, turn_low, rate, rate_low = constants(I1, I2, I3, m1, m2, m3, D, scale)
+    T, T_low, turn, turn_low, rate, rate_low = constants(I1, I2, I3, m1, m2, m3, D, inv.axis3, scale)
     usable = abs(D) > CLOSE * max(inv.p, inv.r) and isfinite(T) and abs(rate) * T <= TURNING
     square, cosine, p0, p1, p2, p3 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     if usable:

@@ -8,10 +8,14 @@ Closed form without phase, frames or case distinctions. With w_i = 1/I_i, I1 <= 
 
     midpoint  b = (m1 d - al m2 m3 s c, m2 c d + be m1 m3 s, m3 c - ga m1 m2 s d) / (1 - al ga m2^2 s^2)        (2)
     end       m(h) = m + (2 s/N) (-al c b2 b3, be b1 b3, -ga d b1 b2),  N = 1 - al ga b2^2 s^2                  (3)
-    Theta     = be n int_0^1 S^2 / (1 + n S^2),  n = min(al C3, ga C1)                                          (4)
+    Theta     = be n int_0^1 S^2 / (1 + n S^2),  n = al C3 or ga C1                                             (4)
     attitude  q(h) = q (cos phi + sin phi (0, m)/|m|) X/|X|,  |X|^2 = (1 + n s^2) N                             (5)
         n = al C3:  phi = |m| (w3 t + Theta),  X = (c, be s b1, al s c b2, 0)
         n = ga C1:  phi = |m| (w1 t - Theta),  X = (d, 0, -ga s d b2, -be s b3)
+
+The first form of (5) is taken if |C3| <= |C1|, that is, if 2E/|m|^2 = w3 + C3/(|m|^2 t) = w1 - C1/(|m|^2 t) is nearer
+to w3 than to w1. Then n <= lambda^2, and phi is not much larger than the angle 2E t/|m| that q turns by about m. In the
+other form X may turn by as much as phi in the other direction, and for a large third moment most of both cancels.
 
 S, C, D_ are sn/lambda, cn, dn (D >= 0) or sn/lambda, dn, cn (D < 0) with lambda^2 = max(p, r); they stay analytic
 where p or r or both vanish (symmetric and spherical bodies, steady spins, rest). Relation to the published
@@ -43,6 +47,7 @@ CLOSE = 0.125  # |D|/lambda^2 below which D is formed without error
 ESCAPED = 350.0  # lambda after which exp(-lambda)^2 would underflow: the body rests on its middle axis
 MANY_TURNS = 4503599627370496.0  # 2^52 half-periods: beyond, their count is not a whole number any more
 PER_PI = 1.0 / pi
+FAINT = 1e-200  # squares down to which their products with al and ga do not underflow
 CANCELED = 2.0**-48  # D relative to its two terms below which a double-double does not know all its digits
 
 
@@ -112,9 +117,9 @@ def invariants(body, m1, m2, m3, t):
     al, be, ga = body.w23 * t, body.w13 * t, body.w12 * t
     x, y, z = m1 * m1, m2 * m2, m3 * m3
     C3, C1 = be * x + al * y, ga * y + be * z
-    n3, n1 = al * C3, ga * C1
-    axis3 = n3 <= n1
-    return Invariants(al, be, ga, sqrt(x + y + z), C1, C3, ga * C3, al * C1, n3 if axis3 else n1, axis3)
+    axis3 = abs(C3) <= abs(C1)
+    n = al * C3 if axis3 else ga * C1
+    return Invariants(al, be, ga, sqrt(x + y + z), C1, C3, ga * C3, al * C1, n, axis3)
 
 
 @helper
@@ -382,7 +387,8 @@ def momentum_end(inv, D, long, arc, m1, m2, m3):
     E1 = rr - ags * (m2 * m2)
     if long and E1 < 0.5:
         f = 1.0 / sum_of_squares(inv, D, m1, m2, m3, c, d)
-        b1, b2, b3, E1 = b1 * f, b2 * f, b3 * f, 1.0
+        b1, b3 = outer_components(inv, D, m1 * d, sc * (m2 * m3), m3 * c, sd * (m1 * m2), f)
+        b2, E1 = b2 * f, 1.0
     E2 = rr * (E1 * E1) - ags * (b2 * b2)
     if long and E2 < 0.5 * E1 * E1:
         E2 = sum_of_squares(inv, D, b1, b2, b3, c, d)
@@ -398,6 +404,19 @@ def momentum_end(inv, D, long, arc, m1, m2, m3):
     else:
         x0, x1, x2, x3 = d * r * E1, 0.0, -sd * b2, -sr * b3
     return End(n1, n2, n3, i1, i2, i3, x0, x1, x2, x3, (rr + inv.n * s * s) * E2)
+
+
+@helper
+def outer_components(inv, D, x, y, z, w, f):
+    """(x - y) f and (z - w) f, components 1 and 3 of (2): x = m1 d, y = al m2 m3 s c, z = m3 c, w = ga m1 m2 s d.
+
+    Next to the middle axis each may be the small difference of two numbers: x^2 - y^2 = (D/be + al z^2)/(ga f) and
+    z^2 - w^2 = (ga x^2 - D/be)/(al f) are known to more digits.
+    """
+    gap = D / inv.be
+    b1 = (gap + inv.al * (z * z)) / (inv.ga * (x + y)) if x * y > FAINT else (x - y) * f
+    b3 = (inv.ga * (x * x) - gap) / (inv.al * (z + w)) if z * w > FAINT else (z - w) * f
+    return b1, b3
 
 
 @helper

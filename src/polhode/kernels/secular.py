@@ -11,7 +11,7 @@ from math import inf
 
 from polhode.kernels.drive import INPUT, TIMES, from_standard_time, standard_form, to_standard_time
 from polhode.kernels.eft import dd_add, dd_div, dd_mul, dd_sqrt, dd_sub, two_prod, two_sum
-from polhode.kernels.euler import CANCELED, MANY_TURNS, body_constants, separatrix_gap
+from polhode.kernels.euler import CANCELED, MANY_TURNS, body_constants, invariants, separatrix_gap
 from polhode.kernels.jit import entry, exact, helper
 from polhode.kernels.trig import rint
 
@@ -72,10 +72,11 @@ def mean_and_weight(kc, n):
 
 
 @exact
-def period_and_turn(I1, I2, I3, m1, m2, m3, D):
+def period_and_turn(I1, I2, I3, m1, m2, m3, D, axis3):
     """(T, alpha/(2 pi), turns) for sorted, scaled moments and momenta; D != 0 as ``separatrix_gap`` has it.
 
-    ``turns`` are those of phi of euler's (5) in half a period, without its periodic part: see ``dense``.
+    ``turns`` are those of phi of euler's (5), in the form ``axis3``, in half a period, without its periodic part: see
+    ``dense``. T and alpha are the same in both forms.
     """
     i1, i2, i3 = (I1, 0.0), (I2, 0.0), (I3, 0.0)
     al = div(two_sum(I3, -I2), mul(i2, i3))
@@ -89,9 +90,7 @@ def period_and_turn(I1, I2, I3, m1, m2, m3, D):
         gap, l2 = (-gap[0], -gap[1]), mul(al, C1)
     if not gap[0] > CANCELED * l2[0]:  # here the exact D, rounded once, knows more digits
         gap = (abs(D), 0.0)
-    n, other = mul(al, C3), mul(ga, C1)
-    axis3 = n[0] <= other[0]
-    n = div(n if axis3 else other, l2)
+    n = div(mul(al, C3) if axis3 else mul(ga, C1), l2)
     mean, weight = mean_and_weight(root(div(gap, l2)), n)
     half_period = div(PI, mul(mean, root(l2)))
     theta = mul(mul(be, half_period), mul(n, weight))  # (4) of euler over a half-period
@@ -104,14 +103,14 @@ def period_and_turn(I1, I2, I3, m1, m2, m3, D):
 
 
 @helper
-def constants(I1, I2, I3, m1, m2, m3, D, scale):
+def constants(I1, I2, I3, m1, m2, m3, D, axis3, scale):
     """(T, T_low, turn, turn_low, rate, rate_low) of a body in standard form, for the user's unit of time.
 
     The rate is that of ``turns`` in whole turns. T = inf where nothing can be taken off.
     """
     rate = (0.0, 0.0)
     if D != 0.0:
-        T, turn, turns = period_and_turn(I1, I2, I3, m1, m2, m3, D)
+        T, turn, turns = period_and_turn(I1, I2, I3, m1, m2, m3, D, axis3)
         rate = div(turns, T)
     elif m1 == 0.0 and m3 == 0.0 and m2 != 0.0:  # steady about the middle axis: after one turn q has the other sign
         T, turn = div(mul(TWO_PI, (I2, 0.0)), (abs(m2), 0.0)), (0.5, 0.0)
@@ -134,8 +133,9 @@ def secular_constants(inertia, m, out):
             float(inertia[a, 0]), float(inertia[a, 1]), float(inertia[a, 2]),
             float(m[b, 0]), float(m[b, 1]), float(m[b, 2]),
         )  # fmt: skip
-        D = separatrix_gap(body_constants(I1, I2, I3), m1, m3)
-        out[i, 0], out[i, 1], out[i, 2], out[i, 3], _, _ = constants(I1, I2, I3, m1, m2, m3, D, scale)
+        body = body_constants(I1, I2, I3)
+        D, axis3 = separatrix_gap(body, m1, m3), invariants(body, m1, m2, m3, 1.0).axis3
+        out[i, 0], out[i, 1], out[i, 2], out[i, 3], _, _ = constants(I1, I2, I3, m1, m2, m3, D, axis3, scale)
 
 
 @entry(f"void({INPUT}, {TIMES}, f8[:,::1])")

@@ -139,14 +139,14 @@ def motion(w1, w2, w3, al, be, ga, m1, m2, m3, D):
 
 @helper
 def motion_in_order(body, order, m1, m2, m3):
-    """(order, D, Motion): the order in which n = al C3 is the smaller choice of (4), and D of the sorted order."""
+    """(order, D, Motion): the order in which euler takes the form of (5) with n = al C3, and D of the sorted order."""
     al, be, ga = body.w23, body.w13, body.w12
     x, y, z = m1 * m1, m2 * m2, m3 * m3
     C3, C1 = be * x + al * y, ga * y + be * z
     D = be * (ga * x - al * z)
     if abs(D) <= CLOSE * max(ga * C3, al * C1):
         D = separatrix_gap(body, m1, m3)
-    if al * C3 <= ga * C1:
+    if C3 <= C1:
         return order, D, motion(body.w1, body.w2, body.w3, al, be, ga, m1, m2, m3, D)
     return REVERSED[order], D, motion(body.w3, body.w2, body.w1, -ga, -be, -al, -m3, -m2, -m1, -D)
 
@@ -176,7 +176,7 @@ def take_off_periods(mo, body, m1, m2, m3, D, h):
     """Turns; body, momentum and D are those of the sorted order."""
     t = 0.5 * h
     if mo.aD > ON_AXIS * mo.l2 and mo.l2 * t * t > QUARTER:
-        found = period_and_turn(body.I1, body.I2, body.I3, m1, m2, m3, D)
+        found = period_and_turn(body.I1, body.I2, body.I3, m1, m2, m3, D, mo.be > 0.0)
         j = rint(h / found[0][0])
         if j != 0.0:
             return whole_periods(mo, j, found[0], found[1], h)
