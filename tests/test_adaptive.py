@@ -257,7 +257,8 @@ def test_interpolate_at_the_left_end():
     run, course, _, _ = in_calls(forced(), Adaptive(1e-6), [], 1)
     left, m, q = np.array([0.0, 0.3]), np.tile(course.m, (2, 1)), np.tile(course.q, (2, 1))
     out = np.empty((2, 3)), np.empty((2, 4))
-    run.method.interpolate(run.force)(run.bodies, left, np.array([1.0, 0.3]), 0, 2, m, q, left, *out)
+    window = np.full(2, -np.inf), np.full(2, np.inf)
+    run.method.interpolate(run.force)(run.bodies, left, np.array([1.0, 0.3]), *window, 0, 2, m, q, left, *out)
     same(out, (m, q))
 
 
