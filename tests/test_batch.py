@@ -522,7 +522,7 @@ def at_few(rng, side):
     bodies = nearly_spheres(rng, 1e-3)
     (I1, I2, I3), (x, y, z) = bodies.inertia.T, (bodies.m**2).T
     al, be, ga = (I3 - I2) * I1, (I3 - I1) * I2, (I2 - I1) * I3
-    I = np.where(al * (be * x + al * y) <= ga * (ga * y + be * z), I3, I1)
+    I = np.where(be * x + al * y <= ga * y + be * z, I3, I1)
     return with_time(bodies, 2 * euler.FEW * side * I / np.linalg.norm(bodies.m, axis=-1))
 
 

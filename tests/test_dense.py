@@ -261,7 +261,8 @@ def exact_constants(inertia, m):
     al, be, ga = w2 - w3, w1 - w3, w1 - w2
     C3, C1 = be * x + al * y, ga * y + be * z
     p, r = ga * C3, al * C1
-    return mp.sqrt(max(p, r)), min(p, r) / max(p, r), min(al * C3, ga * C1) / max(p, r), p > r
+    n = al * C3 if C3 <= C1 else ga * C1
+    return mp.sqrt(max(p, r)), min(p, r) / max(p, r), n / max(p, r), p > r
 
 
 @pytest.mark.parametrize("name", ARCS)
