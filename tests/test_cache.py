@@ -107,6 +107,18 @@ def test_an_edited_helper_in_another_file_is_recompiled_and_its_revert_is_not(co
 
 
 @compiled
+def test_an_edited_file_outside_of_the_package_is_recompiled(copy, tmp_path):
+    """Kernels of tests and benchmarks: the stamp of the package's sources does not change with them."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    text = "from polhode.kernels.jit import entry\n\n@entry('f8(f8)')\ndef outer(x):\n    return {} * x\n"
+    for factor in (3.0, 4.0):
+        (outside / "outer.py").write_text(text.format(factor))
+        found = copy.run(f"import sys; sys.path.append({str(outside)!r}); from outer import outer; print(outer(1.0))")
+        assert found[0] == factor
+
+
+@compiled
 def test_an_edit_while_running_does_not_poison_the_cache(copy):
     """The process has loaded the old source, compiles after the edit, and must not store that as the new one's code."""
     quat = copy.kernels / "quat.py"

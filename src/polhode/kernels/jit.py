@@ -136,6 +136,8 @@ if JIT:
 
         def __init__(self, func, folder):
             self._folder, self._name = folder, f"{func.__module__}.{func.__qualname__}"
+            source = Path(func.__code__.co_filename).read_bytes()  # the folder's stamp knows those of the package only
+            self._source = hashlib.sha256(source).hexdigest()
 
         def load_overload(self, sig, target_context):
             target_context.refresh()
@@ -166,7 +168,7 @@ if JIT:
 
         def _path(self, sig, codegen):
             versions = numba.__version__, sys.implementation.cache_tag
-            key = hashlib.sha256(repr((str(sig), codegen.magic_tuple(), versions)).encode()).hexdigest()
+            key = hashlib.sha256(repr((str(sig), codegen.magic_tuple(), versions, self._source)).encode()).hexdigest()
             return self._folder / f"{self._name}-{key[:16]}.nbc"
 
         def _checksum(self, content):
