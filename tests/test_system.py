@@ -380,7 +380,7 @@ def states(n=2, **more):
         (lambda: System.lattice(BODY, 2, 1.0, DIPOLES, kT=-1.0), InputError, "kT"),
         (lambda: maxwell_boltzmann(ph.RigidBody((1, 2, 3)), 5, 1.0), InertiaError, "mass"),
         (lambda: integrate_system(System(BODY, states(), DIPOLES)), InputError, "h is missing"),
-        (lambda: integrate_system(System(BODY, states(), DIPOLES), h=1e-30), TimeError, "steps"),
+        (lambda: integrate_system(System(BODY, states(), DIPOLES), h=1e-30), TimeError, "a step must be longer"),
         (lambda: integrate_system(System(BODY, states(), DIPOLES), h=0.1, method="Adaptive"), InputError, "Splitting"),
         (lambda: integrate_system(System(BODY, states(), DIPOLES), h=0.1, rtol=1e-6), InputError, "rtol"),
         (lambda: integrate_system(System(BODY, states(), DIPOLES), h=0.1, events=print), InputError, "events"),

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from conftest import TESTS, distance
+from conftest import EPS, TESTS, distance
 from polhode import problems
 from polhode.flows.magnus import Magnus
 from polhode.flows.three_rotations import ThreeRotations
@@ -154,9 +154,10 @@ def test_perturbed_body_stays_bounded(scheme, error):
     traj = integrate(problems.perturbed(), method=scheme)
     assert len(traj) == 100_001
     energy = abs(traj.energy_error())
-    assert energy.max() <= 1.5 * error
+    round_off = 2 * EPS * np.sqrt(len(traj))  # a random walk: starts next to this one end between 0.5e-13 and 1.2e-13
+    assert energy.max() <= 1.5 * error + round_off
     first, second = energy[:50_000].max(), energy[50_000:].max()
-    assert abs(first - second) <= 0.1 * error + 7e-14
+    assert abs(first - second) <= 0.1 * error + round_off
     if scheme != "V2":
         size = np.linalg.norm(traj.m, axis=-1)
         assert size.min() == pytest.approx(0.999434843, abs=1e-9)
