@@ -134,6 +134,7 @@ def of_weight(on, t, Q):
     return (0.8 * t if on else 0.2) * np.array((Q[2, 1], -Q[2, 0], 0.0))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["Rattle", "QuatEM", "QuatVI", "DirEM", "AlgoC1"])
 def test_whole_step_methods_with_a_potential_that_switches(method):
     top = ph.Problem(MOMENTS, STATE, WEIGHT, SPAN)
