@@ -316,7 +316,9 @@ class FreeMotion:
         9
         """
         if self.batch:
-            raise InputError(f"flips are those of one body, and this motion has a batch {self.batch}: type motion[i]")
+            raise InputError(
+                f"flips and middle_crossings are for one body; this motion has a batch {self.batch}: type motion[i]"
+            )
         ends = as_floats([t0, t1], "(t0, t1)")
         check_finite(ends, "(t0, t1)", TimeError)
         self.body.middle_axis  # noqa: B018  raises if there is none
