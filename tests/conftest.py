@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 from pathlib import Path
 
+import numba.core.compiler
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -20,6 +22,29 @@ settings.register_profile("many", deadline=None, max_examples=5000)  # make test
 settings.load_profile("polhode")
 
 sys.path.insert(0, str(TESTS))
+
+
+def fewer_examples(test):
+    """Draw a quarter as many examples as others do: for tests with an oracle that takes long."""
+    return settings(max_examples=settings.default.max_examples // 4)(test)
+
+
+def unwatched(compile_extra):
+    """Compile without a tracer: coverage counts our lines, and not those of Numba, which it slows down threefold."""
+
+    @functools.wraps(compile_extra)
+    def compiled(*args, **kwargs):
+        tracer = sys.gettrace()
+        sys.settrace(None)
+        try:
+            return compile_extra(*args, **kwargs)
+        finally:
+            sys.settrace(tracer)
+
+    return compiled
+
+
+numba.core.compiler.compile_extra = unwatched(numba.core.compiler.compile_extra)
 
 
 def golden_cases():

@@ -396,7 +396,7 @@ for m, q in (ph.propagate((1.0, 2.0, 3.0), directions, t=1.0), motion.sample(np.
 
 
 @pytest.mark.skipif(not JIT, reason="plain Python stores nothing past the cache")
-@pytest.mark.parametrize("n", [103_821, 103_823, 200_001])
+@pytest.mark.parametrize("n", [103_823, *(pytest.param(n, marks=pytest.mark.long) for n in (103_821, 200_001))])
 def test_pieces_that_begin_in_the_middle_of_a_cache_line(n):
     """Many rows are stored past the cache, in pairs of numbers: pieces of threads may begin at an odd row."""
     found = [

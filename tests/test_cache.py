@@ -81,6 +81,7 @@ def copy(tmp_path):
 SIGN = ("a0 * b3 + a3 * b0 + a1 * b2 - a2 * b1", "a0 * b3 + a3 * b0 - a1 * b2 - a2 * b1")
 
 
+@pytest.mark.long
 @compiled
 def test_an_edited_helper_in_another_file_is_recompiled_and_its_revert_is_not(copy):
     original = [2.0, 2.0 / 247.0]
@@ -187,6 +188,7 @@ def test_several_damaged_files_are_one_warning(copy):
     assert copy.machine_code().keys() == files.keys()
 
 
+@pytest.mark.long
 @compiled
 def test_processes_that_rebuild_at_once(copy):
     original = copy.run()

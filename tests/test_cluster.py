@@ -58,13 +58,14 @@ def test_what_is_no_client_is_refused_before_anything_is_written(tmp_path, clien
     assert not (tmp_path / "e.zarr").exists()
 
 
-@pytest.mark.parametrize("count", [1, 4])
+@pytest.mark.parametrize("count", [1, pytest.param(4, marks=pytest.mark.long)])
 def test_any_number_of_workers(tmp_path, local, count):
     with workers(count) as several, distributed.Client(several) as client:
         assert same(run(tops, client=client), local[tops])
         assert same(run(tops, client=client, out=tmp_path / "e.zarr"), local[tops])
 
 
+@pytest.mark.long
 def test_functions_and_failures(tmp_path, local, two):
     """A torque in Python was compiled here, and is compiled there again; what fails is told as here."""
     assert same(run(pendulums, client=two), local[pendulums])

@@ -132,7 +132,9 @@ def random_motions(count, seed):
             yield motion, rng
 
 
-@pytest.mark.parametrize(("count", "seed"), [(24, 1), pytest.param(168, 2, marks=pytest.mark.dense)])
+@pytest.mark.parametrize(
+    ("count", "seed"), [(24, 1), pytest.param(168, 2, marks=[pytest.mark.dense, pytest.mark.long])]
+)
 def test_random_bodies_up_to_a_million_periods(count, seed):
     """Found in 3000 bodies: 14 eps for m, 8 eps for q, in every family, form and number of periods alike."""
     worst = np.zeros(2)

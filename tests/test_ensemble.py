@@ -314,13 +314,14 @@ class Death(BaseException):
     """Stands for the end of the process: nobody catches it."""
 
 
-def test_death_at_every_write(tmp_path, monkeypatch):
+@pytest.mark.parametrize("stride", [10, pytest.param(3, marks=pytest.mark.long)])
+def test_death_at_every_write(tmp_path, monkeypatch, stride):
     """A chunk counts as a whole or not at all."""
     some, how = SAMPLES[:40], HOW | {"chunk": 10}
     whole = ensemble(pendulums, some, **how)
     number, ends = 0, []
     while True:
-        number += 3
+        number += stride
         path, calls = tmp_path / f"{number}.zarr", []
 
         def dies(place, calls=calls, number=number):

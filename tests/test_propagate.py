@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 
 import polhode as ph
 from condition import assert_exact, condition
-from conftest import EPS, random_attitude
+from conftest import EPS, fewer_examples, random_attitude
 from polhode import rotation
 
 moments = st.tuples(*[st.floats(0.3, 3.0)] * 3)
@@ -49,9 +49,8 @@ def hard_bodies():
             m[2] = m[0] * np.sqrt(high * (mid - low) / (low * (high - mid))) * (1 + near)
         t = rng.choice((-1, 1)) * 10.0 ** rng.uniform(-3, 2.5)
         order = rng.permutation(3)
-        yield pytest.param(
-            np.array(inertia)[order].tolist(), m[order].tolist(), random_attitude(rng).tolist(), t, id=f"{k}"
-        )
+        body = np.array(inertia)[order].tolist(), m[order].tolist(), random_attitude(rng).tolist(), t
+        yield pytest.param(*body, id=f"{k}", marks=[pytest.mark.long] if k >= 120 else [])
 
 
 @pytest.mark.parametrize(("inertia", "m", "q", "t"), list(hard_bodies()))
@@ -59,11 +58,13 @@ def test_hard_bodies_against_the_second_path(inertia, m, q, t):
     assert_exact(inertia, m, q, float(t))
 
 
+@fewer_examples
 @given(moments, vectors, attitudes, times)
 def test_any_body_against_the_second_path(inertia, m, q, t):
     assert_exact(inertia, m, unit(q).tolist(), t)
 
 
+@fewer_examples
 @given(moments, vectors, attitudes, times, times)
 def test_group_law(inertia, m, q, t1, t2):
     q = unit(q)
@@ -78,6 +79,7 @@ def test_group_law(inertia, m, q, t1, t2):
     assert np.linalg.norm(q3 - q2) <= bound
 
 
+@fewer_examples
 @given(moments, vectors, attitudes, times)
 def test_inverse(inertia, m, q, t):
     q = unit(q)
@@ -142,6 +144,7 @@ def test_invariants(inertia, m, q, t):
     assert abs(np.linalg.norm(q1) - 1) <= 3 * EPS
 
 
+@fewer_examples
 @given(moments, vectors, attitudes, attitudes, times)
 def test_tensor_is_the_principal_body_turned(inertia, m, q, turn, t):
     q, turn = unit(q), unit(turn)

@@ -291,6 +291,7 @@ for name in {names}:
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not JIT, reason="nothing is compiled")
 def test_jobs_that_were_compiled_in_different_processes(tmp_path):
     """Numbers of functions begin anew in every process: their names must differ by more, or code is mixed up."""

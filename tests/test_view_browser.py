@@ -151,6 +151,7 @@ def test_poinsot_the_ellipsoid_touches_the_plane_at_omega(opened, motion):
     np.testing.assert_allclose(herpolhode[-1], tip, atol=1e-5, rtol=0)
 
 
+@pytest.mark.long
 def test_the_keyboard_is_enough(opened, motion):
     page = opened.page
     opened.run("document.activeElement.blur(); polhode.seek(50)")
@@ -183,6 +184,7 @@ def test_the_keyboard_is_enough(opened, motion):
     opened.settle()
 
 
+@pytest.mark.long
 def test_playing_turns_the_body_to_where_it_is_by_then(opened, motion):
     opened.run("polhode.seek(0)")
     opened.page.select_option("#speed", "0.25")
@@ -252,6 +254,7 @@ def near_hue(image, color):
     return np.mean((away < 6) & (image[:, 1] > 60))
 
 
+@pytest.mark.long
 def test_a_phone_scrolls_only_down(browser, opened):
     opened.page.set_viewport_size(PHONE)
     opened.page.wait_for_timeout(300)
@@ -268,6 +271,7 @@ def dipoles():
     return ph.integrate(system, method="RKN4_6b", h=0.02)
 
 
+@pytest.mark.long
 def test_a_system_moves_and_plays_by_itself(browser, dipoles, tmp_path):
     """Unless less motion is asked for, a page begins to play."""
     dipoles.view(tmp_path / "box.html")
@@ -284,6 +288,7 @@ def test_a_system_moves_and_plays_by_itself(browser, dipoles, tmp_path):
     opened.context.close()
 
 
+@pytest.mark.long
 def test_without_webgl_there_are_numbers_and_charts(browser, motion, tmp_path):
     view([motion, motion], tmp_path / "page.html", labels=["one", HOSTILE], t_span=(0.0, 5.0))
     opened = Opened(browser, tmp_path / "page.html", script=NO_WEBGL)
