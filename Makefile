@@ -74,6 +74,7 @@ lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy tests/typed_use.py
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/generate_series.py --check
 

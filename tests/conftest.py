@@ -65,3 +65,11 @@ def rng():
 def random_attitude(rng, *batch):
     q = rng.normal(size=(*batch, 4))
     return q / np.linalg.norm(q, axis=-1, keepdims=True)
+
+
+@pytest.fixture(autouse=True)
+def closed_figures():
+    """Figures that a test plotted do not stay open."""
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")

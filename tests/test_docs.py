@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import multiprocessing
 import re
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import polhode as ph
 from conftest import ROOT
+from page_blocks import FENCE, blocks, run_page
 
 DOCS = ROOT / "docs"
 WRITTEN = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")]
@@ -17,9 +20,6 @@ WRITTEN += [
     page for page in sorted(DOCS.rglob("*.md")) if not {"_build", "gallery"} & set(page.relative_to(DOCS).parts)
 ]
 
-FENCE = re.compile(r"^(?P<indent> *)```(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=indent)```", re.M | re.S)
-COMMENT = re.compile(r"<!-- (?P<word>not run|first):(?P<text>((?!-->).)*)-->\s*\Z", re.S)  # right before a block
-ELSEWHERE = ("distributed", "dask_jobqueue", "polhode.adapters.openmm")  # clusters and engines that are not here
 LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\((?P<target>[^)\s]+)\)|!\[[^\]]*\]\((?P<image>[^)\s]+)\)")
 
 
@@ -27,34 +27,29 @@ def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-def blocks(text: str) -> list[tuple[int, str]]:
-    """(line, code) of all Python blocks, those that cannot run left out; what is hidden before one comes with it."""
-    found = []
-    for fence in FENCE.finditer(text):
-        if fence["info"].strip() != "python":
-            continue
-        code = inspect.cleandoc("\n" + fence["body"]) if fence["indent"] else fence["body"]
-        before = COMMENT.search(text[: fence.start()])
-        if before and before["word"] == "not run":
-            continue
-        if any(f"from {package} import" in code for package in ELSEWHERE) or "Client(" in code:
-            continue
-        line = text.count("\n", 0, fence.start()) + 2
-        found.append((line, (before["text"] if before else "") + "\n" + code))
-    return found
+@pytest.fixture(scope="module")
+def fresh_process():
+    """Runs a function in a new process, in which other packages are imported already, and nothing of polhode."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["numba", "matplotlib.pyplot", "xarray", "page_blocks"])
+    with ProcessPoolExecutor(1, context, max_tasks_per_child=1) as pool:
+        yield lambda function, *arguments: pool.submit(function, *arguments).result()
 
 
 @pytest.mark.parametrize("page", [page for page in WRITTEN if blocks(page.read_text())], ids=name_of)
-def test_python_blocks_run(page, tmp_path, monkeypatch):
-    """In one namespace for each page, from top to bottom, in an empty folder."""
-    pytest.importorskip("matplotlib").use("Agg")
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {"__name__": page.stem}
-    for line, code in blocks(page.read_text()):
-        exec(compile("\n" * (line - 2) + code, name_of(page), "exec"), names)
-    import matplotlib.pyplot as plt
+def test_python_blocks_run(page, tmp_path, fresh_process):
+    """In a process of their own, as if the page was pasted, in an empty folder."""
+    pytest.importorskip("matplotlib")
+    assert "__builtins__" in fresh_process(run_page, page, tmp_path)
 
-    plt.close("all")
+
+def test_a_name_of_another_page_is_not_there(tmp_path, fresh_process):
+    first, second = tmp_path / "first.md", tmp_path / "second.md"
+    first.write_text("```python\nimport polhode\nimport polhode.running\n```\n")
+    second.write_text("```python\nimport polhode\npolhode.running\n```\n")
+    fresh_process(run_page, first, tmp_path)
+    with pytest.raises(AttributeError, match="no attribute 'running'"):
+        fresh_process(run_page, second, tmp_path)
 
 
 def anchors(page: Path) -> set[str]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -57,7 +59,33 @@ def test_every_public_name_resolves():
     for name in ph.__all__:
         assert getattr(ph, name).__name__.split(".")[-1] == name
     assert sorted(ph.__all__) == ph.__all__
-    assert set(ph.__all__) <= set(dir(ph))
+
+
+def test_type_checkers_know_the_same_names():
+    """And the same homes: what is written twice is compared."""
+    tree = ast.parse(Path(ph.__file__).read_text())
+    (typed,) = (node for node in tree.body if isinstance(node, ast.If) and isinstance(node.test, ast.Name))
+    homes = {alias.asname: f"{node.module}.{alias.name}" for node in typed.body for alias in node.names}
+    modules = {name: f"polhode.{name}" for name in ph._MODULES}
+    assert homes == modules | {name: f"polhode.{home}.{name}" for name, home in ph._HOME.items()}
+
+
+SHOWN = """
+import polhode as ph
+traj = ph.integrate(ph.problems.heavy_top(), method="V2", h=0.5)
+ph.problems.free_body().free_motion().flips(0, 1)
+assert dir(ph) == sorted([*ph.__all__, "__version__"]), dir(ph)
+for name in ph._MODULES:
+    module = getattr(ph, name)
+    assert dir(module) == sorted(module.__all__), (name, dir(module))
+    for member in module.__all__:
+        getattr(module, member)
+"""
+
+
+def test_dir_shows_public_names_only():
+    """After use, too, when modules inside are loaded; Tab shows what dir does."""
+    subprocess.run([sys.executable, "-c", SHOWN], check=True)
 
 
 def test_star_import():
@@ -68,8 +96,9 @@ def test_star_import():
 
 
 def test_unknown_attribute():
-    with pytest.raises(AttributeError, match=r"'polhode' has no attribute 'propagat'; it has .*propagate"):
-        ph.propagat  # noqa: B018
+    code = "import polhode; polhode.propagat"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "'polhode' has no attribute 'propagat'. Did you mean: 'propagate'?" in done.stderr
     assert not hasattr(ph, "Integrate")
 
 

@@ -11,37 +11,98 @@ Names load on first use (PEP 562), so that ``import polhode`` needs neither Numb
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+import sys
+from typing import TYPE_CHECKING
 
 from polhode.flows import FLOWS
 from polhode.methods import METHODS
 
 __version__ = "0.1.0"
 
-if TYPE_CHECKING:
-    from polhode import adapters, errors, events, forces, geometry, interactions, problems, rotation, sampling, schemes
-    from polhode.body import RigidBody
-    from polhode.citing import cite
-    from polhode.comparison import WorkPrecision, work_precision
-    from polhode.derivatives import ErrorBound, Jacobian
-    from polhode.ensembles import ensemble, open_ensemble
-    from polhode.errors import InputError, PolhodeError
-    from polhode.force import Potential, Torque
-    from polhode.geometry import Andoyer, andoyer, from_andoyer
-    from polhode.integration import integrate
-    from polhode.motion import FreeMotion, free_motion
-    from polhode.problem import Problem
-    from polhode.propagation import propagate
-    from polhode.scheme import Scheme
-    from polhode.state import State
-    from polhode.store import load
-    from polhode.streaming import resume, stream
-    from polhode.study import OrderStudy, order_study
-    from polhode.system import System
-    from polhode.system_trajectory import SystemTrajectory
-    from polhode.trajectory import Trajectory
-    from polhode.viewer import view
+if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests compare
+    from polhode import adapters as adapters
+    from polhode import errors as errors
+    from polhode import events as events
+    from polhode import flows as flows
+    from polhode import forces as forces
+    from polhode import geometry as geometry
+    from polhode import interactions as interactions
+    from polhode import plot as plot
+    from polhode import problems as problems
+    from polhode import rotation as rotation
+    from polhode import sampling as sampling
+    from polhode import scenario as scenario
+    from polhode import schemes as schemes
+    from polhode import summaries as summaries
+    from polhode import variation as variation
+    from polhode.body import RigidBody as RigidBody
+    from polhode.citing import cite as cite
+    from polhode.comparison import WorkPrecision as WorkPrecision
+    from polhode.comparison import work_precision as work_precision
+    from polhode.derivatives import ErrorBound as ErrorBound
+    from polhode.derivatives import Jacobian as Jacobian
+    from polhode.ensembles import ensemble as ensemble
+    from polhode.ensembles import open_ensemble as open_ensemble
+    from polhode.errors import InputError as InputError
+    from polhode.errors import PolhodeError as PolhodeError
+    from polhode.flows.composed import Composed as Composed
+    from polhode.flows.exact import Exact as Exact
+    from polhode.flows.frb_matrix import FrbMatrix as FrbMatrix
+    from polhode.flows.frb_quaternion import FrbQuaternion as FrbQuaternion
+    from polhode.flows.gauss import Gauss as Gauss
+    from polhode.flows.magnus import Magnus as Magnus
+    from polhode.flows.midpoint import Midpoint as Midpoint
+    from polhode.flows.moser_veselov import MoserVeselov as MoserVeselov
+    from polhode.flows.symmetric_rotation import SymmetricRotation as SymmetricRotation
+    from polhode.flows.three_rotations import NoSquish as NoSquish
+    from polhode.flows.three_rotations import ThreeRotations as ThreeRotations
+    from polhode.flows.van_zon_schofield import VanZonSchofield as VanZonSchofield
+    from polhode.force import Potential as Potential
+    from polhode.force import Torque as Torque
+    from polhode.geometry import Andoyer as Andoyer
+    from polhode.geometry import andoyer as andoyer
+    from polhode.geometry import from_andoyer as from_andoyer
+    from polhode.integration import integrate as integrate
+    from polhode.methods.adaptive import Adaptive as Adaptive
+    from polhode.methods.algo_c1 import AlgoC1 as AlgoC1
+    from polhode.methods.dir_em import DirEM as DirEM
+    from polhode.methods.quat_em import QuatEM as QuatEM
+    from polhode.methods.quat_vi import QuatVI as QuatVI
+    from polhode.methods.rattle import Rattle as Rattle
+    from polhode.methods.splitting import Splitting as Splitting
+    from polhode.motion import FreeMotion as FreeMotion
+    from polhode.motion import free_motion as free_motion
+    from polhode.problem import Problem as Problem
+    from polhode.propagation import propagate as propagate
+    from polhode.scheme import Scheme as Scheme
+    from polhode.state import State as State
+    from polhode.store import load as load
+    from polhode.streaming import resume as resume
+    from polhode.streaming import stream as stream
+    from polhode.study import OrderStudy as OrderStudy
+    from polhode.study import order_study as order_study
+    from polhode.system import System as System
+    from polhode.system_trajectory import SystemTrajectory as SystemTrajectory
+    from polhode.trajectory import Trajectory as Trajectory
+    from polhode.viewer import view as view
 
+_MODULES = (
+    "adapters",
+    "errors",
+    "events",
+    "flows",
+    "forces",
+    "geometry",
+    "interactions",
+    "plot",
+    "problems",
+    "rotation",
+    "sampling",
+    "scenario",
+    "schemes",
+    "summaries",
+    "variation",
+)
 _HOME = {
     "Andoyer": "geometry",
     "ErrorBound": "derivatives",
@@ -77,77 +138,22 @@ _HOME = {
 }
 _HOME |= {name: f"flows.{module}" for name, module in FLOWS.items()}
 _HOME |= {name: f"methods.{module}" for name, module in METHODS.items()}
-_MODULES = (
-    "adapters",
-    "errors",
-    "events",
-    "flows",
-    "forces",
-    "geometry",
-    "interactions",
-    "problems",
-    "rotation",
-    "sampling",
-    "schemes",
-)
 
-__all__ = [
-    "Andoyer",
-    "ErrorBound",
-    "FreeMotion",
-    "InputError",
-    "Jacobian",
-    "OrderStudy",
-    "PolhodeError",
-    "Potential",
-    "Problem",
-    "RigidBody",
-    "Scheme",
-    "State",
-    "System",
-    "SystemTrajectory",
-    "Torque",
-    "Trajectory",
-    "WorkPrecision",
-    "adapters",
-    "andoyer",
-    "cite",
-    "ensemble",
-    "errors",
-    "events",
-    "flows",
-    "forces",
-    "free_motion",
-    "from_andoyer",
-    "geometry",
-    "integrate",
-    "interactions",
-    "load",
-    "open_ensemble",
-    "order_study",
-    "problems",
-    "propagate",
-    "resume",
-    "rotation",
-    "sampling",
-    "schemes",
-    "stream",
-    "view",
-    "work_precision",
-]
-__all__ += [*FLOWS, *METHODS]
-__all__.sort()
+__all__ = sorted([*_MODULES, *_HOME])
 
 
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return importlib.import_module(f"polhode.{name}")
-    if name in _HOME:
-        value = getattr(importlib.import_module(f"polhode.{_HOME[name]}"), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'polhode' has no attribute {name!r}; it has {', '.join(__all__)}")
+if not TYPE_CHECKING:  # else type checkers would accept any name
+
+    def __getattr__(name: str) -> object:
+        if name in _MODULES:
+            return importlib.import_module(f"polhode.{name}")
+        if name in _HOME:
+            value = getattr(importlib.import_module(f"polhode.{_HOME[name]}"), name)
+            globals()[name] = value
+            return value
+        # With name and obj, Python adds the nearest of the names that ``dir`` shows.
+        raise AttributeError(f"module 'polhode' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return [*__all__, "__version__"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
@@ -12,6 +13,7 @@ def main() -> None:
         if problem.name != "click":
             raise
         sys.exit("the command line needs click, which is not installed; type: pip install 'polhode[cli]'")
+    os.environ.setdefault("MPLBACKEND", "Agg")  # figures go to files: no window, no display
     cli(prog_name="polhode")
 
 

@@ -20,6 +20,7 @@ from polhode.checks import (
     symmetric,
 )
 from polhode.errors import InertiaError, InputError, MomentumError, ShapeError
+from polhode.html import html_fields
 from polhode.rotation import conjugate, from_matrix, multiply
 
 AS_TENSORS = (
@@ -286,6 +287,13 @@ class RigidBody:
         else:
             text = f"RigidBody({show(self._moments)}" + ("" if self.is_principal else " in turned axes")
         return text + (")" if self._mass is None else f", mass={show(self._mass).strip('()')})")
+
+    def _repr_html_(self) -> str:
+        if self.batch:
+            return html_fields("RigidBody", {"bodies": " x ".join(map(str, self.batch))})
+        axes = "body axes" if self.is_principal else "turned from the body axes"
+        mass = "" if self._mass is None else f"{float(self._mass):.6g}"
+        return html_fields("RigidBody", {"moments": show(self._moments), "principal axes": axes, "mass": mass})
 
 
 def principal(inertia: FloatArray) -> tuple[FloatArray, FloatArray | None]:

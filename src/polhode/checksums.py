@@ -25,7 +25,8 @@ from polhode.record import Arrays, Record, check_format
 
 SEAL, TABLE, BLOCK = "checksum", "checksums", "checksum_states"  # two attributes, and an array between them
 BLOCK_BYTES = 2**20  # of states, all arrays together
-RAISE, SKIP = "raise", "skip"
+RAISE: str = "raise"
+SKIP: str = "skip"
 
 Rows = dict[str, npt.NDArray[Any]]
 

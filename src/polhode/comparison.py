@@ -5,21 +5,28 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from polhode.checks import as_floats
 from polhode.errors import RunError, ShapeError
+from polhode.extras import needed
+from polhode.html import html_rows
 from polhode.integration import integrate
 from polhode.methods import as_method
 from polhode.methods.adaptive import Adaptive
 from polhode.problem import Problem
 from polhode.state import State
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
 FINEST = 1e-13  # tolerance of a reference with steps of its own
 FINER = 4  # the reference takes steps shorter by this factor than the shortest compared
+HEADER = ("method", "h", "error m", "error q", "torques", "ms")
 
 
 class Run(NamedTuple):
@@ -55,14 +62,29 @@ class WorkPrecision:
         """Plain numbers and lists, for files."""
         return {"problem": self.problem, "runs": [run._asdict() for run in self.runs]}
 
-    def __str__(self) -> str:
-        width = max(len(run.method) for run in self.runs)
-        lines = [self.problem, f"{'method':{width}} {'h':>10} {'error m':>9} {'error q':>9} {'torques':>9} {'ms':>9}"]
-        lines += [
-            f"{r.method:{width}} {r.h:10.4g} {r.error_m:9.1e} {r.error_q:9.1e} {r.torques:9d} {1e3 * r.seconds:9.3g}"
+    def to_pandas(self) -> DataFrame:
+        """Return a ``pandas.DataFrame`` with one row for each run."""
+        return needed("pandas", "store").DataFrame(self.runs, columns=Run._fields)
+
+    def plot(self) -> Figure:
+        """Plot the errors over torques and seconds: see ``polhode.plot.plot_work_precision``."""
+        from polhode.plot import plot_work_precision
+
+        return plot_work_precision(self)
+
+    def _cells(self) -> list[tuple[str, ...]]:
+        return [
+            (r.method, f"{r.h:.4g}", f"{r.error_m:.1e}", f"{r.error_q:.1e}", f"{r.torques}", f"{1e3 * r.seconds:.3g}")
             for r in self.runs
         ]
-        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        width = max(len(run.method) for run in self.runs)
+        row = f"{{:{width}}} {{:>10}} {{:>9}} {{:>9}} {{:>9}} {{:>9}}"
+        return "\n".join([self.problem, *(row.format(*cells) for cells in (HEADER, *self._cells()))])
+
+    def _repr_html_(self) -> str:
+        return html_rows(self.problem, HEADER, self._cells())
 
 
 def work_precision(

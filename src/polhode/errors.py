@@ -4,6 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
+__all__ = [
+    "AttitudeError",
+    "InertiaError",
+    "InputError",
+    "MissingExtraError",
+    "MomentumError",
+    "PolhodeError",
+    "RunError",
+    "RunWarning",
+    "ShapeError",
+    "StepError",
+    "StoreError",
+    "StoreWarning",
+    "TimeError",
+    "UnknownNameError",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 class PolhodeError(Exception):
     """Base of every error that polhode raises on purpose.

@@ -23,6 +23,18 @@ from polhode.forces.base import direction as unit_vector
 from polhode.problem import Problem
 from polhode.rotation import rotate
 
+__all__ = [
+    "Event",
+    "cone",
+    "energy",
+    "middle_crossing",
+    "section",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 class Event:
     """A function of (t, m, q), with SciPy's ``terminal`` and ``direction``; t (...), m (..., 3), q (..., 4) -> (...).

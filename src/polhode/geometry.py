@@ -31,6 +31,21 @@ from polhode.rotation import as_quaternion, conjugate, multiply, rotate
 from polhode.state import State
 from polhode.vectors import length, scalar, unit
 
+__all__ = [
+    "Andoyer",
+    "andoyer",
+    "from_andoyer",
+    "herpolhode",
+    "herpolhode_radii",
+    "invariable_frame",
+    "polhode",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 CONSTANT = ("rest", "spherical", "steady")  # regimes in which m stays where it is
 CONSISTENT = 2.0**-46  # of G: how far L may be from G cos J, or beyond G, by rounding
 
@@ -45,7 +60,7 @@ class Motion(Protocol):
     @property
     def batch(self) -> tuple[int, ...]: ...
     @property
-    def regime(self) -> Any: ...
+    def regime(self) -> str | npt.NDArray[np.str_]: ...
     @property
     def m_space(self) -> FloatArray: ...
     def state(self, t: npt.ArrayLike) -> State: ...
@@ -207,7 +222,7 @@ def _across(body: RigidBody, m: FloatArray) -> FloatArray:
     return _from_principal(body, direction[..., j] * omega[..., k] * ((J[..., j] - J[..., k]) / J[..., j]))
 
 
-def herpolhode_radii(motion: Motion) -> tuple[Any, Any]:
+def herpolhode_radii(motion: Motion) -> tuple[float | FloatArray, float | FloatArray]:
     """Inner and outer radius of the ring that the herpolhode fills, each of shape batch (numbers for one body).
 
     In the symbols of this module's head: A1 d3 |1/J1 - 1/J3|/|m|, where m crosses the plane of axes 1 and 3, and

@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 from math import prod, sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from polhode import geometry
 from polhode.body import RigidBody, as_body, flow_moments
-from polhode.checks import IDENTITY, FloatArray, as_floats, check_finite, check_spread, common_batch
+from polhode.checks import IDENTITY, FloatArray, as_floats, check_finite, check_spread, common_batch, show
 from polhode.derivatives import Jacobian
 from polhode.errors import InputError, MomentumError, TimeError
+from polhode.html import html_fields
 from polhode.propagation import outputs, propagate
 from polhode.rotation import as_rotation, conjugate, from_matrix, multiply
 from polhode.state import State
 from polhode.threads import in_ranges
 from polhode.vectors import scalar, unit
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from scipy.spatial.transform import Rotation
 
 REGIMES = np.array(["rest", "spherical", "steady", "symmetric", "around_min", "around_max", "separatrix"])
 
@@ -179,7 +184,7 @@ class FreeMotion:
         """Angular velocity in body axes, t.shape + batch + (3,)."""
         return self.body.omega(self.m(t))
 
-    def rotation(self, t: npt.ArrayLike) -> Any:
+    def rotation(self, t: npt.ArrayLike) -> Rotation:
         """Attitude as a SciPy Rotation, for one time or a row of times."""
         return as_rotation(self.q(t))
 
@@ -208,7 +213,7 @@ class FreeMotion:
         return geometry.herpolhode(self, t)
 
     @property
-    def herpolhode_radii(self) -> tuple[Any, Any]:
+    def herpolhode_radii(self) -> tuple[float | FloatArray, float | FloatArray]:
         """Inner and outer radius of the ring that the herpolhode fills."""
         return geometry.herpolhode_radii(self)
 
@@ -222,7 +227,7 @@ class FreeMotion:
         return geometry.andoyer(*self.sample(t))
 
     @property
-    def energy(self) -> Any:
+    def energy(self) -> float | FloatArray:
         """Kinetic energy, m . omega/2."""
         return scalar(self.body.kinetic_energy(self.initial.m))
 
@@ -257,7 +262,7 @@ class FreeMotion:
         return flow_moments(self.body), m
 
     @property
-    def regime(self) -> Any:
+    def regime(self) -> str | npt.NDArray[np.str_]:
         """'rest', 'spherical', 'steady', 'symmetric', 'around_min', 'around_max' or 'separatrix', decided exactly."""
         names = REGIMES[self._orbit[..., 0].astype(int)]
         if self.body.is_linear:
@@ -265,17 +270,17 @@ class FreeMotion:
         return str(names) if names.ndim == 0 else names
 
     @property
-    def period(self) -> Any:
+    def period(self) -> float | FloatArray:
         """Period of m; inf on the separatrix, 0 if m is constant."""
         return scalar(self._orbit[..., 1])
 
     @property
-    def precession_per_period(self) -> Any:
+    def precession_per_period(self) -> float | FloatArray:
         """Angle about m_space by which the body axis that m circles advances in one period (inf on the separatrix)."""
         return scalar(self._orbit[..., 2])
 
     @property
-    def rotation_number(self) -> Any:
+    def rotation_number(self) -> float | FloatArray:
         """``precession_per_period`` in turns."""
         return scalar(self._orbit[..., 2] / (2 * np.pi))
 
@@ -337,6 +342,18 @@ class FreeMotion:
             times = first + half * count
         return times[(low <= times) & (times <= high)]
 
+    def plot(self, t0: float, t1: float) -> Figure:
+        """Plot polhode, momentum and attitude from t0 to t1: see ``polhode.plot.plot_free_motion``.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A notebook shows it; in a script, ``matplotlib.pyplot.show()`` does.
+        """
+        from polhode.plot import plot_free_motion
+
+        return plot_free_motion(self, t0, t1)
+
     def view(self, path: Any = None, **options: Any) -> Any:
         """A page with the body turning in 3-D, saved to ``path`` if it is given: see ``polhode.viewer.view``."""
         from polhode.viewer import view
@@ -358,3 +375,17 @@ class FreeMotion:
         if self.batch:
             return f"FreeMotion(<{'x'.join(map(str, self.batch))} bodies>)"
         return f"FreeMotion({self.body}, {self.regime}, period={self.period:.6g}, energy={self.energy:.6g})"
+
+    def _repr_html_(self) -> str:
+        if self.batch:
+            return html_fields("FreeMotion", {"bodies": " x ".join(map(str, self.batch))})
+        return html_fields(
+            "FreeMotion",
+            {
+                "body": self.body,
+                "regime": self.regime,
+                "period": f"{self.period:.6g}",
+                "energy": f"{self.energy:.6g}",
+                "momentum in space": show(self.m_space),
+            },
+        )

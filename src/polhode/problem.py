@@ -11,6 +11,7 @@ import numpy.typing as npt
 from polhode.body import RigidBody, as_body
 from polhode.checks import IDENTITY, as_floats
 from polhode.errors import InputError, MomentumError, TimeError
+from polhode.html import html_fields
 from polhode.motion import FreeMotion, free_motion
 from polhode.state import State
 
@@ -72,6 +73,20 @@ class Problem:
         label = f"{self.name}: " if self.name else ""
         acting = "free" if self.force is None else repr(self.force)
         return f"Problem({label}{self.body!r}, {acting}, t from {self.t_span[0]:g} to {self.t_span[1]:g})"
+
+    def _repr_html_(self) -> str:
+        batch = np.broadcast_shapes(self.body.batch, self.state.batch)
+        return html_fields(
+            f"Problem {self.name}".rstrip(),
+            {
+                "summary": self.summary,
+                "body": self.body,
+                "bodies": " x ".join(map(str, batch)),
+                "force": "none: free motion" if self.force is None else self.force,
+                "time": f"{self.t_span[0]:g} to {self.t_span[1]:g}",
+                "suggested step": "" if self.h is None else f"{self.h:g}",
+            },
+        )
 
 
 def checked_span(t_span: Any) -> tuple[float, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -22,18 +22,78 @@ from polhode.checks import (
     rows_of,
     show,
 )
-from polhode.derivatives import error_bound, flow_jacobian
+from polhode.derivatives import ErrorBound, Jacobian, error_bound, flow_jacobian
 from polhode.errors import InputError, MomentumError, ShapeError, TimeError
-from polhode.rotation import as_rotation, is_rotation, quaternion_components
+from polhode.rotation import RotationLike, as_rotation, is_rotation, quaternion_components
 from polhode.threads import in_ranges
 
 PIECE = 2**15  # tensors that are brought to principal axes at a time
 
 
+@overload
 def propagate(
     inertia: RigidBody | npt.ArrayLike,
     m: npt.ArrayLike | None = None,
-    q: Any = IDENTITY,
+    q: npt.ArrayLike = IDENTITY,
+    t: npt.ArrayLike = 0.0,
+    *,
+    omega: npt.ArrayLike | None = None,
+    out: tuple[FloatArray, FloatArray] | None = None,
+    jacobian: Literal[False] = False,
+    return_error: Literal[False] = False,
+) -> tuple[FloatArray, FloatArray]: ...
+@overload
+def propagate(
+    inertia: RigidBody | npt.ArrayLike,
+    m: npt.ArrayLike | None = None,
+    q: npt.ArrayLike = IDENTITY,
+    t: npt.ArrayLike = 0.0,
+    *,
+    omega: npt.ArrayLike | None = None,
+    out: tuple[FloatArray, FloatArray] | None = None,
+    jacobian: Literal[True],
+    return_error: Literal[False] = False,
+) -> tuple[FloatArray, FloatArray, Jacobian]: ...
+@overload
+def propagate(
+    inertia: RigidBody | npt.ArrayLike,
+    m: npt.ArrayLike | None = None,
+    q: npt.ArrayLike = IDENTITY,
+    t: npt.ArrayLike = 0.0,
+    *,
+    omega: npt.ArrayLike | None = None,
+    out: tuple[FloatArray, FloatArray] | None = None,
+    jacobian: Literal[False] = False,
+    return_error: Literal[True],
+) -> tuple[FloatArray, FloatArray, ErrorBound]: ...
+@overload
+def propagate(
+    inertia: RigidBody | npt.ArrayLike,
+    m: npt.ArrayLike | None = None,
+    q: npt.ArrayLike = IDENTITY,
+    t: npt.ArrayLike = 0.0,
+    *,
+    omega: npt.ArrayLike | None = None,
+    out: tuple[FloatArray, FloatArray] | None = None,
+    jacobian: Literal[True],
+    return_error: Literal[True],
+) -> tuple[FloatArray, FloatArray, Jacobian, ErrorBound]: ...
+@overload
+def propagate(
+    inertia: RigidBody | npt.ArrayLike,
+    m: npt.ArrayLike | None = None,
+    q: RotationLike = ...,
+    t: npt.ArrayLike = 0.0,
+    *,
+    omega: npt.ArrayLike | None = None,
+    out: tuple[FloatArray, FloatArray] | None = None,
+    jacobian: bool = False,
+    return_error: bool = False,
+) -> tuple[Any, ...]: ...
+def propagate(
+    inertia: RigidBody | npt.ArrayLike,
+    m: npt.ArrayLike | None = None,
+    q: npt.ArrayLike | RotationLike = IDENTITY,
     t: npt.ArrayLike = 0.0,
     *,
     omega: npt.ArrayLike | None = None,

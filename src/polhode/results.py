@@ -68,9 +68,11 @@ class Results:
 
     def draw(self) -> None:
         """The pictures that the scenario asks for; the summary is written in any case."""
+        from polhode.plot.style import save_figure
+
         self._list("summary", SUMMARY)
         for kind in self.scenario.output.plots if self.trajectory is not None else ():
-            _picture(self.trajectory, kind).savefig(self.folder / f"{kind}.png", dpi=RESOLUTION)
+            save_figure(_picture(self.trajectory, kind), self.folder / f"{kind}.png", RESOLUTION)
             self._list(kind, f"{kind}.png")
 
     def _list(self, label: str, file: str) -> None:

@@ -6,7 +6,7 @@ out through ``as_quaternion`` and ``as_rotation``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +18,34 @@ from polhode.kernels.limits import NORM_TOLERANCE
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
 
+__all__ = [
+    "as_quaternion",
+    "as_rotation",
+    "conjugate",
+    "from_matrix",
+    "from_rotation_vector",
+    "matrix",
+    "multiply",
+    "normalize",
+    "rotate",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 ROUNDING = 2.0**-51  # of the norm of a quaternion that was normalized
 
 
-def is_rotation(value: Any) -> bool:
+class RotationLike(Protocol):
+    """What is needed of a SciPy Rotation."""
+
+    def as_quat(self) -> Any: ...
+    def as_matrix(self) -> Any: ...
+
+
+def is_rotation(value: Any) -> TypeGuard[RotationLike]:
     """Whether ``value`` is a SciPy Rotation, without importing SciPy for it."""
     return hasattr(value, "as_quat") and hasattr(value, "as_matrix")
 

@@ -40,6 +40,27 @@ from polhode.distributions import (
 from polhode.errors import InputError, ShapeError
 from polhode.streams import as_seed
 
+__all__ = [
+    "Samples",
+    "always",
+    "attitude",
+    "attitude_near",
+    "direction",
+    "draw",
+    "each",
+    "grid",
+    "inertia_triangle",
+    "log_normal",
+    "moments_near",
+    "normal",
+    "uniform",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 Rows = dict[str, FloatArray]
 
 

@@ -32,6 +32,18 @@ from polhode.methods.splitting import Splitting
 from polhode.problem import Problem, checked_span
 from polhode.state import State
 
+__all__ = [
+    "Output",
+    "Scenario",
+    "json_schema",
+    "read_scenario",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 AUTO = "auto"
 DESCRIBED = ("problem", "arguments", "body", "state", "force")  # by the summary of a file
 NUMERIC = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)  # of arguments that make no sense
@@ -39,7 +51,11 @@ NUMERIC = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) 
 
 @dataclass(frozen=True)
 class Output:
-    """What is kept of a run, and where. None: as suits the run."""
+    """What is kept of a run, and where. None: as suits the run.
+
+    >>> Output(format="zarr").save_every
+    1
+    """
 
     folder: str | None = None
     save_every: int = 1
@@ -52,7 +68,15 @@ class Output:
 class Scenario:
     """A problem, a method (None: one is chosen), its step or the wanted error, and what to write.
 
-    ``data`` is what the file said, with all settings: written as TOML, it is this scenario again.
+    ``data`` is what the file said, with all settings: written as TOML, it is this scenario again. Made by
+    ``read_scenario``.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "top.toml")
+    ...     _ = path.write_text('problem = "heavy_top"\\nh = 0.05')
+    ...     read_scenario(path).h
+    0.05
     """
 
     data: dict[str, Any]
@@ -74,7 +98,17 @@ def json_schema() -> dict[str, Any]:
 
 
 def read_scenario(path: str | Path, settings: Sequence[str] = (), *, allow_python: bool = False) -> Scenario:
-    """The scenario of a TOML file, with ``settings`` such as "h=0.1" or "body.mass=2" taken instead of what it says."""
+    """Return the scenario of a TOML file, with ``settings`` such as "h=0.1" instead of what it says.
+
+    A file that names functions in Python is read with ``allow_python=True`` only.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "top.toml")
+    ...     _ = path.write_text('problem = "heavy_top"\\nh = 0.05')
+    ...     read_scenario(path, ["h=0.1"]).h
+    0.1
+    """
     return build(with_settings(read(path), settings), str(path), allow_python=allow_python)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, isfinite, log, nan, sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,15 +13,23 @@ import numpy.typing as npt
 from polhode.body import RigidBody, as_body
 from polhode.checks import FloatArray, as_floats
 from polhode.errors import InputError, MomentumError, ShapeError, StepError, TimeError
+from polhode.extras import needed
 from polhode.flows.flow import Flow
+from polhode.html import html_rows
 from polhode.propagation import propagate
 from polhode.state import State
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
 
 LARGEST_ERROR = 1e-2  # of the first step of a study that chooses its own
 ROUND_OFF = 64 * 2.0**-53  # times the root of the number of steps: errors below tell nothing about the order
 LEAST_ROWS, MOST_ROWS = 3, 10
 MOST_STEPS = 2**20  # of a study that chooses its own
 MANY_STEPS = 1e9  # of any study: a minute or more
+HEADER = ("h", "m", "order", "q", "order")
+COLUMNS = ["h", "error_m", "order_m", "error_q", "order_q"]
 TOO_FEW = 2  # an order takes at least so many steps
 
 
@@ -54,16 +62,37 @@ class OrderStudy:
         lists = {name: [x if isfinite(x) else None for x in v.tolist()] for name, v in arrays.items()}
         return {"flow": self.flow, "declared": self.declared, "t": self.t, **lists}
 
-    def __str__(self) -> str:
+    def to_pandas(self) -> DataFrame:
+        """Return a ``pandas.DataFrame`` with one row for each step: h, errors, and orders (nan in the first row)."""
+        return needed("pandas", "store").DataFrame(self._rows(), columns=COLUMNS)
+
+    def plot(self) -> Figure:
+        """Plot the errors over the step: see ``polhode.plot.plot_order``."""
+        from polhode.plot import plot_order
+
+        return plot_order(self)
+
+    def _rows(self) -> list[tuple[float, ...]]:
+        """(h, error of m, its order, error of q, its order), the orders being those observed from the row before."""
+        orders = [(nan, nan), *zip(self.order_m.tolist(), self.order_q.tolist(), strict=True)]
+        columns = (self.h.tolist(), self.error_m.tolist(), self.error_q.tolist(), orders)
+        return [(h, m, of_m, q, of_q) for h, m, q, (of_m, of_q) in zip(*columns, strict=True)]
+
+    def _title(self) -> str:
         declared = "exact" if self.declared is None else f"order {self.declared}"
-        lines = [
-            f"{self.flow}, {declared}; errors at t = {self.t:g}",
-            f"{'h':>12} {'m':>9} {'order':>6} {'q':>9} {'order':>6}",
+        return f"{self.flow}, {declared}; errors at t = {self.t:g}"
+
+    def _cells(self) -> list[tuple[str, ...]]:
+        return [
+            (f"{h:.6g}", f"{m:.1e}", _order(of_m), f"{q:.1e}", _order(of_q)) for h, m, of_m, q, of_q in self._rows()
         ]
-        orders = [(nan, nan), *zip(self.order_m, self.order_q, strict=True)]
-        for h, m, q, (of_m, of_q) in zip(self.h, self.error_m, self.error_q, orders, strict=True):
-            lines.append(f"{h:12.6g} {m:9.1e} {_order(of_m)} {q:9.1e} {_order(of_q)}".rstrip())
-        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        lines = ["{:>12} {:>9} {:>6} {:>9} {:>6}".format(*cells).rstrip() for cells in (HEADER, *self._cells())]
+        return "\n".join([self._title(), *lines])
+
+    def _repr_html_(self) -> str:
+        return html_rows(self._title(), HEADER, self._cells())
 
 
 def order_study(
@@ -190,4 +219,4 @@ def _numbers_of_steps(h: Sequence[float] | FloatArray, t: float) -> list[int]:
 
 
 def _order(value: float) -> str:
-    return f"{value:6.2f}" if isfinite(value) else " " * 6
+    return f"{value:.2f}" if isfinite(value) else ""

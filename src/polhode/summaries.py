@@ -11,22 +11,51 @@ from polhode.checks import FloatArray, unknown_name
 from polhode.rotation import rotate
 from polhode.trajectory import Trajectory
 
+__all__ = [
+    "SUMMARIES",
+    "energy_error",
+    "rate",
+    "tilt",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 Summary = Callable[[Trajectory], Mapping[str, Any]]
 
 
 def energy_error(trajectory: Trajectory) -> dict[str, FloatArray]:
-    """``energy_error`` (batch): the largest relative change of the energy."""
+    """Return ``energy_error`` (batch): the largest relative change of the energy.
+
+    >>> from polhode import integrate, problems
+    >>> bool(energy_error(integrate(problems.heavy_top(), method="RKN6_14a", h=0.1))["energy_error"] < 1e-9)
+    True
+    """
     return {"energy_error": np.abs(trajectory.energy_error()).max(axis=0)}
 
 
 def rate(trajectory: Trajectory) -> dict[str, FloatArray]:
-    """``slowest`` and ``fastest`` (batch): the extremes of the angular velocity's length."""
+    """Return ``slowest`` and ``fastest`` (batch): the extremes of the angular velocity's length.
+
+    >>> from polhode import integrate, problems
+    >>> sorted(rate(integrate(problems.heavy_top(), method="V2", h=0.5)))
+    ['fastest', 'slowest']
+    """
     length = np.linalg.norm(trajectory.omega, axis=-1)
     return {"slowest": length.min(axis=0), "fastest": length.max(axis=0)}
 
 
 def tilt(trajectory: Trajectory) -> dict[str, FloatArray]:
-    """``tilt`` (batch): the largest angle, in radians, of the third body axis with its direction at the first time."""
+    """Return ``tilt`` (batch): the largest angle, in radians, of the third body axis with its first direction.
+
+    >>> import numpy as np
+    >>> from polhode import Problem, State, integrate
+    >>> half_turn = Problem((1.0, 1.0, 1.0), State(m=(np.pi, 0, 0)), t_span=(0, 1))
+    >>> float(tilt(integrate(half_turn, method="V2", h=0.5))["tilt"]).__round__(12)
+    3.14159265359
+    """
     axis = rotate(trajectory.q, np.array([0.0, 0.0, 1.0]))
     across = np.linalg.norm(np.cross(axis[:1], axis), axis=-1)
     return {"tilt": np.arctan2(across, np.sum(axis[:1] * axis, axis=-1)).max(axis=0)}

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from polhode.body import RigidBody, as_body, flow_moments, scale_along
 from polhode.checks import FloatArray, whole_number
 from polhode.errors import InertiaError, InputError, MomentumError, ShapeError
+from polhode.html import html_fields
 from polhode.interactions.base import Interaction
 from polhode.interactions.molecular import Molecular
 from polhode.interactions.neighbors import Box
@@ -186,6 +187,17 @@ class System:
         where = f"{self.box}, " if self.box.repeats else ""
         span = f"t from {self.t_span[0]:g} to {self.t_span[1]:g}"
         return f"System({label}{self.count} bodies, {self.interaction!r}, {where}{span})"
+
+    def _repr_html_(self) -> str:
+        return html_fields(
+            f"System {self.name}".rstrip(),
+            {
+                "bodies": self.count,
+                "interaction": self.interaction,
+                "box": self.box if self.box.repeats else "",
+                "time": f"{self.t_span[0]:g} to {self.t_span[1]:g}",
+            },
+        )
 
 
 def _bodies(bodies: Any, count: int) -> tuple[RigidBody, ...]:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from polhode.body import RigidBody
 from polhode.checks import IDENTITY, FloatArray
+from polhode.html import html_fields
 from polhode.invariants import drifts
 from polhode.problem import Problem
 from polhode.rotation import as_rotation, matrix, rotate
 from polhode.state import State
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from scipy.spatial.transform import Rotation
 
 REACHED_END, ENDED_BY_EVENT, FAILED, INTERRUPTED = 0, 1, -1, -2  # statuses, as in SciPy
 
@@ -96,7 +101,7 @@ class Trajectory:
         return self.body.omega(np.nan_to_num(self.m)) + 0.0 * self.m
 
     @property
-    def rotation(self) -> Any:
+    def rotation(self) -> Rotation:
         """Attitudes as a SciPy Rotation, of one body."""
         return as_rotation(self.q)
 
@@ -159,8 +164,14 @@ class Trajectory:
 
         save(self, path, **options)
 
-    def plot(self, *kinds: str) -> Any:
-        """Pictures of what is asked for: see ``polhode.plot.plot_trajectory``."""
+    def plot(self, *kinds: str) -> Figure:
+        """Plot the panels that are named, or those that suit the trajectory: see ``polhode.plot.plot_trajectory``.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A notebook shows it; in a script, ``matplotlib.pyplot.show()`` does.
+        """
         from polhode.plot import plot_trajectory
 
         return plot_trajectory(self, kinds or None)
@@ -181,4 +192,21 @@ class Trajectory:
         return (
             f"{head}: {len(self.t)} states, t = {self.t[0]:g} to {self.t[-1]:g}, {self.method!r}, h = {self.h:g}; "
             f"{self.stats.steps} steps, {self.stats.torques} torques, {self.stats.seconds:.3g} s; {ended}"
+        )
+
+    def _repr_html_(self) -> str:
+        return html_fields(
+            f"Trajectory of {self.problem.name or 'a body'}",
+            {
+                "states": len(self.t),
+                "bodies": " x ".join(map(str, self.m.shape[1:-1])),
+                "time": f"{self.t[0]:g} to {self.t[-1]:g}",
+                "method": self.method,
+                "step": f"{self.h:g}",
+                "steps": self.stats.steps,
+                "torques": self.stats.torques,
+                "seconds": f"{self.stats.seconds:.3g}",
+                "end": "reached" if self.success else "not reached",
+                "message": self.message,
+            },
         )

@@ -17,6 +17,18 @@ from polhode.problem import Problem
 from polhode.sampling import Rows
 from polhode.state import State
 
+__all__ = [
+    "OF_PROBLEMS",
+    "member",
+    "varied",
+    "with_params",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 OF_PROBLEMS = ("moments", "tensor", "m", "omega", "q", "params", "damping", "t")
 OWN_TIME = "t"  # the name of samples that are the time at which a free body is wanted
 
@@ -27,7 +39,13 @@ def batch_of(problem: Problem) -> tuple[int, ...]:
 
 
 def member(problem: Problem, i: int) -> Problem:
-    """One of many bodies, as a batch of one, with the same functions."""
+    """Return the problem of body ``i`` of many, as a batch of one, with the same functions.
+
+    >>> from polhode import Problem, State
+    >>> many = Problem((1.0, 2.0, 3.0), State(m=[(1, 0, 0), (0, 1, 0), (0, 0, 1)]))
+    >>> member(many, 1).state.m
+    array([[0., 1., 0.]])
+    """
     batch, alone = batch_of(problem), copy.copy(problem)
     alone.body = problem.body.select(batch, slice(i, i + 1))
     alone.state = problem.state.select(batch, slice(i, i + 1))
@@ -58,7 +76,14 @@ def with_params(force: Force, params: npt.ArrayLike | None = None, damping: npt.
 
 
 def varied(problem: Problem, rows: Rows) -> Problem:
-    """The problem with other inertia, state or parameters of the force, as many as there are rows."""
+    """Return the problem with other inertia, state or parameters of the force, as many as there are rows.
+
+    ``rows`` has arrays by the names of ``OF_PROBLEMS``, with one row for each body.
+
+    >>> from polhode import problems
+    >>> varied(problems.heavy_top(), {"m": [(0.1, 0.0, 2.0), (0.2, 0.0, 2.0)]}).state.batch
+    (2,)
+    """
     for name in rows:
         if name not in OF_PROBLEMS:
             raise unknown_name("sample of a problem", name, OF_PROBLEMS)

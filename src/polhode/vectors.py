@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from polhode.checks import FloatArray
@@ -21,6 +19,6 @@ def unit(v: FloatArray) -> FloatArray:
     return v / np.where(size > 0, size, 1.0)
 
 
-def scalar(value: FloatArray) -> Any:
+def scalar(value: FloatArray) -> float | FloatArray:
     """A float instead of an array without axes."""
     return float(value) if np.ndim(value) == 0 else value

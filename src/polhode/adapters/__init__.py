@@ -10,3 +10,7 @@ from __future__ import annotations
 from polhode.adapters.sites import SiteEngine, SiteForces
 
 __all__ = ["SiteEngine", "SiteForces"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -91,5 +91,6 @@ def _tell(report: Report) -> None:
 
 def _draw(report: Report, title: str, path: Path) -> None:
     from polhode.plot import plot_report
+    from polhode.plot.style import save_figure
 
-    plot_report(report, title).savefig(path, dpi=120)
+    save_figure(plot_report(report, title), path, 120)

@@ -123,8 +123,10 @@ def _usual(problem: Problem) -> list[Any]:
 
 
 def _save(figure: Any, path: Path) -> None:
+    from polhode.plot.style import save_figure
+
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
+    save_figure(figure, path, 150)
 
 
 def _name(path: Path | None) -> None:

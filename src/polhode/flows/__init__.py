@@ -8,6 +8,13 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+__all__ = ["FLOWS", "load", "variants"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 FLOWS = {
     "Exact": "exact",
     "Gauss": "gauss",

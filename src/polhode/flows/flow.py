@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -83,6 +83,26 @@ class Flow:
         """What is known of the largest step that works, for the message of a step that failed; '' if nothing is."""
         return ""
 
+    @overload
+    def step(
+        self,
+        body: RigidBody | npt.ArrayLike,
+        state: State,
+        h: npt.ArrayLike,
+        steps: int = 1,
+        *,
+        return_stats: Literal[False] = False,
+    ) -> State: ...
+    @overload
+    def step(
+        self,
+        body: RigidBody | npt.ArrayLike,
+        state: State,
+        h: npt.ArrayLike,
+        steps: int = 1,
+        *,
+        return_stats: Literal[True],
+    ) -> tuple[State, StepStats]: ...
     def step(
         self,
         body: RigidBody | npt.ArrayLike,
@@ -91,7 +111,7 @@ class Flow:
         steps: int = 1,
         *,
         return_stats: bool = False,
-    ) -> Any:
+    ) -> State | tuple[State, StepStats]:
         """The state after ``steps`` steps of length ``h``, repeated in a compiled loop.
 
         Parameters

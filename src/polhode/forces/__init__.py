@@ -15,3 +15,7 @@ from polhode.forces.restoring import restoring
 from polhode.forces.spring import spring
 
 __all__ = ["constant", "damping", "gravity", "gravity_gradient", "restoring", "spring"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -25,3 +25,7 @@ __all__ = [
     "SitePotential",
     "water",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,6 +1,7 @@
 """Pictures, by matplotlib: the only folder that imports it.
 
-Functions return a matplotlib Figure, to be shown or saved (``figure.savefig("motion.png")``).
+Functions return a matplotlib Figure. A notebook shows it, and so does ``matplotlib.pyplot.show()`` in a script;
+``figure.savefig("motion.png")`` saves it.
 """
 
 from __future__ import annotations
@@ -37,3 +38,7 @@ __all__ = [
     "plot_trajectory",
     "plot_work_precision",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -25,12 +25,16 @@ def plot_poinsot(
     """Poinsot's picture: the polhode on the ellipsoid of energy, and the herpolhode on the invariable plane; a Figure.
 
     For one body of any kind; the herpolhode is drawn for times ``t0`` to ``t1``, with the ring that it fills.
+
+    >>> from polhode import free_motion
+    >>> len(plot_poinsot(free_motion((1.0, 2.0, 3.0), m=(0.3, 0.2, 0.9)), 0, 50).axes)
+    2
     """
     figure = figure_for(motion, 12, 5.8, title)
     points = herpolhode(motion, np.linspace(t0, t1, samples))
     grid = figure.add_gridspec(1, 2, width_ratios=(1.1, 1))
     _energy_ellipsoid(figure.add_subplot(grid[0], projection="3d", computed_zorder=False), motion, omega_unit)
-    _invariable_plane(figure.add_subplot(grid[1]), points, herpolhode_radii(motion), omega_unit)
+    _invariable_plane(figure.add_subplot(grid[1]), points, motion, omega_unit)
     return figure
 
 
@@ -70,10 +74,10 @@ def _draw_around(axes: Any, body: RigidBody, curve: FloatArray, eye: FloatArray,
             axes.plot(*np.where(chosen[:, None], curve, np.nan).T, **drawn)
 
 
-def _invariable_plane(axes: Axes, points: FloatArray, radii: tuple[float, float], unit: str) -> None:
+def _invariable_plane(axes: Axes, points: FloatArray, motion: FreeMotion, unit: str) -> None:
     from matplotlib.patches import Circle
 
-    inner, outer = radii
+    inner, outer = map(float, herpolhode_radii(motion))
     if outer > 0:
         axes.add_patch(Circle((0, 0), outer, facecolor="#EEEEEE", edgecolor=GRAY, linestyle="--", label="bounds"))
         axes.add_patch(Circle((0, 0), inner, facecolor="white", edgecolor=GRAY, linestyle="--"))

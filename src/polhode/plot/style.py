@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from polhode.errors import MissingExtraError
@@ -20,14 +21,24 @@ SERIES = ((BLUE, "o"), (VERMILION, "s"), (GREEN, "^"), (PURPLE, "D"), (ORANGE, "
 
 
 def new_figure(width: float, height: float, title: str = "") -> Figure:
-    """An empty figure, in inches; it needs no display."""
+    """Return an empty figure of that size in inches, known to pyplot: notebooks and ``pyplot.show()`` show it."""
     try:
-        from matplotlib.figure import Figure
+        from matplotlib import pyplot
     except ImportError:
         raise MissingExtraError("matplotlib", "plot") from None
-    figure = Figure(figsize=(width, height), layout="constrained")
+    from polhode.plot.figure import NotebookFigure
+
+    figure = pyplot.figure(FigureClass=NotebookFigure, figsize=(width, height), layout="constrained")
     figure.suptitle(title)
     return figure
+
+
+def save_figure(figure: Figure, path: str | PathLike[str], dpi: float) -> None:
+    """Write a figure to a file and close it, so that figures which nobody looks at do not pile up."""
+    from matplotlib import pyplot
+
+    figure.savefig(path, dpi=dpi)
+    pyplot.close(figure)
 
 
 def with_unit(label: str, unit: str) -> str:
@@ -47,9 +58,9 @@ def series_style(number: int) -> dict[str, Any]:
 
 def few_log_ticks(axis: Any, values: Sequence[float]) -> None:
     """Ticks of a logarithmic axis that are told apart: 1, 2, 5 in each of few decades, or one in each of many."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
     if values and max(values) < 300 * min(values):
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axis.set_minor_formatter(NullFormatter())

@@ -52,32 +52,62 @@ def plot_trajectory(traj: Trajectory, kinds: Sequence[str] | None = None) -> Fig
 
 
 def plot_errors(traj: Trajectory) -> Figure:
-    """By how much energy, momenta and |q| are off, whatever of them should stay; logarithmic."""
+    """Plot by how much energy, momenta and |q| are off, whatever of them should stay, on a logarithmic axis.
+
+    >>> from polhode import integrate, problems
+    >>> len(plot_errors(integrate(problems.heavy_top(), method="V2", h=0.5)).axes)
+    1
+    """
     return plot_trajectory(traj, ["errors"])
 
 
 def plot_energy(traj: Trajectory) -> Figure:
-    """Kinetic and potential energy and their sum, of forces that have one."""
+    """Plot kinetic and potential energy and their sum, for forces that have an energy.
+
+    >>> from polhode import integrate, problems
+    >>> len(plot_energy(integrate(problems.heavy_top(), method="V2", h=0.5)).axes)
+    1
+    """
     return plot_trajectory(traj, ["energy"])
 
 
 def plot_momentum(traj: Trajectory) -> Figure:
-    """The components of the angular momentum in body axes."""
+    """Plot the components of the angular momentum in body axes.
+
+    >>> from polhode import integrate, problems
+    >>> len(plot_momentum(integrate(problems.heavy_top(), method="V2", h=0.5)).axes)
+    1
+    """
     return plot_trajectory(traj, ["momentum"])
 
 
 def plot_attitude(traj: Trajectory) -> Figure:
-    """The components of the attitude quaternion, body to space: unlike angles, they have no poles."""
+    """Plot the components of the attitude quaternion, body to space: unlike angles, they have no poles.
+
+    >>> from polhode import integrate, problems
+    >>> len(plot_attitude(integrate(problems.heavy_top(), method="V2", h=0.5)).axes)
+    1
+    """
     return plot_trajectory(traj, ["attitude"])
 
 
 def plot_polhode(traj: Trajectory) -> Figure:
-    """The direction of the momentum in body axes, on the sphere, with the separatrices of the free body."""
+    """Plot the direction of the momentum in body axes, on the sphere, with the separatrices of the free body.
+
+    >>> from polhode import integrate, problems
+    >>> len(plot_polhode(integrate(problems.heavy_top(), method="V2", h=0.5)).axes)
+    1
+    """
     return plot_trajectory(traj, ["polhode"])
 
 
 def plot_herpolhode(traj: Trajectory) -> Figure:
-    """The tip of the angular velocity in space, seen along the force's symmetry axis, or along the momentum."""
+    """Plot the tip of the angular velocity in space, seen along the force's symmetry axis, or along the momentum.
+
+    >>> from polhode import integrate, problems
+    >>> len(plot_herpolhode(integrate(problems.heavy_top(), method="V2", h=0.5)).axes)
+    1
+    """
     return plot_trajectory(traj, ["herpolhode"])
 
 

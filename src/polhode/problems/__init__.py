@@ -43,6 +43,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def get(name: str) -> Problem:
     """The problem of that name, as it is by default.
 

@@ -20,6 +20,10 @@ SCHEMES: dict[str, Scheme] = {
 __all__ = ["SCHEMES", "get"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def get(name: str) -> Scheme:
     """The scheme of that name.
 
