@@ -31,13 +31,22 @@ LINEAR_TOLERANCE = 1e-14  # of m along the axis of a linear rotor, relative to |
 
 
 class RigidBody:
-    """A rigid body: principal moments ``(3,)`` in any order, or a symmetric tensor ``(3, 3)``.
+    """A rigid body, or a batch of them, given by its inertia.
 
-    Leading axes are a batch of bodies. An array of shape ``(..., 3, 3)`` is always read as tensors; three bodies
-    given by moments are ``RigidBody.from_moments``. With a tensor everything stays in the axes the tensor is
-    written in. ``physical=True`` refuses moments that break the triangle inequality (I3 > I1 + I2), which no
-    distribution of mass has but many formulas in the literature allow.
+    Parameters
+    ----------
+    inertia : array_like of shape (..., 3) or (..., 3, 3)
+        Principal moments in any order, or symmetric inertia tensors. Leading axes are a batch of bodies. An array of
+        shape (..., 3, 3) is always read as tensors; use ``RigidBody.from_moments`` for three bodies given by moments.
+        With a tensor, all vectors are in the axes in which the tensor is written.
+    mass : array_like of shape (...), optional
+        Mass, which only systems of moving bodies and ``about`` need.
+    physical : bool, optional
+        Whether to refuse moments that break the triangle inequality (I3 > I1 + I2). No distribution of mass has such
+        moments, but many formulas in the literature allow them.
 
+    Examples
+    --------
     >>> body = RigidBody((1.0, 1.65, 1.97))
     >>> body.omega((0.0, 3.3, 0.0))
     array([0., 2., 0.])

@@ -54,33 +54,52 @@ def ensemble(
     vectorized: bool = True,
     progress: bool = False,
 ) -> Any:
-    """Follow many independent members: an ``xarray.Dataset`` of their results and of the samples that produced them.
+    """Follow many independent bodies and return an ``xarray.Dataset`` of the results and of the samples.
+
+    Members that fail do not stop the others: their ``status`` is -1, and ``error`` says why, for the members listed in
+    ``failed``. After Ctrl-C the status of missing members is -2; it is -3 if their files were damaged or deleted. A
+    store that another call of ``ensemble`` is writing to is refused.
 
     Parameters
     ----------
-    problem : a Problem of one body, of which samples replace ``moments`` or ``tensor``, ``m`` or ``omega``, ``q``, and
-        ``params`` or ``damping`` of its force; or a function of samples {name: array (members, ...)} that returns a
-        Problem of that many bodies
-    samples : a table of arrays (members, ...), ``sampling.draw(count, ...)`` or ``sampling.grid(...)``. Samples ``t``
-        of free bodies are times, one for each member
-    t_span, method, h, rtol : as in ``integrate``; what is not given is chosen by a few members, once. Free bodies need
-        none of them: they are exact
-    t_eval : times (k,) at which states are wanted; by default, the end
-    reduce : a function of a Trajectory of many bodies, whose table {name: array (members, ...)} is kept instead of the
-        states; or one by its name in ``polhode.summaries``
-    out : a folder "name.zarr" to which finished chunks are written; the Dataset reads from it
-    resume : go on with ``out``: chunks that are finished are not computed again. Functions must do the same as before
-    force : with ``resume``, go on also if functions have changed since the ensemble began
-    chunk : members that are followed together; by default, so many that their states take 16 MB
-    client : a ``distributed.Client`` (Dask), or the address of its scheduler: chunks are computed by its workers
-    seed : of random samples; by default a new one. It is kept, as ``chunk`` is, in the Dataset's attributes
-    vectorized : whether the function takes many members at once; False: it gets values of one, and makes one body
-    progress : show how far it is
+    problem : Problem or callable
+        A Problem of one body, of which samples replace ``moments`` or ``tensor``, ``m`` or ``omega``, ``q``, and
+        ``params`` or ``damping`` of its force. Or a function of samples ``{name: array of shape (members, ...)}`` that
+        returns a Problem of that many bodies.
+    samples : dict of arrays, or Samples
+        Arrays of shape (members, ...) by name, ``sampling.draw(count, ...)`` or ``sampling.grid(...)``. Samples ``t``
+        of free bodies are times, one for each member.
+    t_span, method, h, rtol : optional
+        As in ``integrate``. What is not given is chosen once, by a few members. Free bodies need none of them.
+    t_eval : array_like of shape (k,), optional
+        Times at which states are saved. By default the end.
+    reduce : callable or str, optional
+        A function of a Trajectory of many bodies that returns ``{name: array of shape (members, ...)}``, which is saved
+        instead of the states; or the name of one in ``polhode.summaries``.
+    out : str or path, optional
+        A folder "name.zarr" to which finished chunks are written. The Dataset then reads from it.
+    resume : bool, optional
+        Whether to go on with ``out``: finished chunks are not computed again. Functions must do the same as before.
+    force : bool, optional
+        Whether to resume also if functions have changed since the ensemble began.
+    chunk : int, optional
+        Number of members that are integrated together. By default so many that their states take 16 MB.
+    client : distributed.Client or str, optional
+        A Dask client, or the address of its scheduler. Chunks are computed by its workers.
+    seed : int, optional
+        Seed of random samples. By default a new one. It is kept, as ``chunk`` is, in the Dataset's attributes.
+    vectorized : bool, optional
+        Whether the function takes many members at once. If false, it gets the values of one member, and makes one body.
+    progress : bool, optional
+        Whether to show a progress bar.
 
-    Members that fail do not stop the others: their ``status`` is -1, and ``error`` says why, for the members listed in
-    ``failed``. After Ctrl-C the status of what is missing is -2, and -3 if its files were damaged or deleted. A store
-    that another call of ``ensemble`` is writing to is refused.
+    Returns
+    -------
+    xarray.Dataset
+        Results and samples, with the dimension ``member`` first.
 
+    Examples
+    --------
     >>> from polhode import Problem, State, sampling
     >>> body = Problem((1.0, 2.0, 3.0), State(m=(0, 0, 1)), t_span=(0, 10))
     >>> found = ensemble(body, sampling.draw(100, m=sampling.direction(), q=sampling.attitude()), seed=1)

@@ -66,28 +66,47 @@ def integrate(
     progress: bool = False,
     estimate_error: bool = False,
 ) -> Trajectory | SystemTrajectory:
-    """Follow a body, or a batch of them, under a torque; or a system of bodies that act on each other.
+    """Integrate the motion of a body under a torque, of a batch of bodies, or of a system of interacting bodies.
+
+    A run can be interrupted by Ctrl-C. The trajectory then ends there.
 
     Parameters
     ----------
-    problem : body, state, force and time span; bodies and states may be batches, which broadcast; or a System, which
-        takes t_span, method, h, t_eval, save_every and progress
-    t_span : another time span; it may go backward
-    method : the name of a scheme or method, a Scheme (with exact drifts), ``Splitting(flow, scheme)``, ``Rattle()``,
-        ``Adaptive(rtol)`` and so on; None chooses one, and ``message`` says which and why
-    h : length of a step; it is shortened so that a whole number of steps makes the time span, or the time between
-        ``breaks`` of the force, at which steps end whatever the method. None chooses it so that the error at the end
-        is ``rtol`` (or, if a method is given and no rtol, takes the step of the problem, if any)
-    rtol, atol : wanted error at the end, of q and of m/|m|, and of m; 1e-9 and 0 unless given. If the error cannot be
-        made so small, or not be told, a RunWarning says so
-    t_eval : times (k,) at which states are wanted, instead of those of every ``save_every``-th step
-    dense_output : keep every ``save_every``-th step for ``sol(t)`` also if ``t_eval`` is given
-    events : a function event(t, m, q), or a list of them; see ``polhode.events``
-    progress : show a bar
-    estimate_error : compare with a run of half the step; ``error_estimate`` is then (error of m/|m|, error of q)
+    problem : Problem or System
+        Body, state, force and time span. Bodies and states may be batches, which broadcast. With a System, only
+        ``t_span``, ``method``, ``h``, ``t_eval``, ``save_every`` and ``progress`` can be given.
+    t_span : tuple of two floats, optional
+        Start and end of the integration, instead of those of the problem. It may go backward.
+    method : str, Scheme or method, optional
+        The name of a scheme or method, a Scheme (with exact free flight between kicks), ``Splitting(flow, scheme)``,
+        ``Rattle()``, ``Adaptive(rtol)`` and so on. By default one is chosen, and ``message`` says which and why.
+    h : float, optional
+        Step size. It is shortened so that a whole number of steps makes the time span, or the time between the
+        ``breaks`` of the force, where steps end whatever the method. By default it is chosen so that the error at the
+        end is ``rtol``; if a method and no ``rtol`` is given, the step size that the problem suggests is used.
+    rtol, atol : float, optional
+        Error at the end of q and of m relative to |m|, and error of m, to aim at. The defaults are 1e-9 and 0. If the
+        error cannot be made so small, or cannot be estimated, a RunWarning says so.
+    t_eval : array_like of shape (k,), optional
+        Times at which states are saved. By default those of the steps.
+    save_every : int, optional
+        Save the state after so many steps. The default is 1. Ignored with ``t_eval``.
+    dense_output : bool, optional
+        Whether to save states of steps for ``sol(t)`` also if ``t_eval`` is given.
+    events : callable or list of callables, optional
+        Functions ``event(t, m, q)`` whose zeros are found. See ``polhode.events``.
+    progress : bool, optional
+        Whether to show a progress bar.
+    estimate_error : bool, optional
+        Whether to run again with half the step size; ``error_estimate`` is then (error of m/|m|, error of q).
 
-    A run can be interrupted (Ctrl-C): the trajectory then ends there.
+    Returns
+    -------
+    Trajectory or SystemTrajectory
+        States at the saved times, and what follows from them.
 
+    Examples
+    --------
     >>> from polhode import Problem, State, forces
     >>> top = Problem((1.0, 1.0, 0.5), State(m=(0.1, 0.0, 2.0)), forces.gravity(1.0, (0, 0, 0.3)), t_span=(0, 10))
     >>> traj = integrate(top, h=0.05)

@@ -41,8 +41,28 @@ def free_motion(
     omega: npt.ArrayLike | None = None,
     q: Any = IDENTITY,
 ) -> FreeMotion:
-    """The free motion of a body that has ``state`` (or ``m`` or ``omega``, and ``q``) at t = 0.
+    """Return the free motion of a body as a function of time, given its state at t = 0.
 
+    Parameters
+    ----------
+    body : RigidBody, or array_like of shape (..., 3) or (..., 3, 3)
+        The body, its principal moments in any order, or its inertia tensor.
+    state : State, optional
+        Angular momentum and attitude at t = 0. Exactly one of ``state``, ``m`` and ``omega`` must be given.
+    m : array_like of shape (..., 3), optional
+        Angular momentum at t = 0 in body axes.
+    omega : array_like of shape (..., 3), optional
+        Angular velocity at t = 0 in body axes.
+    q : array_like of shape (..., 4) or scipy.spatial.transform.Rotation, optional
+        Attitude at t = 0, scalar first, body to space, with ``m`` or ``omega``. The default is the identity.
+
+    Returns
+    -------
+    FreeMotion
+        The motion: ``motion.m(t)``, ``motion.q(t)``, ``motion.period`` and so on.
+
+    Examples
+    --------
     >>> motion = free_motion((1.0, 2.0, 3.0), m=(0.01, 2.0, 0.0))
     >>> motion.regime
     'around_min'
@@ -68,12 +88,15 @@ def free_motion(
 
 
 class FreeMotion:
-    """A free rigid body: ``m(t)``, ``q(t)`` and so on for any times, exactly, without steps.
+    """The motion of a free rigid body: momentum, attitude and more at any times, exactly and without steps.
 
-    Times of any shape give arrays of shape ``t.shape + batch + (3,)`` or ``(4,)``; batch is that of bodies and states.
-    The quaternion is continuous in t. Many times at once (16 or more) are cheaper, by theta functions; the last bits
-    may then differ from those of a single time. Made by ``free_motion``.
+    Made by ``free_motion``. Times of any shape give arrays of shape ``t.shape + batch + (3,)`` or
+    ``t.shape + batch + (4,)``, where batch is that of bodies and states. The quaternion is continuous in t. Sixteen or
+    more times in one call are evaluated by theta functions, which cost less; the last bits may then differ from
+    those of a call with a single time.
 
+    Examples
+    --------
     >>> motion = free_motion((1.0, 2.0, 3.0), m=(0.01, 2.0, 0.0), q=(1, 0, 0, 0))
     >>> motion.m(np.linspace(0, 10, 50)).shape, motion.q(1e6).shape
     ((50, 3), (4,))

@@ -20,12 +20,36 @@ if TYPE_CHECKING:
 
 
 class Problem:
-    """A rigid body with its state at ``t_span[0]``, to be followed to ``t_span[1]`` under a force (None: it is free).
+    """A rigid body, its initial state, the force that acts on it, and the time span of interest.
 
-    Instead of a State, ``omega`` (..., 3) and ``q`` (..., 4) may be given. ``units`` label plots and tables and never
-    enter the arithmetic; ``h`` is a step that suits the problem; ``truth`` has states that are known from elsewhere, by
-    their times.
+    Parameters
+    ----------
+    body : RigidBody, or array_like of shape (..., 3) or (..., 3, 3)
+        The body, its principal moments, or its inertia tensor.
+    state : State, optional
+        State at ``t_span[0]``. Either ``state`` or ``omega`` must be given.
+    force : Force, optional
+        What acts on the body: a ``Torque``, a ``Potential``, one of ``polhode.forces``, or a sum of them. By default
+        the body is free.
+    t_span : tuple of two floats, optional
+        Start and end. The end may be before the start. The default is (0, 1).
+    omega : array_like of shape (..., 3), optional
+        Angular velocity at ``t_span[0]`` in body axes, instead of ``state``.
+    q : array_like of shape (..., 4) or scipy.spatial.transform.Rotation, optional
+        Attitude at ``t_span[0]``, with ``omega``.
+    name, summary : str, optional
+        Labels for tables and plots.
+    units : dict of str, optional
+        Units by quantity, such as ``{"t": "s"}``. They label plots and tables and never enter the arithmetic.
+    references : tuple of str, optional
+        Keys of the publications that the problem comes from.
+    h : float, optional
+        A step size that suits the problem.
+    truth : dict of State by time, optional
+        States that are known from elsewhere.
 
+    Examples
+    --------
     >>> Problem((1.0, 1.65, 1.97), State(m=(0.3, 0.2, 0.9)), t_span=(0, 20)).duration
     20.0
     """

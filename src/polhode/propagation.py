@@ -100,26 +100,44 @@ def propagate(
     out: tuple[FloatArray, FloatArray] | None = None,
     jacobian: bool = False,
     return_error: bool = False,
-) -> Any:
-    """Angular momentum and attitude of free bodies after a time t, exactly.
+) -> tuple[Any, ...]:
+    """Return the angular momentum and the attitude of free bodies after a time ``t``, exactly.
+
+    All leading axes broadcast. Large batches use all cores (the environment variable ``POLHODE_NUM_THREADS`` limits
+    them). The bits of a body's result depend neither on the other bodies nor on the number of threads.
 
     Parameters
     ----------
-    inertia : principal moments (..., 3) in any order, tensors (..., 3, 3), or a RigidBody
-    m : angular momentum (..., 3) in body axes; or give ``omega`` (..., 3), the angular velocity, instead
-    q : attitude (..., 4), scalar first, body to space, or a SciPy Rotation (then one is returned)
-    t : time (...), of either sign and any length
-    out : two float64 arrays for the result, shapes batch + (3,) and batch + (4,); they may be m and q themselves
-    jacobian : return a ``Jacobian`` too: the derivatives of m and q by the initial m and q, the moments and t
-    return_error : return an ``ErrorBound`` too: how far m and q may be from the exact result for this input
-
-    All leading axes broadcast. Large batches use all cores (``POLHODE_NUM_THREADS`` limits them); the bits of a
-    body's result depend neither on its neighbors nor on the number of threads.
+    inertia : array_like of shape (..., 3) or (..., 3, 3), or RigidBody
+        Principal moments in any order, or inertia tensors.
+    m : array_like of shape (..., 3), optional
+        Angular momentum in body axes. Either ``m`` or ``omega`` must be given.
+    q : array_like of shape (..., 4) or scipy.spatial.transform.Rotation, optional
+        Attitude as quaternions, scalar first, body to space. The default is the identity.
+    t : array_like of shape (...), optional
+        Time, of either sign and any length. The default is 0.
+    omega : array_like of shape (..., 3), optional
+        Angular velocity in body axes, instead of ``m``.
+    out : tuple of two float64 arrays, optional
+        Arrays of shapes batch + (3,) and batch + (4,) for the result. They may be ``m`` and ``q`` themselves.
+    jacobian : bool, optional
+        Whether to return the derivatives of m and q with respect to the initial m and q, the moments and t.
+    return_error : bool, optional
+        Whether to return a bound of how far m and q may be from the exact result for this input.
 
     Returns
     -------
-    m (..., 3) and q (..., 4), then the Jacobian and the error bound if they were asked for; q is continuous in t.
+    m : ndarray of shape (..., 3)
+        Angular momentum in body axes.
+    q : ndarray of shape (..., 4), or Rotation if a Rotation was given
+        Attitude, continuous in t.
+    jacobian : Jacobian
+        Only if ``jacobian`` is true.
+    error : ErrorBound
+        Only if ``return_error`` is true.
 
+    Examples
+    --------
     >>> m, q = propagate((1.0, 2.0, 2.0), (0.0, 0.0, 4.0), t=np.pi / 2)
     >>> m
     array([0., 0., 4.])

@@ -14,10 +14,19 @@ from polhode.rotation import as_quaternion, as_rotation, rotate
 
 
 class State:
-    """Angular momentum ``m`` (..., 3) in body axes, attitude ``q`` (..., 4), optionally ``x`` and ``p`` (..., 3).
+    """The state of a rigid body, or of a batch of them: angular momentum and attitude.
 
-    ``q`` is scalar first, body to space, or a SciPy Rotation; it is normalized once. Leading axes are a batch.
+    Parameters
+    ----------
+    m : array_like of shape (..., 3)
+        Angular momentum in body axes. Leading axes are a batch.
+    q : array_like of shape (..., 4) or scipy.spatial.transform.Rotation, optional
+        Attitude as a quaternion, scalar first, body to space. It is normalized once. The default is the identity.
+    x, p : array_like of shape (..., 3), optional
+        Position and momentum of the center of mass, for the bodies of a System.
 
+    Examples
+    --------
     >>> State(m=(0.3, 0.2, 0.9)).m_space
     array([0.3, 0.2, 0.9])
     """

@@ -38,14 +38,32 @@ class Stats:
 
 
 class Trajectory:
-    """States at times ``t`` (k,): ``m`` (k,) + batch + (3,) in body axes, ``q`` (k,) + batch + (4,), scalar first.
+    """What an integration returns: states at the saved times, and what follows from them.
 
-    ``status`` (batch) tells how each body ended: 0 at the end of the time span, 1 by an event, -1 because it could not
-    go on (``message`` says why), -2 because the run was interrupted; its later rows are NaN. ``sol(t)`` gives states
-    (m, q) at any times. ``t_events`` is a list with an array of times for each event, of a batch one for each body;
-    ``m_events`` and ``q_events`` have the states there. ``error_estimate`` is (error of m/|m|, error of q) at the end,
-    if it was asked for. Made by ``integrate``.
+    Made by ``integrate``, ``load`` and ``resume``.
 
+    Attributes
+    ----------
+    t : ndarray of shape (k,)
+        Times.
+    m : ndarray of shape (k,) + batch + (3,)
+        Angular momentum in body axes.
+    q : ndarray of shape (k,) + batch + (4,)
+        Attitude, scalar first, body to space.
+    status : int, or ndarray of shape batch
+        How each body ended: 0 at the end of the time span, 1 by an event, -1 because it could not go on, -2 because the
+        run was interrupted. Rows after that are NaN.
+    message : str
+        What was chosen, or why the run ended early.
+    problem, method, h, stats
+        What was integrated, how, with which step size, and at which cost.
+    t_events, m_events, q_events : list, or None
+        For each event an array of times, and the states there; for a batch, a list with one array for each body.
+    error_estimate : tuple of two floats, or None
+        Error of m relative to |m| and error of q at the end, if they were estimated.
+
+    Examples
+    --------
     >>> from polhode import integrate, problems
     >>> traj = integrate(problems.heavy_top(), method="ABA1064", h=0.5)
     >>> traj.m.shape, traj.q.shape, traj.success

@@ -207,18 +207,31 @@ class Force:
 
 
 class Potential(Force):
-    """The torque of a potential energy: f = -rot(Q^T dV/dQ), that is, f_j = -dV/dtheta for turns about body axis j.
+    """The torque of a potential energy: f = -rot(Q^T dV/dQ), that is, f_j = -dV/dtheta for rotations about body axis j.
 
     Parameters
     ----------
-    energy : energy(t, Q, p) -> a number; Q[i][j] is the attitude matrix, body to space, p the array of parameters
-    gradient : gradient(t, Q, p) -> dV/dQ as three rows of three; it is held against ``energy`` once. Without it the
-        torque comes from values of the energy, to rounding, if that is a polynomial in Q (of degree up to 16)
-    params : numbers (k,), or (..., k) for a batch of bodies
-    arrays : give Q as an array (3, 3), and take arrays back: more comfortable, several times slower
-    axis : a direction in space about which the body can be turned without change of energy
-    breaks : times (k,) at which the energy switches; steps end there, as for ``Torque``
+    energy : callable
+        ``energy(t, Q, p)`` returns a number. ``Q[i][j]`` is the attitude matrix, body to space, ``p`` the array of
+        parameters.
+    gradient : callable, optional
+        ``gradient(t, Q, p)`` returns dV/dQ as three rows of three numbers. It is compared with ``energy`` once. Without
+        it, the torque is computed from values of the energy, to rounding if that is a polynomial in Q of degree 16 at
+        most.
+    params : array_like of shape (k,) or (..., k), optional
+        Parameters; with leading axes, those of a batch of bodies.
+    arrays : bool, optional
+        Whether to call the functions with Q as an array of shape (3, 3), and take arrays back. This is more convenient
+        and several times slower.
+    axis : array_like of shape (3,), optional
+        A direction in space about which the body can be rotated without a change of energy.
+    breaks : array_like of shape (k,), optional
+        Times at which the energy switches. Steps end there, as for ``Torque``.
+    name : str, optional
+        Name in messages and tables. By default that of the function.
 
+    Examples
+    --------
     >>> top = Potential(lambda t, Q, p: p[0] * Q[2][2], params=[9.81])
     >>> top.torque(0.0, (0.8, 0.6, 0.0, 0.0))
     array([9.4176, 0.    , 0.    ])
@@ -265,19 +278,30 @@ def _derived_torque(of_energy: Function, energy: Any, cases: list[Case], largest
 
 
 class Torque(Force):
-    """Any torque: control, drag, motors.
+    """A torque given by a function: control, drag, motors.
 
     Parameters
     ----------
-    torque : torque(t, Q, w, p) -> three numbers; Q[i][j] is the attitude matrix, body to space, w[i] the angular
-        velocity in body axes, p the array of parameters
-    params : numbers (k,), or (..., k) for a batch of bodies
-    frame : "body" or "space", the axes of the three numbers
-    arrays : give Q as an array (3, 3) and w as one (3,), and take an array back: more comfortable, several times slower
-    velocity : whether the torque depends on w; by default, whether the function mentions its third argument
-    breaks : times (k,) at which the torque switches, or changes otherwise than smoothly. Steps of all methods end
-        there, and on both sides the torque is taken from within, so that methods keep their order
+    torque : callable
+        ``torque(t, Q, w, p)`` returns three numbers. ``Q[i][j]`` is the attitude matrix, body to space, ``w[i]`` the
+        angular velocity in body axes, ``p`` the array of parameters.
+    params : array_like of shape (k,) or (..., k), optional
+        Parameters; with leading axes, those of a batch of bodies.
+    frame : {"body", "space"}, optional
+        Axes of the three numbers. The default is "body".
+    arrays : bool, optional
+        Whether to call the function with Q as an array of shape (3, 3) and w as one of shape (3,), and take an array
+        back. This is more convenient and several times slower.
+    velocity : bool, optional
+        Whether the torque depends on w. By default, whether the function mentions its third argument.
+    breaks : array_like of shape (k,), optional
+        Times at which the torque switches, or is not smooth for another reason. Steps of all methods end there, and the
+        torque is evaluated within each interval only, so that methods keep their order.
+    name : str, optional
+        Name in messages and tables. By default that of the function.
 
+    Examples
+    --------
     >>> brake = Torque(lambda t, Q, w, p: (0.0, 0.0, -p[0] * w[2] ** 3), params=[0.5])
     >>> brake.torque(0.0, (1, 0, 0, 0), w=(1, 1, 2))
     array([ 0.,  0., -4.])
