@@ -644,3 +644,26 @@ def test_pictures_that_cannot_be_drawn(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(errors.MissingExtraError, match="matplotlib"):
         plot.plot_poinsot(ph.free_motion((1, 2, 3), m=(0, 0, 1)), 0, 1)
+
+
+# Matrices as coordinates
+
+
+@pytest.mark.parametrize("inertia", [(1.0, 2.0, 2.5), (1.0, 2.0, 3.0), "tensor"])
+def test_pq(inertia, rng):
+    """P = Q' D by a difference in time; the energy where D can be inverted; and back. Flat bodies have a P, too."""
+    if inertia == "tensor":
+        turn = ph.rotation.matrix(random_attitude(rng))
+        inertia = turn @ np.diag((1.0, 2.0, 2.5)) @ turn.T
+    body, state = ph.RigidBody(inertia), ph.State(rng.normal(size=(4, 3)), random_attitude(rng, 4))
+    P, Q = ph.geometry.pq(body, state)
+    D = 0.5 * np.trace(body.tensor) * np.eye(3) - body.tensor
+    motion, h = ph.free_motion(body, state), 1e-5
+    rate = (ph.rotation.matrix(motion.q(h)) - ph.rotation.matrix(motion.q(-h))) / (2 * h)
+    np.testing.assert_allclose(P, rate @ D, rtol=0, atol=1e-8)
+    if abs(np.linalg.det(D)) > 1e-9:
+        energy = 0.5 * np.einsum("nij,jk,nik->n", P, np.linalg.inv(D), P)
+        np.testing.assert_allclose(energy, body.kinetic_energy(state.m), rtol=1e-13)
+    back = ph.geometry.from_pq(P, Q)
+    np.testing.assert_allclose(back.m, state.m, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(ph.rotation.matrix(back.q), Q, rtol=0, atol=1e-15)

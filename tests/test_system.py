@@ -488,3 +488,24 @@ def test_a_box_is_saved_with_its_length():
     liquid = System.liquid(water("SPC/E", cutoff=0.4), 27, kT=2.5, seed=1)
     data = integrate(liquid, (0, 0.004), h=0.002).to_xarray()
     assert data.box.values.tolist() == liquid.box.lengths.tolist()
+
+
+def test_lattices_of_a_given_energy():
+    """Celledoni et al. 2008, section 3.4: places off by 1 %, and two bodies whose momenta make up for the energy."""
+    how = {"kT": 0.3, "seed": 3, "scatter": 0.01}
+    body, dipoles = ph.RigidBody((1, 1.88, 2.88), mass=2.0), ph.interactions.DipolarSoftSpheres((0, 1, 1))
+    plain = ph.System.lattice(body, 3, 4.0, dipoles, **how)
+    gas = ph.System.lattice(body, 3, 4.0, dipoles, energy=50.0, **how)
+    assert gas.energy == pytest.approx(50.0, rel=1e-14)
+    traj = ph.integrate(gas, (0.0, 1e-3), method="V2", h=1e-3)
+    assert traj.energy[0] == pytest.approx(gas.energy, rel=1e-14)
+    np.testing.assert_array_equal(gas.state.p[0], -gas.state.p[-1])
+    np.testing.assert_array_equal(gas.state.p[1:-1], plain.state.p[1:-1])
+    exact = ph.System.lattice(body, 3, 4.0, dipoles, kT=0.3, seed=3)
+    moved = (gas.state.x - exact.state.x) / 4.0
+    assert 0.005 < moved.std() < 0.015
+    np.testing.assert_array_equal(exact.state.p, plain.state.p)
+    with pytest.raises(ph.InputError, match=r"energy = -50\.0; the bodies have"):
+        ph.System.lattice(body, 3, 4.0, dipoles, energy=-50.0)
+    with pytest.raises(ph.InputError, match="scatter"):
+        ph.System.lattice(body, 3, 4.0, dipoles, scatter=-1.0)

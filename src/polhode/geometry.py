@@ -24,10 +24,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from polhode.body import RigidBody, flow_moments
+from polhode.body import RigidBody, as_body, flow_moments
 from polhode.checks import FloatArray, as_floats, check_finite, common_batch, first_bad, place
 from polhode.errors import InputError
-from polhode.rotation import as_quaternion, conjugate, multiply, rotate
+from polhode.rotation import as_quaternion, conjugate, from_matrix, matrix, multiply, rotate
 from polhode.state import State
 from polhode.vectors import length, scalar, unit
 
@@ -35,10 +35,12 @@ __all__ = [
     "Andoyer",
     "andoyer",
     "from_andoyer",
+    "from_pq",
     "herpolhode",
     "herpolhode_radii",
     "invariable_frame",
     "polhode",
+    "pq",
 ]
 
 
@@ -408,3 +410,36 @@ def _about(axis: int, angle: FloatArray) -> FloatArray:
 def _plane(node: FloatArray, inclination: FloatArray) -> FloatArray:
     """R3(node) R1(inclination)."""
     return multiply(_about(3, node), _about(1, inclination))
+
+
+# Matrices as coordinates
+
+
+def pq(body: RigidBody | npt.ArrayLike, state: State) -> tuple[FloatArray, FloatArray]:
+    """Return the conjugate matrices (P, Q) of a state, each of shape batch + (3, 3) (Vilmart 2013).
+
+    Q is the attitude matrix and P = Q' D its momentum, with D = tr(I)/2 - I for the inertia tensor I. The kinetic
+    energy is tr(P D^-1 P^T)/2 unless D is singular, as it is for a flat body.
+
+    >>> P, Q = pq((1.0, 2.0, 2.5), State(m=(0.3, 0.2, 0.9)))
+    >>> D = np.diag([1.75, 0.75, 0.25])
+    >>> float(0.5 * np.trace(P @ np.linalg.inv(D) @ P.T)).__round__(12)  # (0.3^2/1 + 0.2^2/2 + 0.9^2/2.5)/2
+    0.217
+    """
+    body = as_body(body)
+    tensor, omega = body.tensor, body.omega(state.m)
+    D = 0.5 * np.trace(tensor, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - tensor
+    Q = matrix(state.q)
+    return Q @ -np.cross(omega[..., None, :], np.eye(3)) @ D, Q
+
+
+def from_pq(P: npt.ArrayLike, Q: npt.ArrayLike) -> State:
+    """Return the state of conjugate matrices (P, Q), each of shape (..., 3, 3): hat(m) = Q^T P - P^T Q.
+
+    >>> from_pq(*pq((1.0, 2.0, 2.5), State(m=(0.3, 0.2, 0.9)))).m.round(15)
+    array([0.3, 0.2, 0.9])
+    """
+    P, Q = (as_floats(value, name, 3) for value, name in ((P, "P"), (Q, "Q")))
+    skew = np.swapaxes(Q, -1, -2) @ P
+    skew = skew - np.swapaxes(skew, -1, -2)
+    return State(np.stack([skew[..., 2, 1], skew[..., 0, 2], skew[..., 1, 0]], axis=-1), from_matrix(Q))

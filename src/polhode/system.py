@@ -10,15 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.body import RigidBody, as_body, flow_moments, scale_along
-from polhode.checks import FloatArray, whole_number
+from polhode.checks import FloatArray, as_floats, whole_number
 from polhode.errors import InertiaError, InputError, MomentumError, ShapeError
 from polhode.html import html_fields
 from polhode.interactions.base import Interaction
 from polhode.interactions.molecular import Molecular
 from polhode.interactions.neighbors import Box
 from polhode.problem import checked_span
+from polhode.rotation import matrix
 from polhode.state import State
-from polhode.system_start import cubic_lattice, maxwell_boltzmann, random_attitudes, spread_in_cube
+from polhode.system_start import cubic_lattice, maxwell_boltzmann, random_attitudes, scattered, spread_in_cube
 
 ONE_OR_ALL = "give one body for all, or one for each state"
 
@@ -79,9 +80,15 @@ class System:
         *,
         kT: float = 0.0,
         seed: int = 0,
+        scatter: float = 0.0,
+        energy: float | None = None,
         **more: Any,
     ) -> System:
-        """side^3 equal bodies on a cubic lattice, with random attitudes and velocities of temperature kT.
+        """Return side^3 equal bodies on a cubic lattice, with random attitudes and velocities of temperature kT.
+
+        Places are moved at random by ``scatter``, the standard deviation of each coordinate in units of the spacing.
+        With ``energy``, the first and the last body get opposite momenta along the diagonal, instead of their own, so
+        that kinetic and potential energy together have that value (Celledoni et al. 2008, section 3.4).
 
         The lattices of Celledoni et al. 2008, Figures 3.9 and 3.10, are
 
@@ -97,10 +104,34 @@ class System:
         >>> gas.count, float(abs(gas.state.p.sum(axis=0)).max()) < 1e-14
         (27, True)
         """
-        x = cubic_lattice(side, spacing)
+        x = scattered(cubic_lattice(side, spacing), scatter * spacing, seed)
         p, m = maxwell_boltzmann(body, len(x), kT, seed)
-        state = State(m=m, q=random_attitudes(len(x), seed), x=x, p=p)
-        return cls(body, state, interaction, **more)
+        system = cls(body, State(m=m, q=random_attitudes(len(x), seed), x=x, p=p), interaction, **more)
+        return system if energy is None else system._at_energy(energy)
+
+    @property
+    def energy(self) -> float:
+        """Kinetic and potential energy together, at the start."""
+        state, omega = self.state, scale_along(self.axes, 1.0 / self.moments, self.state.m, "m")
+        x, p = np.asarray(state.x), np.asarray(state.p)
+        kinetic = 0.5 * float(np.sum(state.m * omega) + np.sum(p * p / self.mass[:, None]))
+        return kinetic + self.interaction.energy(self.t_span[0], x, matrix(state.q))
+
+    def _at_energy(self, energy: float) -> System:
+        """The same bodies, the first and the last of them with opposite momenta that make up for the energy."""
+        p = np.array(self.state.p)
+        p[0] = p[-1] = 0.0
+        still = self.replaced(State(self.state.m, self.state.q, x=self.state.x, p=p))
+        missing = float(as_floats(energy, "energy")) - still.energy
+        if not 0 <= missing < np.inf:
+            raise InputError(
+                f"energy = {energy!r}; the bodies have {still.energy:.6g} with the first and the last of them at rest: "
+                "needed is a finite number that is not smaller; or give a wider spacing"
+            )
+        reduced_mass = 1.0 / (1.0 / self.mass[0] + 1.0 / self.mass[-1])
+        p[0] = np.sqrt(2.0 * missing * reduced_mass / 3.0)
+        p[-1] = -p[0]
+        return self.replaced(State(self.state.m, self.state.q, x=self.state.x, p=p))
 
     @classmethod
     def liquid(

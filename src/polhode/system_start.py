@@ -9,7 +9,7 @@ from polhode.checks import FloatArray, as_floats, whole_number
 from polhode.errors import InertiaError, InputError
 from polhode.rotation import normalize
 
-ATTITUDES, VELOCITIES = 1, 2  # streams of random numbers that belong to one seed
+ATTITUDES, VELOCITIES, PLACES = 1, 2, 3  # streams of random numbers that belong to one seed
 
 
 def cubic_lattice(side: int, spacing: float) -> FloatArray:
@@ -38,6 +38,17 @@ def spread_in_cube(count: int, length: float) -> FloatArray:
         side += 1
     places = cubic_lattice(side, length / side)
     return places[(np.arange(count) * len(places)) // count]
+
+
+def scattered(x: FloatArray, deviation: float, seed: int = 0) -> FloatArray:
+    """Return places (n, 3) moved at random, each coordinate by normal numbers of that standard deviation.
+
+    >>> float(scattered(np.zeros((10_000, 3)), 0.1, seed=1).std().round(2))
+    0.1
+    """
+    if not 0 <= deviation < np.inf:
+        raise InputError(f"scatter times spacing = {deviation!r}: needed is a finite number, 0 or more")
+    return x + deviation * _generator(seed, PLACES).normal(size=x.shape) if deviation else x
 
 
 def random_attitudes(count: int, seed: int = 0) -> FloatArray:
