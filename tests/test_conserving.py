@@ -497,3 +497,23 @@ def test_functions_that_fail_stop_the_body(method, functions):
     run = caught.value.trajectory
     assert np.isfinite(run.m[:21]).all()
     assert np.isnan(run.m[21:]).all()
+
+
+# The other reading of ALGO_C1
+
+
+def test_the_trapezoidal_rule():
+    """Order 2, also with a torque that depends on time, at both ends; no breaks; found again by its name."""
+    method = AlgoC1("trapezoidal")
+    assert repr(method) == "AlgoC1('trapezoidal')"
+    torque = ph.Torque(lambda t, Q, w, p: (np.cos(3 * t) * Q[2][1], -Q[2][0] - t, 0.2 * Q[0][1]))
+    problem = ph.Problem((1.0, 1.5, 2.0), ph.State((0.3, 0.2, 0.9)), torque, (1.0, 3.0))
+    truth = ph.integrate(problem, method=ph.Adaptive(1e-13)).q[-1]
+    ends = [ph.integrate(problem, method=method, h=h).q[-1] for h in (0.1, 0.05, 0.025)]
+    errors_ = [np.linalg.norm(q - truth) for q in ends]
+    np.testing.assert_allclose(np.log2(np.divide(errors_[:-1], errors_[1:])), 2.0, atol=0.05)
+    broken = ph.Torque(lambda t, Q, w, p: (t, 0.0, 0.0), breaks=[2.0])
+    with pytest.raises(errors.InputError, match=r"has breaks.*choose AlgoC1\(\)"):
+        ph.integrate(ph.Problem((1, 2, 3), ph.State((1, 0, 0)), broken, (0, 3)), method=method, h=0.1)
+    with pytest.raises(errors.InputError, match="trapezoid"):
+        AlgoC1("trapezoid")

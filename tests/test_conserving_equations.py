@@ -235,15 +235,17 @@ def test_dir_em_solves_its_eighteen_equations(force):
 
 
 @forces_of_all_kinds
-def test_algo_c1_solves_its_equations(force):
+@pytest.mark.parametrize("rule", ["midpoint", "trapezoidal"])
+def test_algo_c1_solves_its_equations(force, rule):
     m0, q0 = M0, Q0
     for _ in range(3):
-        course = step(AlgoC1(), force, J, m0, q0, H)
+        course = step(AlgoC1(rule), force, J, m0, q0, H)
         m1, q1 = course.m[0], course.q[0]
         theta = H / 2 * (m0 + m1) / J
         Qa, Qb = attitude(q0), attitude(q1)
         Qh = Qa @ Rotation.from_rotvec(theta / 2).as_matrix()
         np.testing.assert_allclose(Qb, Qa @ Rotation.from_rotvec(theta).as_matrix(), rtol=0, atol=TIGHT)
-        torque = -rot(Qh.T @ gradient(force, Qh))
-        np.testing.assert_allclose(Qb @ m1, Qa @ m0 + H * Qh @ torque, rtol=0, atol=TIGHT)
+        places = [Qh] if rule == "midpoint" else [Qa, Qb]
+        torque = np.mean([-Q @ rot(Q.T @ gradient(force, Q)) for Q in places], axis=0)
+        np.testing.assert_allclose(Qb @ m1, Qa @ m0 + H * torque, rtol=0, atol=TIGHT)
         m0, q0 = m1, q1

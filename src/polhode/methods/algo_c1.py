@@ -3,22 +3,28 @@
 Betsch and Siebert 2009 compare with it and refer to the paper, which is not at hand. This is Newmark's rule with
 beta = 1/4 and gamma = 1/2, in body axes, with the momentum balance in space:
 
-    Theta = (h/2) (w0 + w1),   Q1 = Q0 exp(hat Theta),   Q1 J w1 = Q0 J w0 + h tau,   tau = Q f at Q0 exp(hat Theta/2)
+    Theta = (h/2) (w0 + w1),   Q1 = Q0 exp(hat Theta),   Q1 J w1 = Q0 J w0 + h tau
 
-Where tau is taken is an assumption: the middle makes the scheme symmetric. In terms of e = tan(|Theta|/4) Theta/|Theta|
-these are the equations of ``kernels.half_turns`` with g = atan|e|/|e| and k = h f.
+Where tau = Q f is taken is not printed. Both symmetric readings are offered: at Q0 exp(hat Theta/2), the midpoint rule,
+or the mean of tau at Q0 and at Q1, the trapezoidal rule. In terms of e = tan(|Theta|/4) Theta/|Theta| these are the
+equations of ``kernels.half_turns`` with g = atan|e|/|e| and k = h f, or, in the axes of the middle,
+k = (h/2) (C^T f0 + C f1).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import atan, sqrt
 from typing import TYPE_CHECKING, Any
 
+from polhode.checks import unknown_name
+from polhode.errors import InputError
 from polhode.kernels.half_turns import half_turn_step, half_turn_system, middle
 from polhode.kernels.jit import entry, helper
-from polhode.kernels.splitting import torque_at
-from polhode.kernels.vectors import dot, times
-from polhode.kernels.whole_steps import ARGUMENTS, take_steps
+from polhode.kernels.quat import product
+from polhode.kernels.splitting import FINE, torque_at
+from polhode.kernels.vectors import cross, dot, plus, times
+from polhode.kernels.whole_steps import ARGUMENTS, Step, take_steps
 from polhode.methods.record import CONSTRAINTS, ENERGIES, MOMENTA, MOMENTUM_ALONG, MethodRecord
 from polhode.methods.whole_step import WholeStep
 from polhode.references import BETSCH_SIEBERT_2009
@@ -43,6 +49,25 @@ def impulse(torque, params, body, t, start, q, e):
 
 
 @helper
+def from_middle(e, v):
+    """C v: from the axes of the middle to those of the start, or from those of the end to those of the middle."""
+    u = cross(e, v)
+    return plus(v, 2.0 / (1.0 + dot(e, e)), plus(u, 1.0, cross(e, u)))
+
+
+@helper
+def impulse_of_both_ends(torque, params, body, t, start, q, e):
+    """The trapezoidal rule; ``start`` is the torque at the start of the step."""
+    x = 1.0 / (1.0 + dot(e, e))
+    h0, h1, h2, h3 = middle(q, e)
+    q0, q1, q2, q3 = product(h0, h1, h2, h3, x, x * e[0], x * e[1], x * e[2])
+    end = t + 0.5 * body.time
+    f1, f2, f3, status = torque_at(torque, params, body.frame, end, 0.0, 0.0, 0.0, q0, q1, q2, q3)
+    both = plus(from_middle(times(-1.0, e), start), 1.0, from_middle(e, (f1, f2, f3)))
+    return times(0.5 * body.time, both), status, 0.0
+
+
+@helper
 def stretch(ee):
     """(g, dg/d(|e|^2))"""
     if ee <= SMALL:
@@ -64,9 +89,26 @@ def step(torque, params, body, t, memory, first, m, q):
     return half_turn_step(impulse, system, torque, params, body, t, 0.0, m, q)
 
 
+@helper
+def trapezoidal_step(torque, params, body, t, memory, first, m, q):
+    begin = t - 0.5 * body.time
+    f1, f2, f3, status = torque_at(torque, params, body.frame, begin, 0.0, 0.0, 0.0, q[0], q[1], q[2], q[3])
+    if status != FINE:
+        return Step(m, q, status, 1, 0, 0.0)
+    return half_turn_step(impulse_of_both_ends, system, torque, params, body, t, (f1, f2, f3), m, q)
+
+
 @entry(f"void(i8, {ARGUMENTS})")
 def run(torque, arguments):
     take_steps(step, torque, arguments)
+
+
+@entry(f"void(i8, {ARGUMENTS})")
+def run_trapezoidal(torque, arguments):
+    take_steps(trapezoidal_step, torque, arguments)
+
+
+RULES = {"midpoint": run, "trapezoidal": run_trapezoidal}
 
 
 class AlgoC1(WholeStep):
@@ -74,13 +116,20 @@ class AlgoC1(WholeStep):
 
     It keeps the momentum along every direction along which there is no torque; the energy of a free body, too.
 
+    Parameters
+    ----------
+    rule : {"midpoint", "trapezoidal"}, optional
+        Where the torque of a step is evaluated: at half of its rotation, or at both of its ends. Betsch and Siebert
+        2009 do not say. A torque with ``breaks`` needs the midpoint rule.
+
+    Examples
+    --------
     >>> from polhode import integrate, problems
     >>> traj = integrate(problems.free_body("betsch_siebert"), method=AlgoC1(), h=0.05)
     >>> bool(abs(traj.energy_error()).max() < 1e-13)
     True
     """
 
-    run = staticmethod(run)
     needs_gradient = False
     record = MethodRecord(
         name="AlgoC1()",
@@ -95,6 +144,23 @@ class AlgoC1(WholeStep):
         references=(SIMO_WONG_1991, BETSCH_SIEBERT_2009),
         test_step=0.4,
     )
+
+    def __init__(self, rule: str = "midpoint") -> None:
+        if rule not in RULES:
+            raise unknown_name("rule of AlgoC1", rule, RULES)
+        self.rule = rule
+        if rule != "midpoint":
+            self.record = replace(type(self).record, name=f"AlgoC1({rule!r})")
+
+    def check(self, force: Force) -> None:
+        super().check(force)
+        if self.rule != "midpoint" and len(force.breaks):
+            raise InputError(
+                f"{force!r} has breaks, at which {self!r} would evaluate it: the end of a step; choose AlgoC1()"
+            )
+
+    def run(self, *arguments: Any) -> None:
+        RULES[self.rule](*arguments)
 
     def tools(self, force: Force) -> tuple[Any, ...]:
         return (force.torque_address(),)
