@@ -12,7 +12,7 @@ from scipy.optimize import fsolve
 from scipy.spatial.transform import Rotation
 
 from courses import AXIAL, FREE, GENERAL, GRAVITY, RESTORING, begin, go_on, step
-from polhode import MoserVeselov, State
+from polhode import MoserVeselov, Problem, State, integrate
 from polhode.methods.algo_c1 import AlgoC1
 from polhode.methods.dir_em import DirEM
 from polhode.methods.quat_em import QuatEM
@@ -229,6 +229,31 @@ def test_dir_em_solves_its_eighteen_equations(force):
         np.testing.assert_allclose(Qb.T @ Qb, np.eye(3), rtol=0, atol=TIGHT)
         np.testing.assert_allclose(course.m[0], rot(Qb.T @ V1 @ EULER), rtol=0, atol=TIGHT)
         V0, Qa = V1, Qb
+
+
+# Multipliers of QUAT_EM
+
+
+@forces_of_all_kinds
+def test_multipliers_complete_the_equations(force):
+    """(51)_2 in all four components, of which (53) has three: the fourth is the multiplier."""
+    problem = Problem(J, State(M0, Q0 / np.linalg.norm(Q0)), None if force is FREE else force, (0, 5 * H))
+    traj = integrate(problem, method=QuatEM(), h=H)
+    p, q = traj.quaternion_momentum, traj.q
+    np.testing.assert_allclose(np.sum(p * q, axis=-1), 0, rtol=0, atol=TIGHT)
+    for n, multiplier in enumerate(traj.multipliers):
+        qh, ph = (q[n] + q[n + 1]) / 2, (p[n] + p[n + 1]) / 2
+        kinetic = Ql(ph) @ J4_INVERSE @ (Ql(p[n]).T @ q[n] + Ql(p[n + 1]).T @ q[n + 1]) / 8
+        forces = kinetic + discrete_slope(force, q[n], q[n + 1]) + multiplier * qh
+        np.testing.assert_allclose(p[n + 1] - p[n], -H * forces, rtol=0, atol=5 * TIGHT)
+
+
+def test_multipliers_belong_to_steps():
+    problem = Problem(J, State(M0), GRAVITY, (0, 3.0))
+    with pytest.raises(AttributeError, match=r"AlgoC1.* have no multipliers"):
+        integrate(problem, method=AlgoC1(), h=H).multipliers  # noqa: B018
+    with pytest.raises(AttributeError, match="save_every=1"):
+        integrate(problem, method=QuatEM(), h=H, save_every=2).multipliers  # noqa: B018
 
 
 # ALGO_C1

@@ -12,7 +12,7 @@ from polhode.checks import IDENTITY, FloatArray
 from polhode.html import html_fields
 from polhode.invariants import drifts
 from polhode.problem import Problem
-from polhode.rotation import as_rotation, matrix, rotate
+from polhode.rotation import as_rotation, matrix, multiply, rotate
 from polhode.state import State
 
 if TYPE_CHECKING:
@@ -132,6 +132,25 @@ class Trajectory:
     def m_space(self) -> FloatArray:
         """Angular momentum in space axes, (k,) + batch + (3,)."""
         return rotate(self.q, self.m)
+
+    @property
+    def quaternion_momentum(self) -> FloatArray:
+        """Momentum conjugate to the quaternion, p = 2 q (0, m), (k,) + batch + (4,) (Betsch and Siebert 2009)."""
+        return 2.0 * multiply(self.q, np.concatenate([np.zeros_like(self.m[..., :1]), self.m], axis=-1))
+
+    @property
+    def multipliers(self) -> FloatArray:
+        """Lagrange multipliers of |q| = 1 for the steps of ``QuatEM``, (k - 1,), of one body with every step saved.
+
+        With p = ``quaternion_momentum``, the constraint adds -multiplier q to dp/dt (Betsch and Siebert 2009, Remarks
+        4.2 and 4.3).
+        """
+        if not hasattr(self.method, "multipliers"):
+            raise AttributeError(f"steps of {self.method!r} have no multipliers; those of polhode.QuatEM() do")
+        if self.m.ndim > 2 or self.stats.steps != len(self.t) - 1:
+            raise AttributeError("multipliers belong to steps of one body; type integrate(..., save_every=1)")
+        force = self.problem.force
+        return np.zeros(len(self.t) - 1) if force is None else self.method.multipliers(force, self.t, self.q)
 
     @property
     def kinetic(self) -> FloatArray:

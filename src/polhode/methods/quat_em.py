@@ -43,6 +43,8 @@ from polhode.kernels.whole_steps import ARGUMENTS, ENERGY, Step, energy_at, slop
 from polhode.methods.record import CONSTRAINTS, ENERGIES, MOMENTA, MOMENTUM_ALONG, MethodRecord
 from polhode.methods.whole_step import WholeStep
 from polhode.references import BETSCH_SIEBERT_2009
+from polhode.rotation import matrix as attitude_matrix
+from polhode.rotation import normalize
 
 if TYPE_CHECKING:
     from polhode.force import Force
@@ -154,6 +156,24 @@ class QuatEM(WholeStep):
         references=(BETSCH_SIEBERT_2009, GONZALEZ_1996),
         test_step=0.4,
     )
+
+    def multipliers(self, force: Force, t: FloatArray, q: FloatArray) -> FloatArray:
+        """Return the Lagrange multipliers of |q| = 1 for the steps between attitudes (k, 4) at times (k,), (k - 1,).
+
+        Remark 4.3: -qh.DV/|qh|^2. What (1) and (2) add to the gradient has no part along qh, and qh.dV(Q(q))/dq is
+        2 Q(qh) : dV/dQ, because Q is quadratic in q.
+        """
+        gradient, middle_q = force.gradient_function(), 0.5 * (q[:-1] + q[1:])
+        size = np.sum(middle_q**2, axis=-1)[:, None, None]
+        rotations = attitude_matrix(normalize(middle_q))
+        ends = attitude_matrix(q)
+        through_axis = force.axis is not None and acts_through_axis(force)
+        places = 0.5 * (ends[:-1] + ends[1:]) if through_axis else size * rotations
+        slopes = [
+            gradient(time, tuple(map(tuple, place)), writable(force.params))
+            for time, place in zip((0.5 * (t[:-1] + t[1:])).tolist(), places.tolist(), strict=True)
+        ]
+        return -2.0 * np.sum(rotations * np.array(slopes).reshape(-1, 3, 3), axis=(-2, -1))
 
     def tools(self, force: Force) -> tuple[Any, ...]:
         axis = force.axis if force.axis is not None and acts_through_axis(force) else np.zeros(3)
