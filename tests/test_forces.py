@@ -126,6 +126,19 @@ def test_published_energy_of_the_satellite():
     assert abs(0.5 * inertia @ omega**2 + potential - 1.21595664e7) < 1e-8 * 1.2e7
 
 
+def test_the_strength_of_a_gravity_gradient_is_its_formula():
+    """V = -integral of mu/|x| over the mass: for two points of mass 1 at +-a u the part of second order is
+    -2 (mu a^2/r^3) (3 cos^2 - 1)/2, and u.I u = 2 a^2 sin^2."""
+    mu, r, a = 3.986e14, 7e6, 3.0
+    strength = forces.gravity_gradient_strength(mu, r)
+    assert strength == 3 * mu / r**3
+    with mp.workdps(60):
+        at = lambda cosine: -sum(mu / mp.sqrt(mp.mpf(r) ** 2 + a**2 + 2 * s * a * r * cosine) for s in (-1, 1))  # noqa: E731
+        difference = float(at(mp.mpf(0)) - at(mp.mpf(1)))  # across, and along the direction to the mass
+    assert difference == pytest.approx(strength / 2 * 2 * a**2, rel=1e-11)
+    np.testing.assert_array_equal(forces.gravity_gradient_strength([mu, 2 * mu], r), [strength, 2 * strength])
+
+
 def test_a_nadir_at_rest_is_an_axis_and_one_that_moves_is_none():
     still = forces.gravity_gradient((1, 2, 3), 1.0, nadir=(0, 3, 4))
     np.testing.assert_allclose(still.axis, (0, 0.6, 0.8), rtol=EPS)
@@ -238,6 +251,11 @@ def test_batches_of_parameters_are_rows_of_their_own(rng):
         (lambda: forces.constant((1, 0, 0), frame="world"), InputError, "needed: 'body' or 'space'"),
         (lambda: forces.spring(1.0, attitude=(1, 1, 0, 0)), InputError, "unit quaternion"),
         (lambda: forces.gravity_gradient((1, 2, -3), 1.0), InputError, "positive"),
+        (lambda: forces.gravity_gradient_strength(-1.0, 7e6), InputError, "mu = .-1.: every value must be positive"),
+        (lambda: forces.gravity_gradient_strength(1.0, [7e6, 0.0]), InputError, "r = .7e.06, 0.: every"),
+        (lambda: forces.gravity_gradient_strength(1.0, np.nan), InputError, "r = .nan.: every value must be finite"),
+        (lambda: forces.gravity_gradient_strength("Earth", 7e6), InputError, "mu must be numbers"),
+        (lambda: forces.gravity_gradient_strength([1.0, 2.0], [1.0, 2.0, 3.0]), ShapeError, "broadcast"),
     ],
 )
 def test_bad_input_is_explained(make, error, words):

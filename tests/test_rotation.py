@@ -206,3 +206,50 @@ def test_derivative_of_the_exponential_to_the_last_digits(angle):
     forward, inverse = rotation.dexp((0, 0, angle)), rotation.dexp_inverse((0, 0, angle))
     for found, value in zip((forward[1, 0], forward[0, 0], inverse[0, 0]), exact, strict=True):
         assert abs(found - float(value)) <= 2 * EPS
+
+
+@given(seeds)
+def test_rotation_vectors_and_euler_angles_in_degrees(seed):
+    rng = np.random.default_rng(seed)
+    vectors, angles = rng.uniform(-200, 200, (2, 4, 3)), rng.uniform(-400, 400, (2, 4, 3))
+    found = rotation.from_rotation_vector(vectors, degrees=True)
+    assert up_to_sign(found, rotation.from_rotation_vector(np.deg2rad(vectors))) == 0
+    expected = Rotation.from_rotvec(vectors.reshape(-1, 3), degrees=True).as_quat()
+    assert up_to_sign(found.reshape(-1, 4), np.roll(expected, 1, axis=-1)) <= 10 * EPS
+    for axes in ("ZXZ", "xyz", "ZYX"):
+        found = rotation.from_euler(axes, angles, degrees=True)
+        assert found.shape == (2, 4, 4)
+        expected = Rotation.from_euler(axes, angles.reshape(-1, 3), degrees=True).as_quat()
+        assert up_to_sign(found.reshape(-1, 4), np.roll(expected, 1, axis=-1)) == 0
+        np.testing.assert_array_equal(
+            rotation.from_euler(axes, np.deg2rad(angles)).shape, rotation.from_euler(axes, angles, degrees=True).shape
+        )
+
+
+def test_euler_angles_are_products_of_turns():
+    """Intrinsic from left to right, extrinsic from right to left, body to space."""
+    x, y, z = 0.3, -0.7, 1.1
+    turns = [rotation.from_rotation_vector(v) for v in ((x, 0, 0), (0, y, 0), (0, 0, z))]
+    intrinsic = rotation.multiply(turns[0], rotation.multiply(turns[1], turns[2]))
+    extrinsic = rotation.multiply(turns[2], rotation.multiply(turns[1], turns[0]))
+    assert up_to_sign(rotation.from_euler("XYZ", (x, y, z)), intrinsic) <= 4 * EPS
+    assert up_to_sign(rotation.from_euler("xyz", (x, y, z)), extrinsic) <= 4 * EPS
+    assert up_to_sign(rotation.from_euler("Y", y), turns[1]) <= 2 * EPS
+    assert rotation.from_euler("Y", [[y], [x]]).shape == (2, 4)
+
+
+@pytest.mark.parametrize(
+    ("axes", "angles", "words"),
+    [
+        ("ZxZ", (1, 2, 3), "'ZxZ'; needed: one to three of the letters XYZ"),
+        ("", (), "needed: one to three"),
+        (3, (1, 2, 3), "needed: one to three"),
+        ("ZZX", (1, 2, 3), "same axis twice"),
+        ("ZXZ", (1, 2), r"angles has shape \(2,\); needed: \(..., 3\)"),
+        ("ZXZ", (1, 2, np.nan), "every value must be finite"),
+        ("ZXZ", "90 degrees", "must be numbers"),
+    ],
+)
+def test_euler_angles_that_make_no_sense_are_refused(axes, angles, words):
+    with pytest.raises(ph.InputError, match=words):
+        rotation.from_euler(axes, angles)

@@ -6,6 +6,7 @@ out through ``as_quaternion`` and ``as_rotation``.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import factorial
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
@@ -13,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from numpy.polynomial.polynomial import polyval
 
-from polhode.checks import FloatArray, as_floats, check_attitude, first_bad, place, show
-from polhode.errors import AttitudeError, ShapeError
+from polhode.checks import FloatArray, as_floats, check_attitude, check_finite, first_bad, place, show
+from polhode.errors import AttitudeError, InputError, ShapeError
 from polhode.kernels.limits import NORM_TOLERANCE
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ __all__ = [
     "conjugate",
     "dexp",
     "dexp_inverse",
+    "from_euler",
     "from_matrix",
     "from_rotation_vector",
     "left_matrix",
@@ -199,13 +201,21 @@ def rotate(q: npt.ArrayLike, v: npt.ArrayLike) -> FloatArray:
     return v + q[..., :1] * u + np.cross(q[..., 1:], u)
 
 
-def from_rotation_vector(vector: npt.ArrayLike) -> FloatArray:
-    """The rotation by |vector| about vector, (..., 3) -> (..., 4).
+def from_rotation_vector(vector: npt.ArrayLike, degrees: bool = False) -> FloatArray:
+    """Return the rotation by the angle |vector| about the direction of ``vector``, (..., 3) -> (..., 4).
+
+    Parameters
+    ----------
+    vector : rotation vectors (..., 3)
+    degrees : whether the angle |vector| is in degrees; if not, it is in radians
 
     >>> from_rotation_vector((0, 0, np.pi)).round(15)
     array([0., 0., 0., 1.])
+    >>> from_rotation_vector((0, 0, 90), degrees=True).round(4)
+    array([0.7071, 0.    , 0.    , 0.7071])
     """
     vector = as_floats(vector, "vector", 3)
+    vector = np.deg2rad(vector) if degrees else vector
     half = 0.5 * np.linalg.norm(vector, axis=-1, keepdims=True)
     return np.concatenate([np.cos(half), 0.5 * np.sinc(half / np.pi) * vector], axis=-1)
 
@@ -266,3 +276,38 @@ def _angle_of(vector: npt.ArrayLike) -> tuple[FloatArray, FloatArray, npt.NDArra
     vector = as_floats(vector, "vector", 3)
     angle = np.linalg.norm(vector, axis=-1)
     return -np.cross(vector[..., None, :], np.eye(3)), angle, angle < SERIES_BELOW
+
+
+def from_euler(axes: str, angles: npt.ArrayLike, degrees: bool = False) -> FloatArray:
+    """Return the attitude that consecutive rotations about coordinate axes make, (..., k) -> (..., 4).
+
+    The arguments are those of ``scipy.spatial.transform.Rotation.from_euler``, which computes the result.
+
+    Parameters
+    ----------
+    axes : one to three letters: "XYZ" for axes that turn with the body (intrinsic), "xyz" for fixed ones (extrinsic)
+    angles : the angles (..., k), one for each letter; a number (...) is enough for one letter without a batch
+    degrees : whether the angles are in degrees; if not, they are in radians
+
+    Returns
+    -------
+    Unit quaternions (..., 4), scalar first, body to space: "ZXZ" with (a, b, c) is Q = Rz(a) Rx(b) Rz(c).
+
+    >>> from_euler("ZXZ", (30, 60, 0), degrees=True).round(4)
+    array([0.8365, 0.483 , 0.1294, 0.2241])
+    >>> from_euler("x", 90, degrees=True).round(4)
+    array([0.7071, 0.7071, 0.    , 0.    ])
+    """
+    from scipy.spatial.transform import Rotation
+
+    if not (isinstance(axes, str) and 1 <= len(axes) <= 3 and (set(axes) <= set("XYZ") or set(axes) <= set("xyz"))):
+        raise InputError(f"axes = {axes!r}; needed: one to three of the letters XYZ, or of xyz, such as 'ZXZ'")
+    if any(a == b for a, b in pairwise(axes)):
+        raise InputError(f"axes = {axes!r} has the same axis twice in a row; add those two angles, and drop one letter")
+    array = as_floats(angles, "angles")
+    array = array[None] if array.ndim == 0 else array
+    if array.shape[-1] != len(axes):
+        raise ShapeError(f"angles has shape {array.shape}; needed: (..., {len(axes)}), one angle for each of {axes!r}")
+    check_finite(array, "angles", InputError)
+    turned = Rotation.from_euler(axes, array.reshape(-1, len(axes)), degrees=degrees)
+    return quaternion_components(turned).reshape(*array.shape[:-1], 4)

@@ -10,11 +10,11 @@ from __future__ import annotations
 from polhode.forces.constant import constant
 from polhode.forces.damping import damping
 from polhode.forces.gravity import gravity
-from polhode.forces.gravity_gradient import gravity_gradient
+from polhode.forces.gravity_gradient import gravity_gradient, gravity_gradient_strength
 from polhode.forces.restoring import restoring
 from polhode.forces.spring import spring
 
-__all__ = ["constant", "damping", "gravity", "gravity_gradient", "restoring", "spring"]
+__all__ = ["constant", "damping", "gravity", "gravity_gradient", "gravity_gradient_strength", "restoring", "spring"]
 
 
 def __dir__() -> list[str]:

@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.body import as_body
+from polhode.checks import FloatArray, common_batch, show
+from polhode.errors import InputError
 from polhode.forces.base import Force, direction, joined, numbers
 from polhode.forces.functions import ENERGY, ENERGY_FORM, GRADIENT, GRADIENT_FORM, TORQUE_FORM, ReadyMade
 from polhode.kernels.jit import entry, helper
@@ -64,17 +66,36 @@ def gravity_gradient(
     orbit_rate: npt.ArrayLike = 0.0,
     orbit_normal: npt.ArrayLike = (0, 1, 0),
 ) -> Force:
-    """The torque of a distant mass on a body that is not a sphere: V = (strength/2) u.I u, u = Q^T nadir.
+    """Return the torque of a distant mass on a body that is not a sphere: V = (strength/2) u.I u, u = Q^T nadir.
+
+    The attraction of a point mass is stronger on the near side of the body than on the far side. To lowest order in
+    (size of the body)/r this gives V = (3 mu/(2 r^3)) u.I u, with mu the gravitational parameter of the mass (G times
+    the mass, 3.986e14 m^3/s^2 for the Earth), r its distance from the mass center of the body, and u the direction to
+    it, in body axes. Hence ``strength`` = 3 mu/r^3, which ``gravity_gradient_strength(mu, r)`` computes.
+
+    On a circular orbit the direction to the mass turns about the normal of the orbital plane, once in each revolution:
+    give ``orbit_rate`` = sqrt(mu/r^3) and ``orbit_normal``, the direction of the orbital angular momentum r x v in
+    space axes. Directions are right-handed: seen from the tip of ``orbit_normal`` the orbit is counterclockwise.
 
     Parameters
     ----------
     body : a RigidBody, principal moments (..., 3) or tensors (..., 3, 3)
     strength : 3 mu/r^3 (...), in units of 1/time^2
-    nadir : the direction to the mass at t = 0, in space (..., 3); its length does not matter
+    nadir : the direction from the body to the mass at t = 0, in space (..., 3); its length does not matter
     orbit_rate : angular velocity (...) at which nadir turns about ``orbit_normal``; then energy is not conserved
+    orbit_normal : the normal of the orbital plane, in space (..., 3); its length does not matter. It is used only with
+        an ``orbit_rate``, and is perpendicular to ``nadir`` on an orbit about the mass
 
     >>> gravity_gradient((1.0, 2.0, 3.0), strength=0.5).torque(0.0, (0.8, 0.6, 0.0, 0.0))
     array([0.1344, 0.    , 0.    ])
+
+    A satellite 7000 km from the center of the Earth, on an orbit in the xy-plane:
+
+    >>> strength = gravity_gradient_strength(mu=3.986e14, r=7e6)
+    >>> rate = float(np.sqrt(strength / 3))
+    >>> force = gravity_gradient((10.0, 20.0, 25.0), strength, (-1, 0, 0), orbit_rate=rate, orbit_normal=(0, 0, 1))
+    >>> print(f"{2 * np.pi / rate:.0f} s, {force.torque(0.0, (0.8, 0.0, 0.0, 0.6))[2]:.2e} N m")
+    5829 s, 9.37e-06 N m
     """
     tensor = as_body(body).tensor
     inertia = tensor[..., (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)]
@@ -91,3 +112,27 @@ def gravity_gradient(
         axis=below if below.ndim == 1 and not np.any(rate) else None,
         name="gravity_gradient",
     )
+
+
+def gravity_gradient_strength(mu: npt.ArrayLike, r: npt.ArrayLike) -> FloatArray | float:
+    """Return 3 mu/r^3, the ``strength`` of a gravity gradient.
+
+    Parameters
+    ----------
+    mu : gravitational parameter (...) of the attracting mass, G times the mass; the Earth has 3.986e14 m^3/s^2
+    r : distance (...) between the two mass centers, in the same unit of length
+
+    Returns
+    -------
+    The strength (...), in units of 1/time^2; a float if both are numbers.
+
+    >>> print(f"{gravity_gradient_strength(3.986e14, 7e6):.4e}")
+    3.4863e-06
+    """
+    parameter, distance = numbers(mu, "mu"), numbers(r, "r")
+    for name, array in (("mu", parameter), ("r", distance)):
+        if not (array > 0).all():
+            raise InputError(f"{name} = {show(array)}: every value must be positive")
+    common_batch(mu=parameter.shape, r=distance.shape)
+    strength = 3.0 * parameter / distance**3
+    return strength if np.ndim(strength) else float(strength)
