@@ -14,9 +14,10 @@ from polhode.errors import MissingExtraError, StoreError
 
 def sync(path: Path) -> None:
     """Bring a file, or the names in a folder, to the disk."""
-    if os.name == "nt" and path.is_dir():  # Windows has no such call for folders
+    windows = os.name == "nt"
+    if windows and path.is_dir():  # Windows has no such call for folders
         return
-    handle = os.open(path, os.O_RDONLY)
+    handle = os.open(path, os.O_RDWR if windows else os.O_RDONLY)  # and refuses it for what is open for reading only
     try:
         os.fsync(handle)
     finally:

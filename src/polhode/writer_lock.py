@@ -90,9 +90,14 @@ if sys.platform == "win32":
             file.unlink()
 
 else:
-    import fcntl
+    try:
+        import fcntl
+    except ImportError:  # neither Windows nor POSIX: the caller warns that there is no lock
+        fcntl = None  # type: ignore[assignment]
 
     def _acquire(handle: int) -> None:
+        if fcntl is None:
+            raise OSError(errno.ENOTSUP, "this system has no file locks")
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def _release(handle: int, file: Path) -> None:

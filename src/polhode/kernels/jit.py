@@ -135,7 +135,7 @@ if JIT:
         _warned = False
 
         def __init__(self, func, folder):
-            self._folder, self._name = folder, f"{func.__module__}.{func.__qualname__}"
+            self._folder, self._name = folder, re.sub(r"[^\w.]", "_", f"{func.__module__}.{func.__qualname__}")
             source = Path(func.__code__.co_filename).read_bytes()  # the folder's stamp knows those of the package only
             self._source = hashlib.sha256(source).hexdigest()
 
@@ -224,7 +224,8 @@ if JIT:
             folder = cache_folder() if self._cache else None
             compiled = numba.njit(nogil=True, error_model="numpy", fastmath={"contract"})(self.__wrapped__)
             if folder is not None:
-                compiled._cache = Cache(self.__wrapped__, folder)
+                with suppress(OSError):  # what was typed into a console or a notebook has no file, and is not cached
+                    compiled._cache = Cache(self.__wrapped__, folder)
             with scipy_left_alone():
                 compiled.compile(self._signature)
             compiled.disable_compile()
