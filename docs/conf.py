@@ -54,8 +54,6 @@ html_theme_options = {"navigation_with_keys": True}
 
 # Pages of the repository that links of ours lead to, and where the site has them.
 OUTSIDE = {
-    "](../README.md#how-fast)": "](speed.md)",
-    "](../README.md#how-accurate)": "](accuracy.md#largest-errors)",
     "](../README.md)": "](index.md)",
     "](../ARCHITECTURE.md": "](architecture.md",
     "](../CHANGELOG.md)": "](changelog.md)",

@@ -1,4 +1,4 @@
-"""What fills the marks of README.md: functions that measure, by the code of ``benchmarks`` or ``tests``, in Markdown.
+"""What fills the marks of docs: functions that measure, by the code of ``benchmarks`` or ``tests``, in Markdown.
 
 Speeds are ranges over some runs in this process; ratios compare programs that run interleaved, so that what else a
 machine does disturbs them less than it does times.

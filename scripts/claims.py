@@ -1,12 +1,12 @@
-"""The numbers of README.md, measured again: tables and sentences between marks, each with the date and the machine.
+"""The numbers of docs/accuracy.md and docs/speed.md, measured again: what stands between marks, with date and machine.
 
     python scripts/claims.py                  # all of them, three runs each: some minutes; best on a quiet machine
     python scripts/claims.py accuracy drift   # some of them
     python scripts/claims.py --list           # which marks there are, and what measures them
 
-In README.md a mark is a line ``<!-- claims:name -->``; what follows, up to ``<!-- /claims -->``, is replaced. The
+In these pages a mark is a line ``<!-- claims:name -->``; what follows, up to ``<!-- /claims -->``, is replaced. The
 numbers come from the functions of ``benchmarks`` and ``tests`` that print them there (``claim_tables.py``). Where a
-sentence would no longer be true, the program stops and says so, and README.md stays as it is.
+sentence would no longer be true, the program stops and says so, and all pages stay as they are.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from claim_tables import GENERATORS, ClaimError
 
 ROOT = Path(__file__).resolve().parents[1]
+PAGES = ROOT / "docs" / "accuracy.md", ROOT / "docs" / "speed.md"
 MARK = re.compile(r"<!-- claims:(?P<name>[\w-]+) -->\n(?P<body>.*?)<!-- /claims -->", re.DOTALL)
 THREADS = "POLHODE_NUM_THREADS"
 PACKAGES = ("numpy", "scipy", "numba")
@@ -45,11 +46,8 @@ def marks(text: str) -> list[str]:
 
 def rewritten(text: str, chosen: Iterable[str], make: Callable[[str], str]) -> str:
     """The text with the chosen blocks replaced by ``make(name)``."""
-    names = marks(text)
-    wanted = list(chosen)
-    unknown = [name for name in wanted if name not in names]
-    if unknown:
-        raise ClaimError(f"no mark is called {', '.join(unknown)}; there are: {', '.join(names) or 'none'}")
+    marks(text)
+    wanted = set(chosen)
 
     def block(match: re.Match[str]) -> str:
         if match["name"] not in wanted:
@@ -57,6 +55,15 @@ def rewritten(text: str, chosen: Iterable[str], make: Callable[[str], str]) -> s
         return f"<!-- claims:{match['name']} -->\n{make(match['name']).strip()}\n<!-- /claims -->"
 
     return MARK.sub(block, text)
+
+
+def chosen_marks(texts: Iterable[str], names: Sequence[str]) -> list[str]:
+    """The names of the blocks to be replaced: all that the texts have, or those that are given."""
+    known = [name for text in texts for name in marks(text)]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ClaimError(f"no mark is called {', '.join(unknown)}; there are: {', '.join(known) or 'none'}")
+    return list(names) or known
 
 
 def stamp(name: str) -> str:
@@ -100,25 +107,30 @@ def measured(name: str, runs: int, busy_too: bool = False) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Measure the numbers of README.md again.")
+    parser = argparse.ArgumentParser(description="Measure the numbers of the documentation again.")
     parser.add_argument("names", nargs="*", help="marks to fill in; all, unless told otherwise")
-    parser.add_argument("--file", type=Path, default=ROOT / "README.md")
+    parser.add_argument("--file", type=Path, action="append", help="pages; those of docs, unless told otherwise")
     parser.add_argument("--runs", type=int, default=RUNS, help="of which speeds are given as ranges")
     parser.add_argument("--busy", action="store_true", help="measure speeds although others are at work")
     parser.add_argument("--list", action="store_true", help="show marks and what measures them")
     given = parser.parse_args(arguments)
-    text = given.file.read_text()
+    pages = {path: path.read_text() for path in given.file or PAGES}
     sys.path[:0] = [str(ROOT / folder) for folder in ("benchmarks", "tests")]
     try:
+        names = chosen_marks(pages.values(), given.names)
         if given.list:
-            for name in marks(text):
+            for name in names:
                 print(f"{name:12} {(GENERATORS[name].__doc__ or '').splitlines()[0]}")
             return 0
-        new = rewritten(text, given.names or marks(text), lambda name: measured(name, given.runs, given.busy))
+        new = {
+            path: rewritten(text, names, lambda name: measured(name, given.runs, given.busy))
+            for path, text in pages.items()
+        }
     except ClaimError as problem:
         print(problem, file=sys.stderr)
         return 1
-    given.file.write_text(new)
+    for path, text in new.items():
+        path.write_text(text)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The numbers of README.md: marks are found and filled in, each has what measures it, and false claims stop."""
+"""The numbers of the documentation: marks are found and filled in, each has what measures it, and false claims stop."""
 
 from __future__ import annotations
 
@@ -51,14 +51,17 @@ def test_marks_that_do_not_pair_are_refused(text):
 
 
 def test_unknown_names_are_refused():
+    assert claims.chosen_marks([SAMPLE, "no marks"], []) == ["first", "second"]
+    assert claims.chosen_marks([SAMPLE], ["second"]) == ["second"]
     with pytest.raises(claims.ClaimError, match="no mark is called third; there are: first, second"):
-        claims.rewritten(SAMPLE, ["third"], str.upper)
+        claims.chosen_marks([SAMPLE], ["third"])
     with pytest.raises(claims.ClaimError, match="nothing measures 'first'"):
         claims.measured("first", 1)
 
 
-def test_every_mark_of_the_readme_is_measured_and_every_measure_is_shown():
-    names = claims.marks((ROOT / "README.md").read_text())
+def test_every_mark_of_the_pages_is_measured_and_every_measure_is_shown():
+    names = [name for page in claims.PAGES for name in claims.marks(page.read_text())]
+    assert "claims:" not in (ROOT / "README.md").read_text()
     assert sorted(names) == sorted(claim_tables.GENERATORS)
     for name, generator in claim_tables.GENERATORS.items():
         files = re.findall(r"(?:benchmarks|tests)/\w+\.py", generator.__doc__)
@@ -109,17 +112,19 @@ def test_a_drift_that_is_no_random_walk_stops_and_leaves_the_file(monkeypatch, t
     drift = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(drift)
     monkeypatch.setitem(sys.modules, "drift", drift)
-    path = tmp_path / "README.md"
+    path, other = tmp_path / "page.md", tmp_path / "other.md"
     path.write_text("<!-- claims:drift -->\nold\n<!-- /claims -->\n")
+    other.write_text("<!-- claims:step -->\nold\n<!-- /claims -->\n")
     walk = np.sqrt(drift.COUNTS)[:, None] * (0.5, 0.6, 0.9, 0.0)
     monkeypatch.setattr(drift, "drifts", lambda rng: drift.COUNTS[:, None] * (0.001, 0.001, 0.001, 0.0))
-    assert claims.main(["drift", "--file", str(path)]) == 1
+    assert claims.main(["drift", "--file", str(path), "--file", str(other)]) == 1
     assert "no random walk" in capsys.readouterr().err
     assert "old" in path.read_text()
     monkeypatch.setattr(drift, "drifts", lambda rng: walk)
-    assert claims.main(["drift", "--file", str(path)]) == 0
+    assert claims.main(["drift", "--file", str(path), "--file", str(other)]) == 0
     assert "drift by 0.5 to 0.6 √n eps" in path.read_text()
     assert claims.stamp("drift") in path.read_text()
+    assert "old" in other.read_text()
 
 
 def test_speeds_need_a_quiet_machine(monkeypatch):
