@@ -21,7 +21,7 @@ help:
 	@echo "make docs       the documentation, in docs/_build/html; make linkcheck: its links to other sites"
 	@echo "make lint       ruff, mypy and import-linter"
 	@echo "make bench      speed ratios against the published algorithm and SciPy, costs of all flows, start-up times, drift"
-	@echo "make claims     measure what the README claims, and write it there with date and machine"
+	@echo "make claims     measure the tables of docs/accuracy.md and docs/speed.md, and write them there with date and machine"
 
 # One stamp per set of extras: made again when pyproject.toml changes, as after a git pull.
 $(VENV)/installed-%: pyproject.toml
@@ -36,7 +36,10 @@ $(LOWEST)/installed: pyproject.toml
 	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --editable '.[test]'
 	@touch $@
 
-run: $(VENV)/installed-all
+# The command line, pictures and the page; without a package for netCDF the states go to a .csv file.
+RUN_EXTRAS = cli,plot,view
+
+run: $(VENV)/installed-$(RUN_EXTRAS)
 	@echo "== polhode run dzhanibekov (the first run compiles, later ones start from the cache)"
 	@$(BIN)/polhode run dzhanibekov --view
 
