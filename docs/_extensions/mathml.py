@@ -10,10 +10,13 @@ from docutils.utils.math import MathError, latex2mathml
 from sphinx.errors import ExtensionError
 from sphinx.util.math import get_node_equation_number
 
+BAR = '<mo stretchy="false">|</mo>'
+CLOSE_BAR = '<mo stretchy="false" lspace="0" rspace="0">|</mo>'  # of |m|: browsers would set it as "such that"
+
 
 def _translated(tex: str, as_block: bool) -> str:
     try:
-        return latex2mathml.tex2mathml(tex.strip(), as_block=as_block)
+        return latex2mathml.tex2mathml(tex.strip(), as_block=as_block).replace(BAR, CLOSE_BAR)
     except MathError as problem:
         raise ExtensionError(f"formula {tex!r}: {problem}") from problem
 
