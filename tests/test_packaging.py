@@ -42,6 +42,34 @@ def test_extras_name_each_other_rightly():
     assert {part for group in named for part in group.split(",")} <= set(extras)
 
 
+def packages_of(extra):
+    """The names of the packages that an extra brings, those of extras that it names included."""
+    found = set()
+    for text in PYPROJECT["optional-dependencies"][extra]:
+        inner = re.match(r"polhode\[(.+)\]", text)
+        found |= (
+            {p for part in inner[1].split(",") for p in packages_of(part)} if inner else {re.split(r"[<>=\[]", text)[0]}
+        )
+    return found
+
+
+def test_make_run_installs_what_it_needs_and_no_more():
+    (extras,) = re.findall(r"^RUN_EXTRAS = (.+)$", (ROOT / "Makefile").read_text(), re.M)
+    assert {name for extra in extras.split(",") for name in packages_of(extra)} == {"click", "matplotlib", "plotly"}
+    assert f"'.[{extras}]'" in (ROOT / "README.md").read_text()
+    assert f"'.[{extras}]'" in (ROOT / "docs" / "start.md").read_text()
+    assert packages_of("store") - packages_of("netcdf") == {"zarr"}
+
+
+def test_systems_and_versions_that_are_named_are_those_of_the_tests():
+    named = [text for text in PYPROJECT["classifiers"] if text.startswith("Operating System")]
+    assert named == ["Operating System :: POSIX :: Linux"]
+    versions = re.findall(r"Python :: (3\.\d+)", "\n".join(PYPROJECT["classifiers"]))
+    systems = (ROOT / "docs" / "start.md").read_text().split("## Systems")[1].split("##")[0]
+    assert versions == re.findall(r"with Python (3\.\d+)", systems)
+    assert f">={versions[0]}" == PYPROJECT["requires-python"]
+
+
 def test_what_is_required_is_what_is_imported():
     """Without optional packages, only what pip installs along is needed."""
     required = {re.split(r"[<>=\[ ]", text)[0] for text in PYPROJECT["dependencies"]}

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from scipy.spatial.transform import Rotation, Slerp
 
 import polhode as ph
+from conftest import random_attitude
 from polhode import errors
 from polhode.cli import cli
 from polhode.interactions import DipolarSoftSpheres
@@ -131,7 +132,7 @@ def test_backward_in_time():
 
 
 def test_between_kept_states_attitudes_turn_evenly(rng):
-    ends = Rotation.random(2, rng=rng)
+    ends = Rotation.from_quat(random_attitude(rng, 2))
     part = np.linspace(0, 1, 7)
     expected = Slerp([0, 1], ends)(part).as_matrix()
     a, b = np.roll(ends.as_quat(), 1, -1)
