@@ -120,6 +120,15 @@ def test_an_edited_file_outside_of_the_package_is_recompiled(copy, tmp_path):
 
 
 @compiled
+def test_kernels_without_a_file_work_and_are_not_cached(copy):
+    """As those that are typed into a console or a notebook."""
+    text = "from polhode.kernels.jit import entry\n@entry('f8(f8)')\ndef outer(x):\n    return 3.0 * x\n"
+    found = copy.run(f"exec(compile({text!r}, '/none/cell-1.py', 'exec')); print(outer(1.0))")
+    assert found[0] == 3.0
+    assert not [path for path in copy.machine_code() if "outer" in str(path)]
+
+
+@compiled
 def test_an_edit_while_running_does_not_poison_the_cache(copy):
     """The process has loaded the old source, compiles after the edit, and must not store that as the new one's code."""
     quat = copy.kernels / "quat.py"
