@@ -588,7 +588,7 @@ def test_resume_says_what_it_cannot_go_on_with(tmp_path):
         (("compare", "heavy_top", "--method", "V3"), "no scheme or method"),
         (("cite", "nobody"), "no scheme or method is called"),
         (("convert", "none.nc", "x.csv"), "none.nc does not exist"),
-        (("convert", "none.xyz", "x.csv"), "known are .nc"),
+        (("convert", "none.xyz", "x.csv"), "none.xyz does not exist"),
         (("completion", "tcsh"), "tcsh"),
     ],
 )

@@ -155,7 +155,7 @@ class StoreError(PolhodeError, OSError):
     >>> import polhode as ph
     >>> ph.load("nothing.csv")
     Traceback (most recent call last):
-    polhode.errors.StoreError: nothing.csv does not exist; type the name of a file that save wrote
+    polhode.errors.StoreError: nothing.csv does not exist; give the name of a file that polhode wrote
     """
 
 

@@ -104,10 +104,11 @@ def load(path: str | os.PathLike[str], *, damaged: str = checksums.RAISE) -> Sto
     ((41, 4), Splitting(Exact(), 'V2'))
     """
     path, damaged = Path(path), checksums.as_damaged(damaged)
+    with telling("read", path):
+        if not path.exists():
+            raise StoreError(f"{path} does not exist; give the name of a file that polhode wrote")
     reader = _of_suffix(path, READERS)
     with guarded("read", path):
-        if not path.exists():
-            raise StoreError(f"{path} does not exist; type the name of a file that save wrote")
         return reader(path, damaged)
 
 

@@ -11,12 +11,27 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from polhode.cli.words import in_shell_words
 from polhode.errors import PolhodeError, RunError, RunWarning, StepError
 
 CTRL_C = 130
+UNLIMITED = 10_000  # characters of a summary: long ones are continued on the next line
 
 
-class Command(click.Command):
+class Refused(click.ClickException):
+    """Something to correct in a value, a file or a folder: a message without the "Usage:" of a mistyped command."""
+
+    exit_code = 2
+
+
+class FullSummary(click.Command):
+    """A command whose summary is shown in full in the list of commands."""
+
+    def get_short_help_str(self, limit: int = UNLIMITED) -> str:
+        return super().get_short_help_str(UNLIMITED)
+
+
+class Command(FullSummary):
     """A command whose errors are messages: a traceback is shown only with ``--debug``, which every command has."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -37,13 +52,12 @@ class Command(click.Command):
         except (PolhodeError, OSError) as problem:
             if ctx.meta.get("debug") or isinstance(problem, BrokenPipeError):  # somebody has seen enough, like head
                 raise
-            if isinstance(problem, (RunError, StepError)):
-                raise click.ClickException(str(problem)) from None
-            told = str(problem) if isinstance(problem, PolhodeError) else f"cannot write: {problem}"
-            raise click.UsageError(told, ctx) from None
+            message = str(problem) if isinstance(problem, PolhodeError) else f"cannot write: {problem}"
+            failed = isinstance(problem, (RunError, StepError))
+            raise (click.ClickException if failed else Refused)(in_shell_words(message)) from None
 
 
-class Group(click.Group):
+class Group(FullSummary, click.Group):
     """Commands are listed in the order in which they are added: the most used first."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -63,7 +77,7 @@ class _Notes:
     def show(self, message: Warning | str, *where: Any, **more: Any) -> None:
         if str(message) not in self.told:
             self.told.add(str(message))
-            click.echo(f"note: {message}", err=True)
+            click.echo(f"note: {in_shell_words(str(message))}", err=True)
 
 
 def show_progress() -> bool:
@@ -86,7 +100,7 @@ def columns(rows: Sequence[Sequence[str]]) -> None:
 def pairs(rows: Sequence[tuple[str, str]]) -> None:
     """Labels, and what they say."""
     for label, value in rows:
-        click.echo(f"  {label:22} {value}")
+        click.echo(f"  {label:22} {in_shell_words(value)}")
 
 
 def complete_problem(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:

@@ -14,7 +14,9 @@ SHELLS = ("bash", "zsh", "fish")
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print a script that completes commands, options, problems and methods in SHELL.
+    """Print a script that completes commands in a shell.
+
+    It knows commands, options, problems, methods, and keys of --set.
 
     \b
     Examples:

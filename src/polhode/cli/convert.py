@@ -14,9 +14,10 @@ from polhode.cli.command import Command
 @click.argument("target", type=click.Path(path_type=Path))
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Options of the new file; .aem needs some.")
 def convert(source: Path, target: Path, settings: tuple[str, ...]) -> None:
-    """Write the trajectory of SOURCE to TARGET; the ends of their names (.nc, .zarr, .csv, .aem) tell the formats.
+    """Convert a trajectory to another file format.
 
-    An .aem (CCSDS attitude ephemeris) needs the object, the date of t = 0 and both frames.
+    The ends of the names of SOURCE and TARGET (.nc, .zarr, .csv, .aem) tell the formats. An .aem (CCSDS attitude
+    ephemeris) needs the object, the date of t = 0 and both frames.
 
     \b
     Examples:

@@ -9,6 +9,7 @@ import click
 
 from polhode.cli.command import CTRL_C, Command, pairs, print_json, show_progress
 from polhode.cli.run import allow_python, as_json
+from polhode.cli.words import in_shell_words
 
 SHOWN = 3  # errors
 
@@ -29,9 +30,10 @@ def ensemble(
     source: str, scheduler: str | None, settings: tuple[str, ...], out: Path | None, resume: bool, force: bool,
     allow_python: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Follow the many members that the table [ensemble] of the scenario FILE describes, and write them to a Zarr store.
+    """Run many members of a scenario, here or on a cluster.
 
-    Members that fail do not stop the others. After Ctrl-C, or whatever else, --resume finishes the rest.
+    The table [ensemble] of the scenario FILE describes them, and the results go to a Zarr store. Members that fail do
+    not stop the others. After Ctrl-C, or whatever else, --resume finishes the rest.
 
     \b
     Examples:
@@ -54,7 +56,7 @@ def ensemble(
     else:
         pairs([(name.replace("_", " "), _told(value)) for name, value in found.items() if value != ""])
     if data.attrs["message"]:
-        click.echo(data.attrs["message"], err=True)
+        click.echo(in_shell_words(data.attrs["message"]), err=True)
         click.get_current_context().exit(CTRL_C)
 
 

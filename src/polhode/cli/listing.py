@@ -19,7 +19,9 @@ as_json = click.option("--json", "as_json", is_flag=True, help="The whole record
 @click.command(cls=Command)
 @as_json
 def problems(as_json: bool) -> None:
-    """List the built-in problems, and the arguments that --set can change.
+    """List the built-in problems and their arguments.
+
+    The option --set of polhode run changes arguments.
 
     \b
     Examples:
@@ -45,10 +47,11 @@ def problems(as_json: bool) -> None:
 @click.command(cls=Command)
 @as_json
 def methods(as_json: bool) -> None:
-    """List free flows, splitting schemes and methods, and what they declare: order, structure, what they preserve.
+    """List the flows, schemes and methods, and their properties.
 
-    Every entry is checked by the tests, both ways: what is declared holds, and what is not declared is seen to fail.
-    Names can be typed as they stand here: --method S6_10, --method "Splitting(Gauss(3), 'S6_10')".
+    These are their order, their structure, and what they preserve. Every entry is checked by the tests, both ways: what
+    is declared holds, and what is not declared is seen to fail. Names can be typed as they stand here: --method S6_10,
+    --method "Splitting(Gauss(3), 'S6_10')".
 
     \b
     Examples:
@@ -102,7 +105,9 @@ def _scheme_record(scheme: Scheme) -> dict[str, Any]:
 @click.argument("names", nargs=-1, required=True, shell_complete=complete_method)
 @as_json
 def cite(names: tuple[str, ...], as_json: bool) -> None:
-    """Print the publications behind NAMES: of problems, flows, schemes and methods.
+    """Print the publications behind problems and methods.
+
+    NAMES are those of problems, flows, schemes and methods.
 
     \b
     Examples:

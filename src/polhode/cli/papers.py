@@ -28,7 +28,9 @@ def complete_experiment(ctx: click.Context, param: click.Parameter, begun: str) 
 @click.group(cls=Group, invoke_without_command=True)
 @click.pass_context
 def papers(ctx: click.Context) -> None:
-    """List the experiments of the papers, or run them again: published and measured numbers side by side.
+    """List or run the experiments of the papers.
+
+    A run shows published and measured numbers side by side.
 
     \b
     Examples:
@@ -49,7 +51,9 @@ def papers(ctx: click.Context) -> None:
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("out", "papers"),
               show_default=True, help="Folder for tables and figures.")  # fmt: skip
 def run(name: str, full: bool, out: Path) -> None:
-    """Run the experiment NAME, or all: a table of claims on the screen and as JSON, and a figure.
+    """Run one experiment, or all.
+
+    The result is a table of claims, on the screen and as JSON, and a figure.
 
     \b
     Examples:

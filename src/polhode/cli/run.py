@@ -34,10 +34,11 @@ def run(
     source: str, settings: tuple[str, ...], method: str | None, h: float | None, rtol: float | None,
     t_end: float | None, out: Path | None, view: bool, allow_python: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Run the built-in problem NAME, or the scenario in a TOML file, and write what was found to a folder.
+    """Run a built-in problem or a scenario file.
 
-    A table tells method and why, steps, torques, time, invariants and their errors. The folder gets the trajectory, a
-    summary as JSON, pictures, and the scenario with all settings.
+    NAME is that of a built-in problem, FILE a scenario in TOML; the results go to a folder. A table tells method and
+    why, steps, torques, time, invariants and their errors. The folder gets the trajectory, a summary as JSON, pictures,
+    and the scenario with all settings.
 
     \b
     Examples:
@@ -58,8 +59,9 @@ def run(
 @allow_python
 @as_json
 def resume(folder: Path, force: bool, allow_python: bool, as_json: bool) -> None:
-    """Go on with the long run in FOLDER, which was interrupted in whatever way; no state differs from those of an
-    uninterrupted run.
+    """Resume a long run that was interrupted.
+
+    FOLDER is that of the run; no state differs from those of an uninterrupted run.
 
     \b
     Example:

@@ -34,7 +34,9 @@ def order(
     flow: str, problem: str, time: float, steps: tuple[float, ...], settings: tuple[str, ...], plot: Path | None,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Show how the error of the free flow FLOW falls with its step, against the exact motion.
+    """Measure how the error of a free flow falls with its step.
+
+    The error of FLOW is its difference from the exact motion.
 
     \b
     Examples:
@@ -69,7 +71,9 @@ def compare(
     problem: str, methods: tuple[str, ...], steps: tuple[float, ...], settings: tuple[str, ...], plot: Path | None,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Compare what accuracy costs with several methods on the built-in PROBLEM: errors at the end, torques, time.
+    """Compare what accuracy costs with several methods.
+
+    The built-in PROBLEM is solved by each of them; a table has errors at the end, torques and time.
 
     \b
     Examples:

@@ -21,9 +21,10 @@ NAMES = "trajectory.nc", "trajectory.zarr", "trajectory.csv"  # what ``polhode r
 def view(
     sources: tuple[Path, ...], out: Path | None, shape: str | None, title: str | None, span: tuple[float, float] | None
 ) -> None:
-    """Write a page with the body of a trajectory in 3-D: one file, for any browser, also offline.
+    """Write a page that shows a body in 3-D, for any browser.
 
-    It shows the folder of a run, or a file (.nc, .zarr, .csv) with a trajectory; several are shown side by side.
+    The page is one file, and needs no network. It shows the folder of a run, or a file (.nc, .zarr, .csv) with a
+    trajectory; several are shown side by side.
 
     \b
     Examples:

@@ -1,0 +1,44 @@
+"""Hints of the library in the words of a shell: its messages say what to type in Python."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+WORDS: tuple[
+    tuple[str, str | Callable[[re.Match[str]], str]], ...
+] = (  # patterns, and what they become; from the longest phrase to the shortest
+    (r"type resume=True\b", "add --resume"),
+    (r"leave resume=True away", "omit --resume"),
+    (r"the same call with resume=True", "the same command with --resume"),
+    (r"repeat the call as it was", "repeat the command as it was"),
+    (r"are kept if out is given, and resume=True", "are kept, and --resume"),
+    (r"\bforce=True goes on(.*)resume=True", r"--force goes on\1--resume"),
+    (r"type force=True \(--force on the command line\)", "add --force"),
+    (r"type polhode\.streaming\.resume\(path, problem\)", "type polhode resume FOLDER"),
+    (r" \(in Python: allow_python=True\)", ""),
+    (r"type save\(path, (\w+)=\.\.\., \.\.\.\)", r"add --set \1=..."),
+    (r"; load\(path, damaged='skip'\)", "; in Python, polhode.load(path, damaged='skip')"),
+    (r"type polhode\.aem_reader\.read\(path\) for", "in Python, polhode.aem_reader.read(path) returns"),
+    (r"type polhode\.rotation\.normalize\(q\)", "divide it by its norm"),
+    (r"type (Adaptive\([^)]*\))", r'add --method "\1"'),
+    (r"leave h away", "omit --h"),
+    (r"type rtol=(\S+)", r"add --rtol \1"),
+    (r"type method='(\w+)'", r"add --method \1"),
+    (r"h=\(([^)]+)\)", lambda found: " ".join(f"--h {step}" for step in found[1].split(", "))),
+    (r"such as h=(\S+)", r"such as --h \1"),
+    (r"type for instance (\w+)=\(([^)]*)\)", r"give for instance \1 = [\2]"),
+    (r"their times as Torque\(\.\.\., breaks=\.\.\.\)", "their times as breaks = [...] of the force"),
+    (r"setting (['\"])(.*?)\1", r"--set \2"),
+)
+
+
+def in_shell_words(message: str) -> str:
+    """Return a message of the library as the command line says it.
+
+    >>> in_shell_words("run.zarr exists already; type resume=True to go on, or choose another name")
+    'run.zarr exists already; add --resume to go on, or choose another name'
+    """
+    for pattern, words in WORDS:
+        message = re.sub(pattern, words, message)
+    return message
