@@ -575,7 +575,7 @@ def test_resume_says_what_it_cannot_go_on_with(tmp_path):
     ("arguments", "match"),
     [
         (("run", "heavy_top", "--set", "epz=1"), "heavy_top has no argument 'epz'; did you mean 'eps'"),
-        (("run", "heavy_top", "--set", "eps"), "key=value"),
+        (("run", "heavy_top", "--set", "eps"), "KEY=VALUE"),
         (("run", "heavy_top", "--method", "RKN6_14"), "did you mean 'RKN6_14a'"),
         (("run", "vessel", "--method", "RKN6_14a"), "choose S4_6"),
         (("run", "heavy_top", "--h", "-1"), "h = -1.0; needed: the length of a step"),
@@ -699,13 +699,20 @@ def test_completion(shell):
         ("polhode run heavy_top --method RKN8", "RKN8_19"),
         ("polhode order Gau", "Gauss"),
         ("polhode compare ves", "vessel"),
+        ("polhode run heavy_top --set ", "eps="),
+        ("polhode run heavy_top --set eps=1 --set m1", "m12="),
+        ("polhode run heavy_top --set ou", "output.save_every="),
+        ("polhode run examples/top.toml --set force.we", "force.weight="),
+        ("polhode ensemble examples/debris.toml --set ensemble.c", "ensemble.count="),
+        ("polhode compare dzhanibekov --set ", "omega="),
+        ("polhode order Gauss --problem satellite_orbit --set pi", "pitch="),
     ],
 )
 def test_completion_knows_the_names(words, expected):
     environment = {
         **os.environ, "_POLHODE_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))
     }  # fmt: skip
-    done = subprocess.run(COMMANDS[1], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(COMMANDS[1], env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
     assert f"plain,{expected}" in done.stdout.splitlines(), done.stderr
 
 

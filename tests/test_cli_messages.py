@@ -141,3 +141,65 @@ def test_errors_and_notes_of_commands_are_in_the_words_of_a_shell(tmp_path, monk
     assert message_of(run("convert", "o/trajectory.nc", "x.aem")).endswith("; add --set object_name=...")
     refused = message_of(run("run", "heavy_top", "--method", "Adaptive", "--h", "0.1", "--out", "x"))
     assert refused.endswith("or omit --h")
+
+
+# Options: what is wrong with them
+
+
+@pytest.mark.parametrize("command", [("run", "heavy_top"), ("ensemble", "x.toml"), ("papers", "run", "all")])
+def test_what_is_no_folder_is_refused_by_name(command, tmp_path):
+    (tmp_path / "file").write_text("precious")
+    for out, name in (("/dev/full", "/dev/full"), (tmp_path / "file" / "below", tmp_path / "file")):
+        result = run(*command, "--out", out)
+        assert result.exit_code == 2
+        message = message_of(result)
+        assert "Invalid value for '--out'" in message
+        assert f"{name} is not a folder; give the name of a folder, existing or new" in message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("run", "heavy_top", "--set", "eps=abc"), "--set eps=abc: eps = 'abc'; expected: a number, such as 0.001"),
+        (("run", "heavy_top", "--set", "eps=true"), "--set eps=true: eps = True; expected: a number, such as 0.001"),
+        (
+            ("run", "heavy_top", "--set", "m12=x"),
+            "--set m12=x: m12 = 'x'; expected: a list of numbers, such as [0.5, 0.75]",
+        ),
+        (("run", "vessel", "--set", "damped=3"), "--set damped=3: damped = 3; expected: true or false, such as true"),
+        (("run", "free_body", "--set", "paper=3"), '--set paper=3: paper = 3; expected: a text, such as "vilmart"'),
+        (("run", "heavy_top", "--set", "epz=1"), "--set epz=1: heavy_top has no argument 'epz'; did you mean 'eps'?"),
+        (("run", "heavy_top", "--set", "h=-1"), "--set h=-1: h = -1; needed: the length of a step, a positive number"),
+        (("run", "heavy_top", "--set", "method=V3"), "--set method=V3: no scheme or method is called 'V3'"),
+        (("run", "heavy_top", "--set", "output.states=x"), "--set output.states=x: output.states = 'x'; needed: how"),
+        (("run", "heavy_top", "--set", "eps"), "--set eps: expected KEY=VALUE, for example h=0.1 or body.mass=2"),
+        (("compare", "heavy_top", "--set", "eps=abc"), "--set eps=abc: eps = 'abc'; expected: a number, such as 0.001"),
+        (
+            ("run", "dzhanibekov", "--set", "state.omega=[1, 2, 3]"),
+            "--set state.omega=[1, 2, 3]: dzhanibekov is a built-in problem, whose state follows from its arguments; "
+            "use --set omega=...",
+        ),
+        (
+            ("run", "heavy_top", "--set", "body.mass=3"),
+            "--set body.mass=3: heavy_top is a built-in problem, whose body follows from its arguments; known are",
+        ),
+    ],
+)
+def test_a_setting_that_cannot_be_used_is_named(arguments, message):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert message_of(result).startswith(f"Error: {message}")
+
+
+def test_a_setting_of_a_file_that_cannot_be_used_is_named(tmp_path):
+    path = tmp_path / "top.toml"
+    path.write_text(
+        't_span = [0, 1]\nh = 0.1\nmethod = "V2"\n[body]\nmoments = [1, 2, 3]\n[state]\nm = [1, 1, 1]\n'
+        '[[force]]\nkind = "gravity"\nweight = 1\noffset = [0, 0, 1]\n'
+    )
+    for text in ("force.0.weight=x", "force.0.kind=gravty", "body.moments=3", "state={m = 3}", "ensemble.count=0"):
+        message = message_of(run("run", path, "--set", text))
+        assert message.startswith(f"Error: --set {text}: "), message
+    assert message_of(run("run", path, "--set", "force.3.weight=1")).startswith("Error: --set force.3.weight=1: there")
+    path.write_text(path.read_text().replace("weight = 1", 'weight = "x"'))
+    assert message_of(run("run", path, "--set", "h=0.2")).startswith(f"Error: {path}: force[0].weight = 'x'")

@@ -321,7 +321,7 @@ MEANINGLESS = [
     (top("offset = [0, 0, 1]", "offset = [0, 0, 1]\nup = [0, 0, 0]"), r"force\[0\]: up = .* has no direction"),
     ('problem = "heavy_top"\n[arguments]\nepz = 1', "arguments: heavy_top has no argument 'epz'; did you mean 'eps'"),
     ('problem = "gyro_top"\n[arguments]\nprecession = 0', "arguments: .* do not make a gyro_top"),
-    ('problem = "satellite_orbit"\n[arguments]\naltitude = "high"', "arguments: .* do not make a satellite_orbit"),
+    ('problem = "satellite_orbit"\n[arguments]\naltitude = "high"', "arguments: altitude = 'high'; expected: a number"),
     ('problem = "free_body"\n[arguments]\npaper = "moser"', "arguments: .*known are: vilmart"),
 ]  # fmt: skip
 
@@ -451,7 +451,7 @@ def test_settings():
 
 @pytest.mark.parametrize("text", ["h", "=1", "force.5.weight=1", "h.x=1", "force.x=1", "t_span.0.a=1"])
 def test_bad_settings(text):
-    with pytest.raises(errors.InputError, match=r"key=value|there is no"):
+    with pytest.raises(errors.InputError, match=r"KEY=VALUE|there is no"):
         with_settings(tomllib.loads(TOP), [text])
 
 

@@ -30,7 +30,9 @@ from polhode.expressions import flow_of, method_of
 from polhode.force import Force, Torque
 from polhode.methods.splitting import Splitting
 from polhode.problem import Problem, checked_span
+from polhode.schema import SchemaError
 from polhode.state import State
+from polhode.toml_text import toml_value
 
 __all__ = [
     "Output",
@@ -45,6 +47,8 @@ def __dir__() -> list[str]:
 
 
 AUTO = "auto"
+OWN = ("body", "state", "force")  # what a built-in problem has of its own
+PLAIN = ("name", "summary", "t_span", "method", "h", "rtol")  # keys of one value that every scenario may have
 DESCRIBED = ("problem", "arguments", "body", "state", "force")  # by the summary of a file
 NUMERIC = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)  # of arguments that make no sense
 
@@ -109,7 +113,7 @@ def read_scenario(path: str | Path, settings: Sequence[str] = (), *, allow_pytho
     ...     read_scenario(path, ["h=0.1"]).h
     0.1
     """
-    return build(with_settings(read(path), settings), str(path), allow_python=allow_python)
+    return build(with_settings(read(path), settings), str(path), settings=settings, allow_python=allow_python)
 
 
 def read(path: str | Path) -> dict[str, Any]:
@@ -149,8 +153,8 @@ def with_settings(data: Mapping[str, Any], settings: Sequence[str]) -> dict[str,
     for text in settings:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
-            raise InputError(f"{text!r} came; needed: key=value, such as h=0.1 or body.mass=2")
-        path = set_value(changed, name, _toml_value(value), text)
+            raise InputError(f"setting {text!r}: expected KEY=VALUE, for example h=0.1 or body.mass=2")
+        path = set_value(changed, name, _toml_value(value), f"setting {text!r}")
         if path[0] in DESCRIBED:
             others.append(text)
     if others and changed.get("summary", "") == data.get("summary"):
@@ -158,44 +162,110 @@ def with_settings(data: Mapping[str, Any], settings: Sequence[str]) -> dict[str,
     return changed
 
 
-def set_value(data: dict[str, Any], key: str, value: Any, text: str) -> list[str]:
-    """Set one key of ``data``, with dots into tables and lists, and return its path; messages name ``text``."""
-    path = key.strip().split(".")
-    if path[0] not in json_schema()["properties"] and "problem" in data:
-        path = ["arguments", *path]
-    _put(data, path, value, text)
+def set_value(data: dict[str, Any], key: str, value: Any, origin: str) -> list[str]:
+    """Set one key of ``data``, with dots into tables and lists, and return its path; messages name ``origin``."""
+    path = _path(data, key)
+    if path[0] in OWN and "problem" in data:
+        known = defaults_of(data["problem"])
+        hint = f"use setting '{path[-1]}=...'" if path[-1] in known else f"known are: {', '.join(known)}"
+        raise InputError(
+            f"{origin}: {data['problem']} is a built-in problem, whose {path[0]} follows from its arguments; {hint}"
+        )
+    _put(data, path, value, origin)
     return path
 
 
-def build(data: dict[str, Any], source: str, *, allow_python: bool = False) -> Scenario:
-    """The scenario that ``data`` describes; InputError names ``source``, the key, what came and what is needed."""
-    with _told(source):
+def _path(data: Mapping[str, Any], key: str) -> list[str]:
+    """Return where a key is: among the arguments of a built-in problem, if scenarios do not have it."""
+    path = key.strip().split(".")
+    return ["arguments", *path] if path[0] not in json_schema()["properties"] and "problem" in data else path
+
+
+def defaults_of(problem: str) -> dict[str, Any]:
+    """Return the arguments of a built-in problem, with their defaults as TOML has them.
+
+    >>> defaults_of("perturbed")
+    {'t_end': 50000.0}
+    """
+    parameters = inspect.signature(problems.REGISTRY[problem]).parameters if problem in problems.REGISTRY else {}
+    return {name: np.asarray(parameter.default).tolist() for name, parameter in parameters.items()}
+
+
+def keys_to_set(source: str) -> list[str]:
+    """Return the keys of a built-in problem or a scenario file that settings can change; none if there is no such.
+
+    >>> keys_to_set("perturbed")[:3]
+    ['t_end', 'name', 'summary']
+    """
+    try:
+        data = built_in(source) if source in problems.REGISTRY else read(source)
+    except InputError:
+        return []
+    tables = ["output", *(["ensemble"] if "ensemble" in data else [])]
+    optional = [f"{table}.{key}" for table in tables for key in json_schema()["$defs"][table]["properties"]]
+    keys = [*defaults_of(data.get("problem", "")), *PLAIN, *_leaves(data), *optional]
+    return list(dict.fromkeys(key for key in keys if key != "problem"))
+
+
+def _leaves(value: Any, place: str = "") -> Iterator[str]:
+    """Yield the keys of all values that are no tables, with dots into tables and lists of tables."""
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if _is_of_tables(value) else None
+    if entries is None:
+        yield place
+    else:
+        for key, entry in entries:
+            yield from _leaves(entry, f"{place}.{key}" if place else str(key))
+
+
+def _is_of_tables(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+
+
+def build(data: dict[str, Any], source: str, *, settings: Sequence[str] = (), allow_python: bool = False) -> Scenario:
+    """The scenario that ``data`` describes; InputError names ``source``, the key, what came and what is needed.
+
+    ``settings`` are those that ``data`` has been changed by: an error in one of them names it, instead of the source.
+    """
+    given = {".".join(_path(data, text.partition("=")[0])): text for text in settings}
+    with _told(source, given=given):
         schema.check(data, json_schema())
     with np.errstate(all="ignore"):  # what overflows is refused by name
-        problem = _built_in(data, source) if "problem" in data else _own(data, source, allow_python)
+        problem = _built_in(data, source, given) if "problem" in data else _own(data, source, allow_python)
         with _told(source):
             problem.t_span = checked_span(data.get("t_span", problem.t_span))
         for label in ("name", "summary", "units"):
             setattr(problem, label, data.get(label, getattr(problem, label)))
-        with _told(source, "method"):
+        with _told(source, "method", given):
             method = _method(data.get("method", AUTO))
     output = data.get("output", {})
     chosen = {**output, "plots": tuple(output["plots"])} if "plots" in output else output
     return Scenario(data, problem, method, data.get("h"), data.get("rtol"), Output(**chosen))
 
 
-def _built_in(data: Mapping[str, Any], source: str) -> Problem:
+def _built_in(data: Mapping[str, Any], source: str, given: Mapping[str, str]) -> Problem:
     name, arguments = data["problem"], data.get("arguments", {})
     make: Any = problems.REGISTRY[name]
-    known = inspect.signature(make).parameters
-    with _told(source, "arguments"):
-        for key in arguments:
+    known = defaults_of(name)
+    with _told(source, "arguments", given):
+        for key, value in arguments.items():
             if key not in known:
-                raise InputError(f"{name} has no argument {key!r}; {schema.near(key, known)}")
+                raise SchemaError(f"arguments.{key}", f"{name} has no argument {key!r}; {schema.near(key, known)}")
+            _check_kind(key, value, known[key])
         try:
             return make(**arguments)
         except NUMERIC as problem:
             raise InputError(f"{arguments} do not make a {name}: {problem}") from problem
+
+
+def _check_kind(key: str, value: Any, default: Any) -> None:
+    """Raise a SchemaError unless ``value`` is of the kind of ``default``; a number may be a list, one for each body."""
+    for kind, name in ((bool, "true or false"), (str, "a text"), (list, "a list of numbers"), (float, "a number")):
+        if isinstance(default, kind):
+            fits = isinstance(value, kind) if kind in (bool, str) else not isinstance(value, bool | str)
+            if not fits:
+                message = f"{key} = {value!r}; expected: {name}, such as {toml_value(default)}"
+                raise SchemaError(f"arguments.{key}", message)
+            return
 
 
 def _own(data: Mapping[str, Any], source: str, allow_python: bool) -> Problem:
@@ -270,7 +340,7 @@ def _toml_value(text: str) -> Any:
     return found["value"] if len(found) == 1 else text.strip()
 
 
-def _put(table: Any, path: list[str], value: Any, text: str) -> None:
+def _put(table: Any, path: list[str], value: Any, origin: str) -> None:
     for place, key in enumerate(path):
         last = place == len(path) - 1
         if isinstance(table, list) and key.isdecimal() and int(key) < len(table):
@@ -280,17 +350,19 @@ def _put(table: Any, path: list[str], value: Any, text: str) -> None:
             if not last:
                 table.setdefault(key, {})
         else:
-            raise InputError(f"{text!r}: there is no {'.'.join(path[: place + 1])!r} to set")
+            raise InputError(f"{origin}: there is no {'.'.join(path[: place + 1])!r} to set")
         if last:
             table[index] = value
         table = table[index]
 
 
 @contextmanager
-def _told(source: str, key: str = "") -> Iterator[None]:
-    """Errors say in which file, and at which key of it."""
+def _told(source: str, key: str = "", given: Mapping[str, str] = {}) -> Iterator[None]:
+    """Errors say in which file, and at which key of it; or which of the settings ``given``, by their keys, is wrong."""
     try:
         yield
     except PolhodeError as problem:
-        where = f"{source}: {key}: " if key else f"{source}: "
-        raise InputError(where + str(problem)) from problem
+        place = f"{getattr(problem, 'key', key)}."
+        wrong = next((text for name, text in given.items() if place.startswith(f"{name}.")), None)
+        where = f"{source}: {key}" if key else source
+        raise InputError(f"{where if wrong is None else f'setting {wrong!r}'}: {problem}") from problem

@@ -33,7 +33,7 @@ class Made:
             array = np.asarray(values)
             if DAMPING.fullmatch(key) and array.ndim == 2:  # three members of three numbers are no matrix
                 array = array[:, None, :] * np.eye(3)
-            set_value(data, key, array.tolist(), key)
+            set_value(data, key, array.tolist(), f"sample {key!r}")
         return build(data, self.source, allow_python=self.allow_python).problem
 
 

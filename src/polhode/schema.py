@@ -16,6 +16,15 @@ from polhode.errors import InputError
 Node = Mapping[str, Any]
 SHOWN = 60  # characters of a value in a message
 
+
+class SchemaError(InputError):
+    """A value that the schema does not allow; ``key`` is its place, with dots into tables and lists."""
+
+    def __init__(self, where: str, message: str) -> None:
+        super().__init__(message)
+        self.key = where.replace("[", ".").replace("]", "")
+
+
 TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
     "array": (list,),
@@ -27,11 +36,11 @@ TYPES: dict[str, tuple[type, ...]] = {
 
 
 def check(value: Any, schema: Node) -> None:
-    """Raise InputError that says which key of ``value`` the schema does not allow, and what it does allow.
+    """Raise a SchemaError that says which key of ``value`` the schema does not allow, and what it does allow.
 
     >>> check({"h": -1}, {"type": "object", "properties": {"h": {"exclusiveMinimum": 0, "description": "a step"}}})
     Traceback (most recent call last):
-    polhode.errors.InputError: h = -1; needed: a step
+    polhode.schema.SchemaError: h = -1; needed: a step
     """
     _Checker(schema).check(value, schema, "")
 
@@ -50,7 +59,7 @@ class _Checker:
         node = self.resolved(node)
         inner = self._of_tables(value, node)
         if inner is None and not self.fits(value, node):
-            raise InputError(f"{where or 'the whole'} = {_shown(value)}; needed: {_needed(node)}")
+            raise SchemaError(where, f"{where or 'the whole'} = {_shown(value)}; needed: {_needed(node)}")
         if isinstance(value, dict) and inner is not None:
             self._table(value, inner, where)
         elif isinstance(value, list) and inner is not None:
@@ -78,7 +87,7 @@ class _Checker:
             if key in properties or isinstance(others, dict):
                 self.check(value, properties.get(key, others), _joined(where, key))
             elif others is False:
-                raise InputError(f"{_joined(where, key)} is not known; {near(key, properties)}")
+                raise SchemaError(_joined(where, key), f"{_joined(where, key)} is not known; {near(key, properties)}")
         for key in node.get("required", ()):
             self._require(table, key, node, where)
         for key, needed in node.get("dependentRequired", {}).items():
@@ -86,28 +95,30 @@ class _Checker:
                 self._require(table, other, node, where, f" (which {key!r} needs)")
         one_of = [c["required"][0] for c in node.get("oneOf", ())]
         if one_of and sum(key in table for key in one_of) != 1:
-            raise InputError(_one_of(where, one_of, table))
+            raise SchemaError(where, _one_of(where, one_of, table))
         if "not" in node and all(key in table for key in node["not"]["required"]):
-            raise InputError(_one_of(where, node["not"]["required"], table))
+            raise SchemaError(where, _one_of(where, node["not"]["required"], table))
 
     def _require(self, table: dict[str, Any], key: str, node: Node, where: str, why: str = "") -> None:
         if key not in table:
             needed = _needed(self.resolved(node.get("properties", {}).get(key, {})))
-            raise InputError(f"{_joined(where, key)} is missing{why}; needed: {needed}")
+            raise SchemaError(where, f"{_joined(where, key)} is missing{why}; needed: {needed}")
 
     def _chosen(self, table: dict[str, Any], choices: list[Node], where: str) -> Node:
         """The choice whose first required key the table has, with the value that the choice names, if it names one."""
         keys = list(dict.fromkeys(choice["required"][0] for choice in choices))
         present = [key for key in keys if key in table]
         if len(present) != 1:
-            raise InputError(_one_of(where, keys, table))
+            raise SchemaError(where, _one_of(where, keys, table))
         key = present[0]
         fitting = [c for c in choices if c["required"][0] == key]
         names = [c["properties"][key].get("const") for c in fitting]
         if names == [None]:
             return fitting[0]
         if not isinstance(table[key], str) or table[key] not in names:
-            raise InputError(f"{_joined(where, key)} = {_shown(table[key])}; {near(table[key], names)}")
+            raise SchemaError(
+                _joined(where, key), f"{_joined(where, key)} = {_shown(table[key])}; {near(table[key], names)}"
+            )
         return fitting[names.index(table[key])]
 
     def fits(self, value: Any, node: Node) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -22,6 +24,20 @@ class Refused(click.ClickException):
     """Something to correct in a value, a file or a folder: a message without the "Usage:" of a mistyped command."""
 
     exit_code = 2
+
+
+class Folder(click.Path):
+    """The name of a folder, which is there or can be made."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        path = Path(super().convert(value, param, ctx))
+        there = next(each for each in (path, *path.parents) if os.path.exists(each))
+        if not there.is_dir():
+            self.fail(f"{there} is not a folder; give the name of a folder, existing or new", param, ctx)
+        return path
 
 
 class FullSummary(click.Command):
@@ -128,6 +144,15 @@ def complete_flow(ctx: click.Context, param: click.Parameter, begun: str) -> lis
     from polhode.flows import FLOWS
 
     return _beginning(begun, FLOWS)
+
+
+def complete_setting(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Keys that ``--set`` changes in the scenario file or built-in problem of the command."""
+    from polhode.scenario import keys_to_set
+
+    sources = ctx.params.get("source"), ctx.params.get("problem"), *ctx.args  # the last, while a value is missing
+    found = next((keys for source in sources if source is not None and (keys := keys_to_set(source))), [])
+    return _beginning(begun, [f"{key}=" for key in found])
 
 
 def _beginning(begun: str, names: Iterable[str]) -> list[CompletionItem]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from polhode.cli.command import CTRL_C, Command, pairs, print_json, show_progress
+from polhode.cli.command import CTRL_C, Command, Folder, complete_setting, pairs, print_json, show_progress
 from polhode.cli.run import allow_python, as_json
 from polhode.cli.words import in_shell_words
 
@@ -18,10 +18,10 @@ SHOWN = 3  # errors
 @click.argument("source", metavar="FILE", type=click.Path(dir_okay=False))
 @click.option("--scheduler", metavar="ADDRESS", help="Of a Dask scheduler, such as tcp://10.0.0.1:8786, whose workers "
               "compute the chunks.")  # fmt: skip
-@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="A key of the scenario, such as "
-              "ensemble.count=1000, as in TOML; may be given several times.")  # fmt: skip
-@click.option("--out", type=click.Path(path_type=Path), help="A folder that ends in .zarr.  "
-              "[default: out/NAME/ensemble.zarr]")  # fmt: skip
+@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, shell_complete=complete_setting,
+              help="A key of the scenario, such as ensemble.count=1000, as in TOML; may be given several "
+              "times.")  # fmt: skip
+@click.option("--out", type=Folder(), help="A folder that ends in .zarr.  [default: out/NAME/ensemble.zarr]")
 @click.option("--resume", is_flag=True, help="Go on: chunks that are finished are not computed again.")
 @click.option("--force", is_flag=True, help="With --resume: go on also if the Python code of a torque has changed.")
 @allow_python

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
-from polhode.cli.command import Command, Group, columns
+from polhode.cli.command import Command, Folder, Group, columns
 
 if TYPE_CHECKING:
     from polhode.papers import Experiment, Report
@@ -48,8 +48,9 @@ def papers(ctx: click.Context) -> None:
 @papers.command(cls=Command)
 @click.argument("name", metavar="NAME|all", shell_complete=complete_experiment)
 @click.option("--full", is_flag=True, help="The papers' own size, which may take minutes or more.")
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("out", "papers"),
-              show_default=True, help="Folder for tables and figures.")  # fmt: skip
+@click.option(
+    "--out", type=Folder(), default=Path("out", "papers"), show_default=True, help="Folder for tables and figures."
+)
 def run(name: str, full: bool, out: Path) -> None:
     """Run one experiment, or all.
 

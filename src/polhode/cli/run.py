@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from polhode.cli.command import CTRL_C, Command, complete_method, complete_source, pairs, print_json, show_progress
+from polhode.cli.command import (
+    CTRL_C,
+    Command,
+    Folder,
+    complete_method,
+    complete_setting,
+    complete_source,
+    pairs,
+    print_json,
+    show_progress,
+)
 
 if TYPE_CHECKING:
     from polhode.results import Results
@@ -19,14 +29,14 @@ allow_python = click.option("--allow-python", is_flag=True, help="Load torques t
 
 @click.command(cls=Command)
 @click.argument("source", metavar="NAME|FILE", shell_complete=complete_source)
-@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="A key of the scenario, such as "
-              "body.mass=2, or an argument of the problem, as in TOML; may be given several times.")  # fmt: skip
+@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, shell_complete=complete_setting,
+              help="A key of the scenario, such as body.mass=2, or an argument of the problem, as in TOML; may be "
+              "given several times.")  # fmt: skip
 @click.option("--method", shell_complete=complete_method, help="A scheme or method; see: polhode methods.")
 @click.option("--h", type=float, help="The length of a step.")
 @click.option("--rtol", type=float, help="The wanted error at the end, by which method and step are chosen.")
 @click.option("--t-end", type=float, help="Another end of the time span.")
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for the results; it is made if "
-              "need be.  [default: out/NAME]")  # fmt: skip
+@click.option("--out", type=Folder(), help="Folder for the results; it is made if need be.  [default: out/NAME]")
 @click.option("--view", is_flag=True, help="Write view.html, too: the body in 3-D, for any browser, also offline.")
 @allow_python
 @as_json
@@ -79,10 +89,9 @@ def _scenario(source: str, settings: tuple[str, ...], allow_python: bool, option
     data = with_settings(read(source) if is_file else built_in(source), settings)
     t_end = options.pop("t_end")
     data |= {key: value for key, value in options.items() if value is not None}
-    scenario = build(data, source, allow_python=allow_python)
-    if t_end is None:
-        return scenario
-    return build({**data, "t_span": [scenario.problem.t_span[0], t_end]}, source, allow_python=allow_python)
+    how: dict[str, Any] = {"settings": settings, "allow_python": allow_python}
+    scenario = build(data, source, **how)
+    return scenario if t_end is None else build(data | {"t_span": [scenario.problem.t_span[0], t_end]}, source, **how)
 
 
 def _show(results: Results, as_json: bool) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from polhode.cli.command import Command, complete_flow, complete_method, complete_problem, print_json
+from polhode.cli.command import Command, complete_flow, complete_method, complete_problem, complete_setting, print_json
 
 if TYPE_CHECKING:
     from polhode.problem import Problem
@@ -17,7 +17,8 @@ USUAL = ("V2", "S4_6", "S6_10", "RKN6_14a", "ABA1064")
 STEPS = (2.0, 1.0, 0.5, 0.25)  # times the step that suits the problem
 picture = click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Draw a picture to this file.")
 steps = click.option("--h", "steps", type=float, multiple=True, help="A step to try; may be given several times.")
-settings = click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="An argument of the problem.")
+settings = click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, shell_complete=complete_setting,
+                        help="An argument of the problem.")  # fmt: skip
 as_json = click.option("--json", "as_json", is_flag=True, help="Numbers for other programs, instead of a table.")
 
 
@@ -99,7 +100,7 @@ def compare(
 def _problem(name: str, settings: tuple[str, ...]) -> Problem:
     from polhode.scenario import build, built_in, with_settings
 
-    return build(with_settings(built_in(name), settings), name).problem
+    return build(with_settings(built_in(name), settings), name, settings=settings).problem
 
 
 def _method(text: str) -> Any:
