@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
@@ -343,7 +344,8 @@ def test_options(tmp_path):
     assert summary == json.loads((tmp_path / "summary.json").read_text())
     written = tomllib.loads((tmp_path / "scenario.toml").read_text())
     assert written == {
-        "problem": "heavy_top", "arguments": {"eps": 0.1}, "output": {"save_every": 4}, "h": 0.1, "t_span": [0.0, 4.0],
+        "problem": "heavy_top", "arguments": {"eps": 0.1, "moments": [1.0, 1.5, 2.25], "m12": [0.5, 0.75]},
+        "output": {"save_every": 4, "plots": ["overview"]}, "h": 0.1, "t_span": [0.0, 4.0],
         "method": "Splitting(Gauss(3), 'S6_10')",
     }  # fmt: skip
     again = tmp_path / "again"
@@ -505,7 +507,7 @@ def test_ctrl_c_in_a_short_run_keeps_what_was_computed(tmp_path, start):
         "o",
     )
     process = start(*command)
-    wait_for(tmp_path / "o" / "scenario.toml", process)
+    wait_for(tmp_path / "o", process)
     time.sleep(3.0)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
@@ -738,3 +740,84 @@ def test_drifts_see_an_error():
     assert np.abs(drifts(traj)["energy"]).argmax() == np.abs(drifts(traj)["|m|"]).argmax() == 3
     assert np.abs(drifts(traj)["energy"]).max() == pytest.approx(2e-5, rel=1e-4)
     assert np.abs(drifts(traj)["Q m"])[3] > 1e-6
+
+
+# The scenario in the folder
+
+NO_PLOTS = ("--set", "output.plots=[]")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("heavy_top",),
+        ("heavy_top", "--rtol", "1e-6", "--t-end", "5"),
+        ("heavy_top", "--method", "V2", "--set", "output.format=zarr"),
+        ("vessel", "--set", "damped=false", "--set", "output.states=11"),
+        ("dzhanibekov", "--set", "omega=[0, 5, 0.1]"),
+        ("dzhanibekov", "--h", "0.5"),
+        ("heavy_top", "--method", "Adaptive(1e-8)", "--set", "m12=[[0.1, 0.2], [0.3, 0.4]]"),
+    ],
+)
+def test_the_scenario_of_a_run_has_all_settings(arguments, tmp_path):
+    """Run again, it gives the same bits."""
+    first, again = tmp_path / "first", tmp_path / "again"
+    assert run("run", *arguments, *NO_PLOTS, "--out", str(first)).exit_code == 0
+    result = run("run", str(first / "scenario.toml"), "--out", str(again))
+    assert result.exit_code == 0, result.output
+    a, b = (store.load(next(folder.glob("trajectory.*"))) for folder in (first, again))
+    assert (a.t.tobytes(), a.m.tobytes(), a.q.tobytes()) == (b.t.tobytes(), b.m.tobytes(), b.q.tobytes())
+    written = tomllib.loads((first / "scenario.toml").read_text())
+    assert tomllib.loads((again / "scenario.toml").read_text()) == written
+    made = ph.problems.REGISTRY[arguments[0]]
+    assert set(written["arguments"]) >= set(inspect.signature(made).parameters) - {"t_end"}
+    if arguments[0] != "dzhanibekov":
+        assert written["method"] == repr(a.method)
+        assert (written.get("h", np.nan) >= a.h) or "Adaptive" in written["method"]
+
+
+def test_method_and_step_of_the_written_scenario_can_be_changed(tmp_path):
+    assert run("run", "heavy_top", "--rtol", "1e-6", *NO_PLOTS, "--out", str(tmp_path)).exit_code == 0
+    path = tmp_path / "scenario.toml"
+    text = path.read_text()
+    assert "For rtol = 1e-06, polhode chose method and h" in text
+    text = re.sub(r"^method = .*$", 'method = "S4_6"', text, flags=re.MULTILINE)
+    path.write_text(re.sub(r"^h = .*$", "h = 0.25", text, flags=re.MULTILINE))
+    assert run("run", str(path), "--out", str(tmp_path / "changed")).exit_code == 0
+    changed = loaded(tmp_path / "changed")
+    assert (repr(changed.method), changed.h) == ("Splitting(Exact(), 'S4_6')", 0.25)
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        ("--method", "V2", "--set", "output.format=zarr"),
+        ("--method", "Adaptive(1e-8)", "--h", "0.1"),
+        ("--method", "V2", "--h", "1e-300"),
+        ("--rtol", "1e-17"),
+    ],
+)
+def test_a_run_that_is_refused_changes_nothing_in_the_folder(refused, tmp_path):
+    assert run("run", "heavy_top", "--set", "eps=0.1", *NO_PLOTS, "--out", str(tmp_path)).exit_code == 0
+    (tmp_path / "trajectory.zarr").mkdir()  # somebody's own
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    result = run("run", "heavy_top", *refused, "--out", str(tmp_path))
+    assert result.exit_code == 2, result.output
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
+
+
+@pytest.mark.parametrize("method", [ph.Splitting(None, "V2"), ph.Adaptive(1e-6)], ids=repr)
+def test_the_time_of_a_run_is_that_of_its_steps(method, monkeypatch):
+    """Not that of the compiler, or of loading what it compiled."""
+    made, calls = type(method).advance, []
+
+    def slowly(self, force):
+        if not calls:
+            time.sleep(0.2)
+        calls.append(self)
+        return made(self, force)
+
+    ph.integrate(ph.problems.heavy_top(), method=method)
+    monkeypatch.setattr(type(method), "advance", slowly)
+    assert ph.integrate(ph.problems.heavy_top(), method=method).stats.seconds < 0.1
+    assert calls

@@ -56,6 +56,7 @@ class AdaptiveRun(BaseRun):
         m, q = np.full((len(at), n, 3), np.nan), np.full((len(at), n, 4), np.nan)
         if keep:
             self._kept = [(self.course.t[None].copy(), self.course.m[None].copy(), self.course.q[None].copy())]
+        self._load(m, q)
         began = time.perf_counter()
         with Progress(progress, lambda mark: self.t0 + mark * (self.t1 - self.t0) / MARKS, MARKS) as bar:
             try:
@@ -66,6 +67,13 @@ class AdaptiveRun(BaseRun):
                 self.interrupted = True
         self.seconds += time.perf_counter() - began
         return m, q
+
+    def _load(self, m: FloatArray, q: FloatArray) -> None:
+        """Compile the loop over steps, or load it from the cache, by a call for no body: runs are timed without it."""
+        n, none = self.count_bodies, np.empty(0)
+        rows = np.empty((0, n)), np.empty((0, n, 3)), np.empty((0, n, 4)), np.zeros(n, np.int64)
+        window = -inf, inf
+        self.method.advance(self.force)(self.bodies, window, self.t1, none, 1, 0, 0, self.course, m, q, *rows)
 
     def _advance(
         self, k: int, times: FloatArray, m: FloatArray, q: FloatArray, keep: bool, watch: Watch | None, bar: Progress

@@ -65,14 +65,19 @@ def is_store(path: Path) -> bool:
     return (path / CHECKPOINT).exists()
 
 
+def check_new(path: Path) -> None:
+    """Raise StoreError if there is anything at ``path``: stores are never overwritten."""
+    if path.exists():
+        hint = "type polhode.streaming.resume(path, problem) to go on" if is_store(path) else "choose another name"
+        raise StoreError(f"{path} exists already; {hint}")
+
+
 def create(path: Path, record: Record, rows: int, chunk: int, checkpoint: Checkpoint) -> None:
     """A store for that many states, with the arrays of the record and those of the (empty) tail."""
     zarr = needed("zarr", "store")
     checksum = needed("numcodecs", "store").CRC32()
     with guarded("written", path), replacing(path) as new:
-        if path.exists():
-            hint = "type polhode.streaming.resume(path, problem) to go on" if is_store(path) else "choose another name"
-            raise StoreError(f"{path} exists already; {hint}")
+        check_new(path)
         group = zarr.create_group(new, zarr_format=ZARR_FORMAT, attributes=record.attributes)
         constants = {name: array for name, array in record.arrays.items() if name not in checkpoint.tail}
         labels: Arrays = {dim: ((dim,), np.array(names)) for dim, names in LABELS.items()}

@@ -1,12 +1,13 @@
 """From a scenario to a folder: the trajectory, a summary, pictures, and the scenario itself, so that it can go on.
 
-scenario.toml    what was run, with all settings; ``resume_folder`` reads it
+scenario.toml    what was run, with method, step and all other settings as they were used; ``resume_folder`` reads it
 trajectory.nc    or .csv, or .zarr: a store that grows with the run, if there are very many states
 summary.json     what ``report.summary`` tells, and which files were written
 overview.png     and other pictures
 view.html        the body in 3-D, if it is asked for
 
-A run removes what an earlier one wrote to the same folder, as listed in its summary.json, and no other file.
+A run removes what an earlier one wrote to the same folder, as listed in its summary.json, and no other file. One that
+is refused, or ends before it has anything to write, changes nothing there.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from __future__ import annotations
 import json
 import shutil
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from math import ceil, prod
 from pathlib import Path
@@ -31,7 +34,7 @@ from polhode.flows.exact import Exact
 from polhode.integration import DEFAULT_RTOL, integrate
 from polhode.methods.adaptive import Adaptive
 from polhode.problem import Problem
-from polhode.scenario import Scenario, json_schema, read_scenario
+from polhode.scenario import AUTO, Scenario, defaults_of, json_schema, read_scenario
 from polhode.toml_text import to_toml
 from polhode.trajectory import INTERRUPTED, Stats, Trajectory
 
@@ -40,7 +43,7 @@ READ_AGAIN = 10_000_000  # states, up to which such a run is then read for pictu
 EVEN_STATES = 1001  # of a batch whose bodies choose their own steps
 FREE_STATES = 3001  # of a free body, unless another number is asked for
 RESOLUTION = 150  # dots per inch
-SUMMARY, PAGE, STREAM = "summary.json", "view.html", "trajectory.zarr"
+SCENARIO, SUMMARY, PAGE, STREAM = "scenario.toml", "summary.json", "view.html", "trajectory.zarr"
 PICTURES = tuple(f"{kind}.png" for kind in json_schema()["$defs"]["output"]["properties"]["plots"]["items"]["enum"])
 DATA = {SUMMARY, STREAM, "trajectory.nc", "trajectory.csv"}
 
@@ -97,17 +100,17 @@ def run_scenario(scenario: Scenario, folder: Path, *, progress: bool = False, vi
             f"{folder / STREAM} exists already, and a long run is not overwritten: type polhode resume {folder} to go "
             "on, or choose another folder (--out)"
         )
-    folder.mkdir(parents=True, exist_ok=True)
-    _remove_earlier(folder, keep=DATA)  # which stay until there are others
-    files = {"scenario": folder / "scenario.toml"}
-    _write(files["scenario"], to_toml(scenario.data))
+    with telling("made", folder):
+        folder.mkdir(parents=True, exist_ok=True)
     if problem.force is None and scenario.method is None:
-        return _saved(scenario, folder, files, _exact(scenario))
+        used = _used(scenario, states=None if scenario.h is not None else output.states or FREE_STATES)
+        return _saved(scenario, folder, used, _exact(scenario))
     method, h, choice = _plan(scenario)
     if h is not None and _is_streamed(scenario, h):
-        files["trajectory"] = folder / STREAM
+        writer = streaming.prepare(problem, folder / STREAM, method=method, h=h, save_every=output.save_every)
+        _write(folder / SCENARIO, _used(scenario, method, h, choice))
         _remove_earlier(folder, keep={STREAM})
-        return _streamed(scenario, folder, files, choice, method=method, h=h, progress=progress)
+        return _streamed(scenario, folder, choice, lambda: streaming.begin(writer, progress=progress))
     batch = common_batch(body=problem.body.batch, state=problem.state.batch)
     states = output.states or (EVEN_STATES if isinstance(method, Adaptive) and batch else None)
     times = None if states is None else np.linspace(*problem.t_span, states)
@@ -120,7 +123,7 @@ def run_scenario(scenario: Scenario, folder: Path, *, progress: bool = False, vi
     result.t, result.m, result.q = result.t[:rows], result.m[:rows], result.q[:rows]
     if choice is not None:
         explain(result, choice)
-    return _saved(scenario, folder, files, result, failure)
+    return _saved(scenario, folder, _used(scenario, method, h, choice, states), result, failure)
 
 
 def resume_folder(folder: Path, *, allow_python: bool = False, progress: bool = False, force: bool = False) -> Results:
@@ -128,16 +131,16 @@ def resume_folder(folder: Path, *, allow_python: bool = False, progress: bool = 
 
     ``force`` goes on also if the functions of the scenario have changed.
     """
-    scenario = read_scenario(folder / "scenario.toml", allow_python=allow_python)
+    scenario = read_scenario(folder / SCENARIO, allow_python=allow_python)
     path = folder / STREAM
     if not path.exists():
         raise InputError(
             f"{folder} has no {STREAM}: only runs that grow on the disk can go on; type polhode run "
-            f"{folder / 'scenario.toml'} to run it again"
+            f"{folder / SCENARIO} to run it again"
         )
     _remove_earlier(folder, keep={STREAM})
-    files = {"scenario": folder / "scenario.toml", "trajectory": path}
-    return _streamed(scenario, folder, files, None, progress=progress, force=force)
+    go_on = partial(streaming.resume, path, scenario.problem, progress=progress, force=force)
+    return _streamed(scenario, folder, None, go_on)
 
 
 def list_page(page: Path) -> None:
@@ -179,6 +182,29 @@ def _plan(scenario: Scenario) -> tuple[Any, float | None, Choice | None]:
     return choice.method, choice.h, choice
 
 
+def _used(
+    scenario: Scenario, method: Any = None, h: float | None = None, choice: Choice | None = None,
+    states: int | None = None,
+) -> str:  # fmt: skip
+    """Return the scenario with everything that it left open, as TOML: run again, it gives the same bits."""
+    data, output = dict(scenario.data), scenario.output
+    note = "# What was run, with all settings."
+    if "problem" in data:
+        defaults = defaults_of(data["problem"])
+        if "t_span" in data:
+            defaults.pop("t_end", None)  # which it overrides
+        data["arguments"] = defaults | data.get("arguments", {})
+    if choice is not None:
+        chosen = " and ".join(key for key in ("method", "h") if data.get(key, AUTO) == AUTO)
+        rtol = data.pop("rtol", DEFAULT_RTOL)
+        note += f" For rtol = {rtol!r}, polhode chose {chosen}: to choose anew, remove {chosen}, and set rtol."
+    if method is not None:
+        data |= {"method": repr(method)} | ({} if h is None else {"h": h})
+    kept = {"save_every": output.save_every} if states is None else {"states": states}
+    data["output"] = {**data.get("output", {}), **kept, "plots": list(output.plots)}
+    return f"{note}\n{to_toml(data)}"
+
+
 def _is_streamed(scenario: Scenario, h: float) -> bool:
     output, problem = scenario.output, scenario.problem
     if output.states is not None or output.format not in (None, "zarr"):
@@ -188,14 +214,13 @@ def _is_streamed(scenario: Scenario, h: float) -> bool:
     return output.format == "zarr" or (states > LONG and _installed("zarr"))
 
 
-def _streamed(scenario: Scenario, folder: Path, files: dict[str, Path], choice: Choice | None, **how: Any) -> Results:
-    """A run that writes as it goes; it goes on where it was if no method is given."""
-    problem, path, failure, interrupted = scenario.problem, files["trajectory"], None, False
+def _streamed(
+    scenario: Scenario, folder: Path, choice: Choice | None, follow: Callable[[], streaming.Streamed]
+) -> Results:
+    """A run that writes as it goes."""
+    problem, path, failure, interrupted = scenario.problem, folder / STREAM, None, False
     try:
-        if "method" in how:
-            done = streaming.stream(problem, path, save_every=scenario.output.save_every, **how)
-        else:
-            done = streaming.resume(path, problem, **how)
+        done = follow()
     except RunError as problem_met:
         done, failure = streaming.open_stream(path), problem_met
     except KeyboardInterrupt:  # not while bodies move, which stops them in good order, but while something is written
@@ -213,15 +238,15 @@ def _streamed(scenario: Scenario, folder: Path, files: dict[str, Path], choice: 
         found = report.summary(result)
     else:
         found = report.streamed_summary(problem, done)
+    files = {"scenario": folder / SCENARIO, "trajectory": path}
     return Results(folder, scenario, result, files, found, failure, interrupted)
 
 
-def _saved(
-    scenario: Scenario, folder: Path, files: dict[str, Path], result: Trajectory, failure: RunError | None = None
-) -> Results:
+def _saved(scenario: Scenario, folder: Path, used: str, result: Trajectory, failure: RunError | None = None) -> Results:
     name = scenario.output.format or ("nc" if _installed("xarray", "h5netcdf", "h5py") else "csv")
-    files["trajectory"] = folder / f"trajectory.{name}"
+    files = {"scenario": folder / SCENARIO, "trajectory": folder / f"trajectory.{name}"}
     store.save(result, files["trajectory"])
+    _write(folder / SCENARIO, used)
     _remove_earlier(folder, keep={files["trajectory"].name})
     found, problem = report.summary(result), scenario.problem
     if isinstance(result.method, Exact) and result.m.ndim == 2:

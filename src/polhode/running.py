@@ -195,6 +195,7 @@ class Run(BaseRun):
         """(t, m, q) after those steps, in principal axes; NaN where a body did not come so far."""
         n = self.count_bodies
         m, q = np.full((len(saves), n, 3), np.nan), np.full((len(saves), n, 4), np.nan)
+        self.load_steps()
         began = time.perf_counter()
         try:
             self._advance(saves, m, q, bar)
@@ -205,11 +206,15 @@ class Run(BaseRun):
 
     def load(self) -> None:
         """Compile what will be needed, or load it from the cache: a compiler that is at work does not hear Ctrl-C."""
+        self.load_steps()
+        if self.force.has_energy:
+            self.force.potential(self.t0, self.problem.state.q)
+
+    def load_steps(self) -> None:
+        """Compile the loop over steps, or load it from the cache, by a call for no body: runs are timed without it."""
         none = np.empty((0, self.count_bodies, 3)), np.empty((0, self.count_bodies, 4))
         clock, nowhere = self.grid.clock(0), np.empty(0, np.int64)
         self.method.advance(self.force)(self.bodies, clock, nowhere, 0, 0, 0, self.course, *none)
-        if self.force.has_energy:
-            self.force.potential(self.t0, self.problem.state.q)
 
     def times(self, steps: IntArray | int) -> FloatArray:
         """After so many steps."""

@@ -56,14 +56,14 @@ class StreamWriter:
         self.status = self._status()
         self.committed, self.next_save = time.perf_counter(), -1  # the latter, if it is the only one of a block
 
-    def create(self, span: tuple[float, float]) -> None:
+    def create(self) -> None:
         """An empty store."""
         run, dims = self.run, ("time", *body_dimensions(self.run.batch))
         last = {"m": ("xyz",), "q": ("quaternion",)}
         arrays = {name: ((*dims, *last.get(name, ())), values) for name, values in self._empty().items()}
         arrays |= {"time": (("time",), arrays["time"][1]), "status": (dims[1:], self.status)}
         plan = {
-            "t_span": span, "h": run.h, "total": self.total, "save_every": self.every, "chunk": self.chunk,
+            "t_span": (run.t0, run.t1), "h": run.h, "total": self.total, "save_every": self.every, "chunk": self.chunk,
             "environment": environment(), "functions": functions_of(run.problem),
         }  # fmt: skip
         attributes = describe(run.problem) | {"method": repr(run.method), "h": run.h, "plan": json.dumps(plan)}

@@ -60,15 +60,36 @@ def stream(
     >>> done.finished, done.rows
     (True, 21)
     """
+    writer = prepare(problem, path, t_span=t_span, method=method, h=h, save_every=save_every, chunk=chunk)
+    return begin(writer, progress=progress)
+
+
+def prepare(
+    problem: Problem,
+    path: str | os.PathLike[str],
+    *,
+    t_span: tuple[float, float] | None = None,
+    method: Any,
+    h: float | None = None,
+    save_every: int = 1,
+    chunk: int | None = None,
+) -> StreamWriter:
+    """Return the writer of a run that ``begin`` begins; what cannot be run is refused here, and nothing is written."""
+    path = Path(path)
+    chunked.check_new(path)
     span = problem.t_span if t_span is None else checked_span(t_span)
     run = Run(problem, span, _of_one_step(method), h)
     every = min(whole_number(save_every, "save_every", 1), run.count)
     width = prod(run.batch) * (8 if has_energy(problem) else 7) + 1
     chunk = max(1, CHUNK_BYTES // (8 * width)) if chunk is None else whole_number(chunk, "chunk", 1)
-    writer = StreamWriter(run, Path(path), every, chunk)
-    run.load()
-    with only_writer(Path(path)):
-        writer.create(span)
+    return StreamWriter(run, path, every, chunk)
+
+
+def begin(writer: StreamWriter, *, progress: bool = False) -> Streamed:
+    """Make the store of a run that ``prepare`` returned, and follow it to its end."""
+    writer.run.load()
+    with only_writer(writer.path):
+        writer.create()
         return writer.go_on(progress)
 
 
