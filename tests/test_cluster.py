@@ -162,11 +162,11 @@ def test_a_client_that_is_lost_and_another_that_goes_on(tmp_path, local, monkeyp
 def test_begun_here_and_finished_there(tmp_path, local, two, monkeypatch):
     path, original, calls = tmp_path / "e.zarr", cluster.Job.run, []
 
-    def fewer(job, part):
+    def fewer(job, part, *more):
         calls.append(part)
         if len(calls) > 3:
             raise KeyboardInterrupt
-        return original(job, part)
+        return original(job, part, *more)
 
     with monkeypatch.context() as patch:
         patch.setattr(cluster.Job, "run", fewer)

@@ -235,11 +235,11 @@ def interrupted(monkeypatch, chunks, **options):
     """Ctrl-C in that chunk."""
     original, calls = members.Job.run, []
 
-    def fewer(job, part):
+    def fewer(job, part, *more):
         calls.append(part)
         if len(calls) > chunks:
             raise KeyboardInterrupt
-        return original(job, part)
+        return original(job, part, *more)
 
     with monkeypatch.context() as patch:
         patch.setattr(members.Job, "run", fewer)
@@ -257,7 +257,7 @@ def test_interrupted_and_resumed(tmp_path, monkeypatch):
     assert (again.status.values != -2).sum() == 9 * CHUNK
     calls = []
     original = members.Job.run
-    monkeypatch.setattr(members.Job, "run", lambda job, part: calls.append(part) or original(job, part))
+    monkeypatch.setattr(members.Job, "run", lambda job, part, *more: calls.append(part) or original(job, part, *more))
     assert same(run(pendulums, out=path, resume=True, seed=None), whole)
     assert len(calls) == 6
     assert same(run(pendulums, out=path, resume=True), whole)
@@ -386,11 +386,11 @@ def a_study(monkeypatch=None, chunks=0, rate=1.0, scale=1.0, weight=1.0, power=1
         return ensemble(make, samples, **given)
     original, calls = members.Job.run, []
 
-    def fewer(job, part):
+    def fewer(job, part, *more):
         calls.append(part)
         if len(calls) > chunks:
             raise KeyboardInterrupt
-        return original(job, part)
+        return original(job, part, *more)
 
     with monkeypatch.context() as patch:
         patch.setattr(members.Job, "run", fewer)

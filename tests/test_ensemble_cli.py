@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from click.testing import CliRunner
 
 import polhode as ph
 from conftest import ROOT
-from polhode import errors, members, sampling, summaries
+from polhode import errors, members, progress, running, sampling, summaries
 from polhode.cli import cli
 from polhode.ensembles import ensemble, open_ensemble
 from polhode.scenario import build, json_schema
@@ -95,11 +97,11 @@ def test_a_table_for_people(tmp_path, top):
 def test_interrupted_and_resumed(tmp_path, top, monkeypatch):
     original, calls = members.Job.run, []
 
-    def fewer(job, part):
+    def fewer(job, part, *more):
         calls.append(part)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return original(job, part)
+        return original(job, part, *more)
 
     path = tmp_path / "e.zarr"
     with monkeypatch.context() as patch:
@@ -187,3 +189,32 @@ def test_a_scenario_without_members(tmp_path):
     with pytest.raises(errors.InputError, match="is empty"):
         arguments_of(build(tomllib.loads(TOP) | {"ensemble": {"samples": {}}}, "x"), "x")
     assert np.isfinite(expected().q.values).all()
+
+
+@pytest.mark.parametrize("text", [TOP.replace("chunk = 20", ""), GRID], ids=["all at once", "one by one"])
+def test_progress_is_shown_with_the_time_left(text, tmp_path, monkeypatch):
+    """Also within a chunk, which may have all members."""
+    path = tmp_path / "e.toml"
+    path.write_text(text)
+    monkeypatch.setattr(import_module("polhode.cli.ensemble"), "show_progress", lambda: True)
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(running, "FIRST_PIECE", 50)
+    monkeypatch.setattr(running, "PIECE_SECONDS", 0.0)
+    result = run(path, "--out", tmp_path / "e.zarr")
+    assert result.exit_code == 0, result.output
+    shown = [line.strip() for line in result.stderr.split("\r") if line.strip()]
+    count = 3 if "heavy_top" in text else 50
+    told = [re.fullmatch(rf"\[#*\.*\] (\d+) of {count} members, .*/s, (\d+ s) left", line) for line in shown]
+    assert all(told), shown
+    members = [int(match[1]) for match in told]
+    assert members == sorted(members)
+    assert members[-1] == count
+    assert len(set(members)) > 2
+
+
+def test_the_progress_of_a_run_can_be_told_to_a_function():
+    for how in ({"method": "V2", "h": 1e-3}, {"method": ph.Adaptive(1e-10), "t_eval": [20.0]}):
+        parts = []
+        ph.integrate(ph.problems.heavy_top(), **how, progress=parts.append)
+        assert parts == sorted(parts)
+        assert (parts[0] >= 0, parts[-1]) == (True, 1.0)

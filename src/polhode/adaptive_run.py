@@ -12,7 +12,7 @@ from polhode.checks import FloatArray
 from polhode.methods.adaptive import Adaptive, AdaptiveCourse
 from polhode.methods.method import IntArray
 from polhode.problem import Problem
-from polhode.progress import Progress
+from polhode.progress import Progress, Report
 from polhode.running import NOT_FINITE, PIECE_SECONDS, RAISED, TOO_MANY, BaseRun
 from polhode.solution import Solution
 from polhode.stretches import Stretches
@@ -49,7 +49,11 @@ class AdaptiveRun(BaseRun):
         self._kept: list[Rows] = []  # blocks (k, n), (k, n, 3), (k, n, 4); NaN where a body made fewer steps
 
     def to_end(
-        self, times: FloatArray | None = None, keep: bool = False, watch: Watch | None = None, progress: bool = False
+        self,
+        times: FloatArray | None = None,
+        keep: bool = False,
+        watch: Watch | None = None,
+        progress: bool | Report = False,
     ) -> tuple[FloatArray, FloatArray]:
         """(m, q) at ``times`` (k,): rows (k, n, .) in principal axes."""
         n, at = self.count_bodies, np.empty(0) if times is None else times

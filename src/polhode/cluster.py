@@ -6,7 +6,6 @@ is lost with its worker is done again by another one, to the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +16,7 @@ from polhode.ensemble_store import InMemory, OnDisk
 from polhode.errors import InputError, PolhodeError
 from polhode.extras import needed
 from polhode.members import Chunk, Job
+from polhode.progress import MemberProgress
 from polhode.sampling import Samples
 
 AHEAD = 3  # tasks for each thread of the workers: none has to wait, and the scheduler holds few samples at a time
@@ -32,8 +32,10 @@ def check_client(client: Any) -> None:
         )
 
 
-def on_cluster(client: Any, job: Job, parts: list[tuple[int, Samples]], sink: InMemory | OnDisk) -> Iterator[int]:
-    """Compute the chunks by the workers of ``client``, or of the scheduler with that address; yields members done."""
+def on_cluster(
+    client: Any, job: Job, parts: list[tuple[int, Samples]], sink: InMemory | OnDisk, bar: MemberProgress
+) -> None:
+    """Compute the chunks by the workers of ``client``, or of the scheduler with that address."""
     distributed = needed("distributed", "cluster")
     packed = needed("cloudpickle", "cluster").dumps(job)
     run, waiting, numbers = uuid4().hex[:8], iter(parts), {}
@@ -55,7 +57,7 @@ def on_cluster(client: Any, job: Job, parts: list[tuple[int, Samples]], sink: In
                 number, members = numbers.pop(future.key)
                 _take(future, number, sink)
                 submit()
-                yield members
+                bar.add(members)
         finally:
             connected.cancel(list(futures.futures))
 

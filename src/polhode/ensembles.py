@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,7 @@ from polhode.summaries import as_summary
 from polhode.writer_lock import only_writer
 
 Sink = InMemory | OnDisk
-Compute = Callable[[Job, list[tuple[int, Samples]], Sink], Iterator[int]]
+Compute = Callable[[Job, list[tuple[int, Samples]], Sink, MemberProgress], None]
 
 
 def ensemble(
@@ -91,7 +91,7 @@ def ensemble(
     vectorized : bool, optional
         Whether the function takes many members at once. If false, it gets the values of one member, and makes one body.
     progress : bool, optional
-        Whether to show a progress bar.
+        Whether to show how many members are done, and how long the rest will take.
 
     Returns
     -------
@@ -128,8 +128,7 @@ def _computed(job: Job, members: Samples, layout: Layout, compute: Compute, sink
     parts = [(i, members[i * layout.chunk : (i + 1) * layout.chunk]) for i in range(layout.chunks) if i not in done]
     before = len(members) - sum(len(part) for _, part in parts)
     with MemberProgress(progress, len(members), before) as bar, suppress(KeyboardInterrupt):
-        for some in compute(job, parts, sink):
-            bar.add(some)
+        compute(job, parts, sink, bar)
     _compare_environments(sink)
     return sink.close()
 
@@ -153,10 +152,10 @@ def open_ensemble(path: str | os.PathLike[str], *, damaged: str = RAISE) -> Any:
     return opened(Path(path), as_damaged(damaged))
 
 
-def _locally(job: Job, parts: list[tuple[int, Samples]], sink: Sink) -> Iterator[int]:
+def _locally(job: Job, parts: list[tuple[int, Samples]], sink: Sink, bar: MemberProgress) -> None:
     for number, part in parts:
-        sink.put(number, job.run(part))
-        yield len(part)
+        sink.put(number, job.run(part, bar.within(len(part))))
+        bar.add(len(part))
 
 
 def _seed(out: Any, resume: bool, seed: int | None) -> int:

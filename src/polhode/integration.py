@@ -16,7 +16,7 @@ from polhode.methods import as_method
 from polhode.methods.adaptive import Adaptive, checked_tolerances
 from polhode.methods.method import IntArray, Method
 from polhode.problem import Problem, checked_span
-from polhode.progress import Progress
+from polhode.progress import Progress, Report
 from polhode.running import BaseRun, Run, times_within
 from polhode.solution import FixedSolution
 from polhode.system import System
@@ -40,7 +40,7 @@ class Options(TypedDict, total=False):
     save_every: int
     dense_output: bool
     events: Any
-    progress: bool
+    progress: bool | Report
     estimate_error: bool
 
 
@@ -63,7 +63,7 @@ def integrate(
     save_every: int = 1,
     dense_output: bool = False,
     events: Any = None,
-    progress: bool = False,
+    progress: bool | Report = False,
     estimate_error: bool = False,
 ) -> Trajectory | SystemTrajectory:
     """Integrate the motion of a body under a torque, of a batch of bodies, or of a system of interacting bodies.
@@ -95,8 +95,8 @@ def integrate(
         Whether to save states of steps for ``sol(t)`` also if ``t_eval`` is given.
     events : callable or list of callables, optional
         Functions ``event(t, m, q)`` whose zeros are found. See ``polhode.events``.
-    progress : bool, optional
-        Whether to show a progress bar.
+    progress : bool or callable, optional
+        Whether to show a progress bar; or a function that is called with the part of the run that is done, 0 to 1.
     estimate_error : bool, optional
         Whether to run again with half the step size; ``error_estimate`` is then (error of m/|m|, error of q).
 
@@ -141,7 +141,7 @@ class Wanted(NamedTuple):
     save_every: int
     dense_output: bool
     events: Any
-    progress: bool
+    progress: bool | Report
 
 
 def _fixed(problem: Problem, span: tuple[float, float], method: Method, h: float | None, wanted: Wanted) -> Trajectory:

@@ -24,6 +24,7 @@ from polhode.flows.exact import Exact
 from polhode.integration import integrate
 from polhode.motion import MANY_TIMES
 from polhode.problem import Problem
+from polhode.progress import Report
 from polhode.propagation import propagate
 from polhode.sampling import Rows, Samples
 from polhode.trajectory import FAILED, INTERRUPTED, Stats, Trajectory
@@ -67,35 +68,44 @@ class Job:
     vectorized: bool
     shapes: dict[str, tuple[int, ...]]
 
-    def run(self, samples: Samples) -> Chunk:
-        """All members; KeyboardInterrupt if they were interrupted, which leaves nothing of them."""
+    def run(self, samples: Samples, report: Report | None = None) -> Chunk:
+        """All members; KeyboardInterrupt if they were interrupted, which leaves nothing of them.
+
+        ``report`` is told on the way which part of the work is done.
+        """
         began, n = time.perf_counter(), len(samples)
         rows = samples.rows()
         arrays = {name: np.full((n, *shape), np.nan) for name, shape in self.shapes.items()}
         chunk = Chunk(samples.first, rows, arrays, np.zeros(n, np.int64))
         if self.vectorized:
-            self._range(chunk, 0, n)
+            self._range(chunk, 0, n, report)
         else:
             for i in range(n):
-                self._range(chunk, i, i + 1)
+                self._range(chunk, i, i + 1, report)
         chunk.seconds = time.perf_counter() - began
         return chunk
 
-    def _range(self, chunk: Chunk, start: int, stop: int) -> None:
+    def _range(self, chunk: Chunk, start: int, stop: int, report: Report | None) -> None:
         """Members start..stop of a chunk, together if that is possible."""
+
+        def report_all(part: float) -> None:
+            if report is not None:
+                report((start + part * (stop - start)) / len(chunk.status))
+
         try:
-            result = self.follow({name: values[start:stop] for name, values in chunk.samples.items()})
+            result = self.follow({name: values[start:stop] for name, values in chunk.samples.items()}, report_all)
             found = self.results(result)
         except MemoryError:
             raise
         except Exception as problem:  # of one member, or of the user's functions for it
             if stop - start > 1:
                 middle = (start + stop) // 2
-                self._range(chunk, start, middle)
-                self._range(chunk, middle, stop)
+                self._range(chunk, start, middle, report)
+                self._range(chunk, middle, stop, report)
             else:
                 self._failed(chunk, start, f"{type(problem).__name__}: {problem}")
             return
+        report_all(1.0)
         for name, values in found.items():
             chunk.arrays[name][start:stop] = values
         for i in np.flatnonzero(np.atleast_1d(result.status) == FAILED):
@@ -110,19 +120,20 @@ class Job:
             for values in chunk.arrays.values():
                 values[i] = np.nan
 
-    def follow(self, rows: Rows) -> Trajectory:
+    def follow(self, rows: Rows, report: Report | None = None) -> Trajectory:
         """The trajectory of these members, (times, members, ...); of one member alone if it is not vectorized."""
         problem = self.problem(rows)
         if self.method is None:
             own = rows.get(OWN_TIME)
             return self._exact(problem, own if own is None or self.vectorized else own[0])
-        return self._followed(problem)
+        return self._followed(problem, report)
 
-    def _followed(self, problem: Problem) -> Trajectory:
+    def _followed(self, problem: Problem, report: Report | None = None) -> Trajectory:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RunWarning)  # every member that stops is recorded
             try:
-                result = integrate(problem, self.span, method=self.method, h=self.h, t_eval=self.times)
+                how: Any = {"method": self.method, "h": self.h, "t_eval": self.times, "progress": report or False}
+                result = integrate(problem, self.span, **how)
             except RunError as stopped:  # one body that is no batch
                 result = stopped.trajectory
         if np.any(np.equal(result.status, INTERRUPTED)):

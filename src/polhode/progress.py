@@ -8,6 +8,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
+Report = Callable[[float], None]  # told which part of the work is done, from 0 to 1
+
 WIDTH = 24
 LINE = 79
 PATIENCE = 0.5  # seconds before a bar appears: short runs need none
@@ -44,22 +46,23 @@ class Line:
 class Progress(Line):
     """Shows how many of ``count`` steps are done; ``start`` of them before, in a run that goes on.
 
-    ``time_after`` is a function of the number of steps.
+    ``time_after`` is a function of the number of steps. ``wanted`` may be a function that is told instead.
     """
 
-    def __init__(self, wanted: bool, time_after: Callable[[int], Any], count: int, start: int = 0) -> None:
-        super().__init__(wanted)
+    def __init__(self, wanted: bool | Report, time_after: Callable[[int], Any], count: int, start: int = 0) -> None:
+        super().__init__(wanted is True)
+        self.report = wanted if callable(wanted) else None
         self.time_after, self.count, self.start = time_after, count, start
 
     def show(self, done: int) -> None:
+        if self.report is not None:
+            self.report(done / self.count)
         if not self.due:
             return
-        full = WIDTH * done // self.count
         rate = (done - self.start) / self.elapsed
         left = f", {duration((self.count - done) / rate)} left" if rate > 0 else ""
         t, end = (float(self.time_after(steps)) for steps in (done, self.count))
-        bar = "#" * full + "." * (WIDTH - full)
-        self.write(f"[{bar}] t = {t:.5g} of {end:.5g}, {rate:.3g} steps/s{left}")
+        self.write(f"{bar(done / self.count)} t = {t:.5g} of {end:.5g}, {rate:.3g} steps/s{left}")
 
 
 class MemberProgress(Line):
@@ -70,13 +73,29 @@ class MemberProgress(Line):
         self.count, self.before, self.done = count, before, before
 
     def add(self, some: int) -> None:
+        """Count members that are done."""
         self.done += some
-        if not self.due:
-            return
-        rate = (self.done - self.before) / self.elapsed
-        self.write(
-            f"{self.done} of {self.count} members, {rate:.3g}/s, {duration((self.count - self.done) / rate)} left"
-        )
+        self._show(self.done)
+
+    def within(self, some: int) -> Report:
+        """Return a function that shows which part of so many members more is done."""
+        return lambda part: self._show(self.done + part * some)
+
+    def _show(self, done: float) -> None:
+        rate = (done - self.before) / self.elapsed
+        if self.due and rate > 0:
+            left = duration((self.count - done) / rate)
+            self.write(f"{bar(done / self.count)} {int(done)} of {self.count} members, {rate:.3g}/s, {left} left")
+
+
+def bar(part: float) -> str:
+    """Return a bar that is full from the left, as far as ``part`` of it says.
+
+    >>> bar(0.5)
+    '[############............]'
+    """
+    full = int(WIDTH * part)
+    return f"[{'#' * full}{'.' * (WIDTH - full)}]"
 
 
 def duration(seconds: float) -> str:

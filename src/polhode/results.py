@@ -35,6 +35,7 @@ from polhode.integration import DEFAULT_RTOL, integrate
 from polhode.methods.adaptive import Adaptive
 from polhode.problem import Problem
 from polhode.scenario import AUTO, Scenario, defaults_of, json_schema, read_scenario
+from polhode.stream_writer import Streamed
 from polhode.toml_text import to_toml
 from polhode.trajectory import INTERRUPTED, Stats, Trajectory
 
@@ -214,9 +215,7 @@ def _is_streamed(scenario: Scenario, h: float) -> bool:
     return output.format == "zarr" or (states > LONG and _installed("zarr"))
 
 
-def _streamed(
-    scenario: Scenario, folder: Path, choice: Choice | None, follow: Callable[[], streaming.Streamed]
-) -> Results:
+def _streamed(scenario: Scenario, folder: Path, choice: Choice | None, follow: Callable[[], Streamed]) -> Results:
     """A run that writes as it goes."""
     problem, path, failure, interrupted = scenario.problem, folder / STREAM, None, False
     try:

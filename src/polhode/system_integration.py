@@ -13,7 +13,7 @@ from polhode.errors import InputError, RunError
 from polhode.methods import as_method
 from polhode.methods.splitting import Splitting
 from polhode.problem import checked_span
-from polhode.progress import Progress
+from polhode.progress import Progress, Report
 from polhode.running import times_within
 from polhode.system import System
 from polhode.system_run import CannotGoOn, SystemRun
@@ -32,7 +32,7 @@ def integrate_system(
     h: float | None = None,
     t_eval: npt.ArrayLike | None = None,
     save_every: int = 1,
-    progress: bool = False,
+    progress: bool | Report = False,
     **one_body_only: Any,
 ) -> SystemTrajectory:
     """Follow the bodies of a system; arguments are those of ``integrate``, and V2 is the method unless told otherwise.

@@ -33,7 +33,7 @@ class Folder(click.Path):
         super().__init__(path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        path = Path(super().convert(value, param, ctx))
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
         there = next(each for each in (path, *path.parents) if os.path.exists(each))
         if not there.is_dir():
             self.fail(f"{there} is not a folder; give the name of a folder, existing or new", param, ctx)
