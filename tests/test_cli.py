@@ -756,6 +756,7 @@ NO_PLOTS = ("--set", "output.plots=[]")
         ("vessel", "--set", "damped=false", "--set", "output.states=11"),
         ("dzhanibekov", "--set", "omega=[0, 5, 0.1]"),
         ("dzhanibekov", "--h", "0.5"),
+        ("dzhanibekov", "--h", "0.5", "--set", "output.states=11"),
         ("heavy_top", "--method", "Adaptive(1e-8)", "--set", "m12=[[0.1, 0.2], [0.3, 0.4]]"),
     ],
 )

@@ -29,6 +29,7 @@ from polhode.atomic import guarded, replacing, sync, telling
 from polhode.errors import StoreError
 from polhode.extras import needed
 from polhode.record import LABELS, Arrays, Record, check_format
+from polhode.room import memory_for
 
 ZARR_FORMAT = 2  # version 3 of Zarr has no texts yet, such as the labels of axes
 CHECKPOINT = Path("time", "checkpoint")
@@ -160,10 +161,12 @@ def committed(path: Path, damaged: str = checksums.RAISE) -> Record:
     """All states that count, as a record; its message tells if the run is not finished."""
     checkpoint = checkpoint_of(path)
     record = _opened(path, checkpoint)
-    states, told = _chunks(path, record, checkpoint).all(path, damaged)
+    size = 8 * checkpoint.count * sum(prod(tail.shape[1:]) for tail in checkpoint.tail.values())
     arrays = dict(record.arrays)
-    for name, tail in checkpoint.tail.items():
-        arrays[name] = arrays[name][0], np.concatenate([states[name], tail]) if states else tail
+    with memory_for(f"{path}: {checkpoint.count} states", size, "read a part of it: xarray.open_zarr(path)"):
+        states, told = _chunks(path, record, checkpoint).all(path, damaged)
+        for name, tail in checkpoint.tail.items():
+            arrays[name] = arrays[name][0], np.concatenate([states[name], tail]) if states else tail
     arrays["status"] = arrays["status"][0], checkpoint.status
     attributes = record.attributes | {key: checkpoint.state[key] for key in CHANGES}
     return Record(arrays, checksums.with_note(attributes, told))

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +41,10 @@ from polhode.errors import StoreError
 from polhode.extras import needed
 from polhode.members import Chunk
 from polhode.record import LABELS, Record, check_functions
+from polhode.room import check_disk, memory_for
 from polhode.trajectory import INTERRUPTED
 
+FEWER = "keep fewer times (t_eval=...) or a summary (reduce=...), follow fewer members"
 STARTS = ("m", "omega", "q")  # samples that are called start_m and so on, because results have these names
 COMPONENTS = {"xyz": ("m", "omega", "moments", "damping"), "quaternion": ("q",)}
 MAY_DIFFER = ("environment", "polhode", "message", "functions")  # functions are compared part by part
@@ -62,6 +65,14 @@ class Layout:
     @property
     def chunks(self) -> int:
         return -(-self.count // self.chunk)
+
+    def size(self, members: int) -> int:
+        """Return the bytes of the samples and results of so many members."""
+        return 8 * members * sum(prod(shape[1:]) for _, shape in self.arrays().values())
+
+    def check_room(self, path: Path, members: int) -> None:
+        """Raise StoreError if so many members do not fit on the disk."""
+        check_disk(path, f"{members} members", self.size(members), FEWER)
 
     def arrays(self) -> dict[str, tuple[tuple[str, ...], tuple[int, ...]]]:
         """Dimensions and shape of every array with members."""
@@ -111,7 +122,8 @@ class InMemory:
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
-        self.arrays = {name: empty(name, shape) for name, (_, shape) in layout.arrays().items()}
+        with memory_for(f"{layout.count} members", layout.size(layout.count), f"{FEWER}, or type out='name.zarr'"):
+            self.arrays = {name: empty(name, shape) for name, (_, shape) in layout.arrays().items()}
         self.finished: set[int] = set()
         self.errors: Errors = {}
         self.environments: list[dict[str, str]] = []
@@ -149,6 +161,7 @@ class OnDisk:
         with guarded("written", path), replacing(path) as new:
             if path.exists():
                 raise StoreError(f"{path} exists already; type resume=True to go on, or choose another name")
+            layout.check_room(path, layout.count)
             seal = seal_of(layout.attributes, layout.arrays(), layout.coordinates())
             group = zarr.create_group(new, zarr_format=ZARR_FORMAT, attributes=layout.attributes | {SEAL: seal})
             for name, values in layout.coordinates().items():
@@ -185,7 +198,9 @@ class OnDisk:
             (path / MARKS / f"{number}.json").unlink()
         if contents.lost:
             warn_of_loss(contents, "they are computed again")
-        return cls(path)
+        store = cls(path)
+        layout.check_room(path, max(0, layout.count - layout.chunk * len(store.finished)))
+        return store
 
     @property
     def finished(self) -> set[int]:

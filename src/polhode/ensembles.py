@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from polhode.errors import InputError, StoreWarning
 from polhode.members import Factory, Job, Reduce
 from polhode.problem import Problem
 from polhode.progress import MemberProgress
+from polhode.room import memory_for
 from polhode.sampling import Samples, as_samples
 from polhode.streams import as_seed
 from polhode.summaries import as_summary
@@ -77,7 +78,8 @@ def ensemble(
         A function of a Trajectory of many bodies that returns ``{name: array of shape (members, ...)}``, which is saved
         instead of the states; or the name of one in ``polhode.summaries``.
     out : str or path, optional
-        A folder "name.zarr" to which finished chunks are written. The Dataset then reads from it.
+        A folder "name.zarr" to which finished chunks are written. The Dataset then reads from it. A StoreError is
+        raised before anything is computed if they do not fit on the disk.
     resume : bool, optional
         Whether to go on with ``out``: finished chunks are not computed again. Functions must do the same as before.
     force : bool, optional
@@ -117,6 +119,9 @@ def ensemble(
     compute = _locally if client is None else partial(on_cluster, client)
     if out is None:
         return _computed(job, members, layout, compute, InMemory(layout), progress)
+    if client is None:
+        with _memory_for(job, min(layout.chunk, len(members))):
+            pass  # a look, before anything is written
     with only_writer(Path(out)):
         sink = OnDisk.reopen(Path(out), layout, force=force) if resume else OnDisk.create(Path(out), layout)
         return _computed(job, members, layout, compute, sink, progress)
@@ -152,9 +157,14 @@ def open_ensemble(path: str | os.PathLike[str], *, damaged: str = RAISE) -> Any:
     return opened(Path(path), as_damaged(damaged))
 
 
+def _memory_for(job: Job, members: int) -> AbstractContextManager[None]:
+    return memory_for(f"a chunk of {members} members", job.size(members), "type a smaller chunk=...")
+
+
 def _locally(job: Job, parts: list[tuple[int, Samples]], sink: Sink, bar: MemberProgress) -> None:
     for number, part in parts:
-        sink.put(number, job.run(part, bar.within(len(part))))
+        with _memory_for(job, len(part)):
+            sink.put(number, job.run(part, bar.within(len(part))))
         bar.add(len(part))
 
 

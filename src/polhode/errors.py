@@ -159,6 +159,18 @@ class StoreError(PolhodeError, OSError):
     """
 
 
+class MemoryLimitError(PolhodeError, MemoryError):
+    """Results that the memory has no room for. The message has their size, and a way out.
+
+    >>> import polhode as ph
+    >>> try:
+    ...     ph.integrate(ph.problems.perturbed(t_end=5e11), method="V2", h=0.5)
+    ... except MemoryError as error:
+    ...     print(error)  # doctest: +ELLIPSIS
+    1000000000000 states would take 64 TB of memory, and this machine has ...; keep fewer...
+    """
+
+
 class StoreWarning(UserWarning):
     """A stored run goes on under other conditions than it began with, or a part of it is damaged and was left out.
 

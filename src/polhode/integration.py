@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, TypedDict, Unpack, overload
 
 import numpy as np
@@ -17,6 +18,7 @@ from polhode.methods.adaptive import Adaptive, checked_tolerances
 from polhode.methods.method import IntArray, Method
 from polhode.problem import Problem, checked_span
 from polhode.progress import Progress, Report
+from polhode.room import memory_for
 from polhode.running import BaseRun, Run, times_within
 from polhode.solution import FixedSolution
 from polhode.system import System
@@ -26,6 +28,11 @@ from polhode.trajectory import Trajectory
 from polhode.watching import Watch
 
 DEFAULT_RTOL = 1e-9
+STATE_BYTES = 7 * 8  # of m and q
+FEWER_STATES = (
+    "keep fewer, with save_every=... or t_eval=..., or write them to a disk as they are computed: "
+    "polhode.stream(problem, 'run.zarr', method=..., h=...)"
+)
 FIRST_BLOCK, LARGEST_BLOCK = 2**6, 2**18  # states of which a watched run keeps every step, to look for events
 
 
@@ -148,6 +155,11 @@ def _fixed(problem: Problem, span: tuple[float, float], method: Method, h: float
     run = Run(problem, span, method, h)
     watch = None if wanted.events is None else Watch(wanted.events, run)
     times = None if wanted.t_eval is None else _times(wanted.t_eval, run)
+    with _memory_for(run, (0 if times is None else len(times)) + _count_to_keep(run, times, wanted)):
+        return _followed(run, watch, times, wanted)
+
+
+def _followed(run: Run, watch: Watch | None, times: FloatArray | None, wanted: Wanted) -> Trajectory:
     saves = _steps_to_keep(run, times, wanted)
     steps = np.union1d(saves, run.grid.first[:-1]) if run.force.breaks.size else saves  # ``sol`` needs those at breaks
     with Progress(wanted.progress, run.times, run.count) as bar:
@@ -178,7 +190,8 @@ def _adaptive(problem: Problem, span: tuple[float, float], method: Adaptive, h: 
             f"as t_eval=numpy.linspace({span[0]:g}, {span[1]:g}, 101)"
         )
     keep = times is None or wanted.dense_output or watch is not None
-    m, q = run.to_end(times, keep, watch, wanted.progress)
+    with _memory_for(run, 0 if times is None else len(times)):
+        m, q = run.to_end(times, keep, watch, wanted.progress)
     sol = AdaptiveSolution(run, run.steps(), watch) if keep else None
     if times is None:
         every = whole_number(wanted.save_every, "save_every", 1)
@@ -236,13 +249,23 @@ def _blocks(count: int, bodies: int) -> Iterator[IntArray]:
         size = max(2, min(2 * size, LARGEST_BLOCK // max(1, bodies)))
 
 
+def _memory_for(run: BaseRun, states: int) -> AbstractContextManager[None]:
+    bodies = f" of {run.count_bodies} bodies each" if run.batch else ""
+    return memory_for(f"{states} states{bodies}", states * (STATE_BYTES * run.count_bodies + 8), FEWER_STATES)
+
+
+def _count_to_keep(run: Run, times: FloatArray | None, wanted: Wanted) -> int:
+    """Return how many steps are kept, beside those before the times that are wanted."""
+    every = whole_number(wanted.save_every, "save_every", 1)
+    return 1 + -(-run.count // every) if times is None or wanted.dense_output else 1
+
+
 def _steps_to_keep(run: Run, times: FloatArray | None, wanted: Wanted) -> IntArray:
     """Every so many steps, the first and the last included; or those before the times that are wanted."""
-    every = whole_number(wanted.save_every, "save_every", 1)
-    saves = np.append(np.arange(0, run.count, every, dtype=np.int64), run.count)
-    if times is None:
-        return saves
-    return np.union1d(run.grid.before(times), saves if wanted.dense_output else [0])
+    if times is not None and not wanted.dense_output:
+        return np.union1d(run.grid.before(times), [0])
+    saves = np.append(np.arange(0, run.count, wanted.save_every, dtype=np.int64), run.count)
+    return saves if times is None else np.union1d(run.grid.before(times), saves)
 
 
 def _times(t_eval: npt.ArrayLike, run: BaseRun) -> FloatArray:

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,10 @@ class Job:
     reduce: Reduce | None
     vectorized: bool
     shapes: dict[str, tuple[int, ...]]
+
+    def size(self, members: int) -> int:
+        """Return the bytes of the states or results of so many members."""
+        return 8 * members * sum(map(prod, self.shapes.values()))
 
     def run(self, samples: Samples, report: Report | None = None) -> Chunk:
         """All members; KeyboardInterrupt if they were interrupted, which leaves nothing of them.

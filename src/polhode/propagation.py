@@ -24,9 +24,12 @@ from polhode.checks import (
 )
 from polhode.derivatives import ErrorBound, Jacobian, error_bound, flow_jacobian
 from polhode.errors import InputError, MomentumError, ShapeError, TimeError
+from polhode.room import memory_for
 from polhode.rotation import RotationLike, as_rotation, is_rotation, quaternion_components
 from polhode.threads import in_ranges
 
+FEWER_STATES = "pass fewer bodies or times at once, or out=(m, q) with arrays on a disk (numpy.memmap)"
+MANY = 2**20  # states, for which there may be no room in memory
 PIECE = 2**15  # tensors that are brought to principal axes at a time
 
 
@@ -241,7 +244,10 @@ def outputs(
     """Arrays to write to: ``out``, unless it overlaps the input, which must not change before all of it is used."""
     shapes = (*batch, 3), (*batch, 4)
     if out is None:
-        return np.empty(shapes[0]), np.empty(shapes[1])
+        if prod(batch) < MANY:  # to look at the memory takes as long as a body
+            return np.empty(shapes[0]), np.empty(shapes[1])
+        with memory_for(f"{prod(batch)} states", 7 * 8 * prod(batch), FEWER_STATES):
+            return np.empty(shapes[0]), np.empty(shapes[1])
     if not (isinstance(out, tuple | list) and len(out) == 2 and all(map(_usable, out, shapes))):
         came = ", ".join(map(_description, out if isinstance(out, tuple | list) else (out,)))
         raise ShapeError(

@@ -31,11 +31,13 @@ from polhode.checks import FloatArray, common_batch
 from polhode.choice import Choice, choose, explain, has_to_choose
 from polhode.errors import InputError, MissingExtraError, RunError, StoreError
 from polhode.flows.exact import Exact
-from polhode.integration import DEFAULT_RTOL, integrate
+from polhode.integration import DEFAULT_RTOL, FEWER_STATES, integrate
 from polhode.methods.adaptive import Adaptive
 from polhode.problem import Problem
+from polhode.room import check_disk, memory_for
 from polhode.scenario import AUTO, Scenario, defaults_of, json_schema, read_scenario
 from polhode.stream_writer import Streamed
+from polhode.stretches import step_count, step_length
 from polhode.toml_text import to_toml
 from polhode.trajectory import INTERRUPTED, Stats, Trajectory
 
@@ -43,6 +45,7 @@ LONG = 200_000  # states: a run that keeps more grows on the disk
 READ_AGAIN = 10_000_000  # states, up to which such a run is then read for pictures and errors
 EVEN_STATES = 1001  # of a batch whose bodies choose their own steps
 FREE_STATES = 3001  # of a free body, unless another number is asked for
+STATE_BYTES = {"csv": 200}  # of a state in a file; 64 in others
 RESOLUTION = 150  # dots per inch
 SCENARIO, SUMMARY, PAGE, STREAM = "scenario.toml", "summary.json", "view.html", "trajectory.zarr"
 PICTURES = tuple(f"{kind}.png" for kind in json_schema()["$defs"]["output"]["properties"]["plots"]["items"]["enum"])
@@ -104,7 +107,8 @@ def run_scenario(scenario: Scenario, folder: Path, *, progress: bool = False, vi
     with telling("made", folder):
         folder.mkdir(parents=True, exist_ok=True)
     if problem.force is None and scenario.method is None:
-        used = _used(scenario, states=None if scenario.h is not None else output.states or FREE_STATES)
+        _check_room(scenario, folder, _free_states(scenario))
+        used = _used(scenario, states=output.states or (FREE_STATES if scenario.h is None else None))
         return _saved(scenario, folder, used, _exact(scenario))
     method, h, choice = _plan(scenario)
     if h is not None and _is_streamed(scenario, h):
@@ -114,6 +118,8 @@ def run_scenario(scenario: Scenario, folder: Path, *, progress: bool = False, vi
         return _streamed(scenario, folder, choice, lambda: streaming.begin(writer, progress=progress))
     batch = common_batch(body=problem.body.batch, state=problem.state.batch)
     states = output.states or (EVEN_STATES if isinstance(method, Adaptive) and batch else None)
+    if states is not None or h is not None:  # else nobody knows how many
+        _check_room(scenario, folder, states or _states_kept(scenario, h))
     times = None if states is None else np.linspace(*problem.t_span, states)
     failure = None
     try:
@@ -210,9 +216,29 @@ def _is_streamed(scenario: Scenario, h: float) -> bool:
     output, problem = scenario.output, scenario.problem
     if output.states is not None or output.format not in (None, "zarr"):
         return False
-    bodies = prod(common_batch(body=problem.body.batch, state=problem.state.batch))
-    states = abs(problem.duration) / (h * output.save_every) * bodies
-    return output.format == "zarr" or (states > LONG and _installed("zarr"))
+    return output.format == "zarr" or (_states_kept(scenario, h) * _bodies(problem) > LONG and _installed("zarr"))
+
+
+def _states_kept(scenario: Scenario, h: float | None) -> int:
+    """Return how many states are kept of steps of length h."""
+    return 1 + ceil(step_count(scenario.problem.t_span, step_length(h)) / scenario.output.save_every)
+
+
+def _free_states(scenario: Scenario) -> int:
+    """Return how many states of a free body are wanted, which has no steps."""
+    states = scenario.output.states
+    return states or (FREE_STATES if scenario.h is None else _states_kept(scenario, scenario.h))
+
+
+def _bodies(problem: Problem) -> int:
+    return prod(common_batch(body=problem.body.batch, state=problem.state.batch))
+
+
+def _check_room(scenario: Scenario, folder: Path, states: int) -> None:
+    """Raise an error if so many states fit neither in memory nor on the disk."""
+    size = states * _bodies(scenario.problem) * STATE_BYTES.get(scenario.output.format or "", 64)
+    with memory_for(f"{states} states", size, FEWER_STATES):
+        check_disk(folder, f"{states} states", size, "keep fewer, with save_every=...")
 
 
 def _streamed(scenario: Scenario, folder: Path, choice: Choice | None, follow: Callable[[], Streamed]) -> Results:
@@ -255,11 +281,8 @@ def _saved(scenario: Scenario, folder: Path, used: str, result: Trajectory, fail
 
 def _exact(scenario: Scenario) -> Trajectory:
     """A free body, or several: no steps, only times."""
-    problem, output = scenario.problem, scenario.output
+    problem, states = scenario.problem, _free_states(scenario)
     t0, t1 = problem.t_span
-    states = output.states or FREE_STATES
-    if scenario.h is not None and output.states is None:
-        states = 1 + ceil(abs(problem.duration) / (scenario.h * output.save_every) * (1 - 1e-12))
     motion = problem.free_motion()
 
     def sol(t: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import asdict, dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,11 @@ from polhode.errors import RunError
 from polhode.methods.method import IntArray
 from polhode.progress import Progress
 from polhode.record import Record, body_dimensions, describe, functions_of, has_energy, parameters
+from polhode.room import check_disk
 from polhode.running import Run
 from polhode.trajectory import INTERRUPTED, REACHED_END, Stats, Trajectory
 
+FEWER_STATES = "keep fewer, with save_every=..."
 BLOCK_SECONDS = 0.5  # of computing, after which states are taken over
 COMMIT_SECONDS = 5.0  # after which a checkpoint is written also if the chunk is not full
 
@@ -55,6 +58,12 @@ class StreamWriter:
         self.snapshot = run.snapshot()
         self.status = self._status()
         self.committed, self.next_save = time.perf_counter(), -1  # the latter, if it is the only one of a block
+
+    def check_room(self) -> None:
+        """Raise StoreError if the states that are still to come do not fit on the disk."""
+        states = self.total - self.rows - self.waiting
+        each = 8 * sum(prod(values.shape[1:]) for values in self._empty().values())
+        check_disk(self.path, f"{states} states of {each} bytes", states * each, FEWER_STATES)
 
     def create(self) -> None:
         """An empty store."""

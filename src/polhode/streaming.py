@@ -50,7 +50,8 @@ def stream(
     path : of a folder that does not exist yet, such as "run.zarr"
     chunk : how many states are written at once; by default, so many that they take 8 MB
 
-    A body that could not go on raises RunError, as in ``integrate``, after everything was written.
+    A body that could not go on raises RunError, as in ``integrate``, after everything was written. A run whose states
+    do not fit on the disk raises StoreError before it begins.
 
     >>> import tempfile
     >>> import polhode as ph
@@ -82,7 +83,9 @@ def prepare(
     every = min(whole_number(save_every, "save_every", 1), run.count)
     width = prod(run.batch) * (8 if has_energy(problem) else 7) + 1
     chunk = max(1, CHUNK_BYTES // (8 * width)) if chunk is None else whole_number(chunk, "chunk", 1)
-    return StreamWriter(run, path, every, chunk)
+    writer = StreamWriter(run, path, every, chunk)
+    writer.check_room()
+    return writer
 
 
 def begin(writer: StreamWriter, *, progress: bool = False) -> Streamed:
@@ -128,6 +131,7 @@ def _resumed(path: Path, problem: Problem, method: Any, progress: bool, force: b
     _compare(path, plan["environment"], environment())
     writer = StreamWriter(run, path, plan["save_every"], plan["chunk"])
     writer.take_over(chunked.verify(path, checkpoint))
+    writer.check_room()
     return writer.go_on(progress)
 
 

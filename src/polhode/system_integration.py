@@ -14,6 +14,7 @@ from polhode.methods import as_method
 from polhode.methods.splitting import Splitting
 from polhode.problem import checked_span
 from polhode.progress import Progress, Report
+from polhode.room import memory_for
 from polhode.running import times_within
 from polhode.system import System
 from polhode.system_run import CannotGoOn, SystemRun
@@ -21,6 +22,8 @@ from polhode.system_trajectory import SystemTrajectory
 from polhode.trajectory import FAILED, INTERRUPTED, REACHED_END, Stats
 
 DEFAULT_METHOD = "V2"
+STATE_BYTES = 13 * 8  # of x, p, m and q
+FEWER_STATES = "keep fewer, with save_every=... or t_eval=..."
 ONE_BODY_ONLY = "is for single bodies and batches of them, and came with a System; leave it away"
 
 
@@ -56,8 +59,12 @@ def integrate_system(
         )
     run = SystemRun(system, span, chosen, h)
     times = None if t_eval is None else times_within(t_eval, span)
-    with Progress(progress, run.times, run.count) as bar:
-        return _followed(run, times, whole_number(save_every, "save_every", 1), bar)
+    every = whole_number(save_every, "save_every", 1)
+    states = 1 + -(-run.count // every) if times is None else len(times)
+    size = states * STATE_BYTES * run.system.count
+    fewer = memory_for(f"{states} states of {run.system.count} bodies each", size, FEWER_STATES)
+    with fewer, Progress(progress, run.times, run.count) as bar:
+        return _followed(run, times, every, bar)
 
 
 def _followed(run: SystemRun, times: FloatArray | None, every: int, bar: Progress) -> SystemTrajectory:

@@ -65,10 +65,12 @@ class Command(FullSummary):
         except KeyboardInterrupt:
             click.echo("\ninterrupted", err=True)
             ctx.exit(CTRL_C)
-        except (PolhodeError, OSError) as problem:
+        except (PolhodeError, OSError, MemoryError) as problem:
             if ctx.meta.get("debug") or isinstance(problem, BrokenPipeError):  # somebody has seen enough, like head
                 raise
-            message = str(problem) if isinstance(problem, PolhodeError) else f"cannot write: {problem}"
+            message = str(problem)
+            if not isinstance(problem, PolhodeError):
+                message = f"{'cannot write' if isinstance(problem, OSError) else 'not enough memory'}: {problem}"
             failed = isinstance(problem, (RunError, StepError))
             raise (click.ClickException if failed else Refused)(in_shell_words(message)) from None
 

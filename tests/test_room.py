@@ -1,0 +1,212 @@
+"""What does not fit in memory or on the disk is refused before it is computed, with its size and a way out."""
+
+from __future__ import annotations
+
+import shutil
+from collections import namedtuple
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import polhode as ph
+from polhode import room, running
+from polhode.cli import cli
+from polhode.errors import MemoryLimitError, StoreError
+from polhode.interactions import DipolarSoftSpheres
+from polhode.streaming import open_stream
+
+Usage = namedtuple("Usage", "total used free")
+SAMPLES = ph.sampling.draw(1000, m=ph.sampling.direction())
+FREE = ph.problems.free_body()
+
+
+def run(*args):
+    return CliRunner().invoke(cli, [str(word) for word in args], prog_name="polhode")
+
+
+def message_of(result):
+    return " ".join(result.stderr.split())
+
+
+@pytest.fixture
+def disk(monkeypatch):
+    """Sets the room that disks are said to have."""
+
+    def set_free(free, total=10**15):
+        monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(total, total - free, free))
+
+    return set_free
+
+
+@pytest.fixture
+def memory(monkeypatch):
+    """Sets the memory that this machine is said to have."""
+    return lambda size: monkeypatch.setattr(room, "physical_memory", lambda: size)
+
+
+# Disks
+
+
+def test_a_long_run_that_does_not_fit_is_refused(tmp_path, disk):
+    disk(20e9)
+    path, problem = tmp_path / "run.zarr", ph.problems.perturbed(t_end=1e9)
+    told = r"run\.zarr: 2000000001 states of 72 bytes would take 144 GB, and its disk has 20 GB free; keep fewer, with "
+    with pytest.raises(StoreError, match=told + r"save_every=\.\.\., make room, or choose a path on another disk"):
+        ph.stream(problem, path, method="V2")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_long_run_that_is_resumed_needs_room_for_the_rest(tmp_path, disk, monkeypatch):
+    path, problem = tmp_path / "run.zarr", ph.problems.heavy_top(t_end=200.0)
+
+    def interrupted(self, saves, m, q, bar):
+        if self.course.steps.max() > 100:
+            raise KeyboardInterrupt
+        advance(self, saves, m, q, bar)
+
+    advance = running.Run._advance
+    with monkeypatch.context() as patch:
+        patch.setattr(running.Run, "_advance", interrupted)
+        ph.stream(problem, path, method="V2", chunk=10)
+    rest = 401 - open_stream(path).rows
+    assert 0 < rest < 400
+    disk(72 * rest - 1)
+    with pytest.raises(StoreError, match=f"{rest} states of 72 bytes would take"):
+        ph.resume(path, problem)
+    disk(72 * rest)
+    assert ph.resume(path, problem).finished
+    disk(0)
+    assert ph.resume(path, problem).finished  # nothing is left to write
+
+
+def test_a_disk_whose_size_is_not_known_is_tried(tmp_path, disk):
+    disk(0, total=0)
+    assert ph.stream(ph.problems.heavy_top(), tmp_path / "run.zarr", method="V2").finished
+
+
+def test_an_ensemble_that_does_not_fit_is_refused(tmp_path, disk):
+    how = {"t_eval": np.linspace(0, 1, 50), "seed": 1, "chunk": 100}
+    size = 1000 * 8 * (50 * 7 + 3 + 1)  # states, samples, status
+    disk(size - 1)
+    told = (
+        r"1000 members would take 2\.83 MB, and its disk has .* free; keep fewer times \(t_eval=\.\.\.\) or a summary "
+    )
+    with pytest.raises(StoreError, match=told + r"\(reduce=\.\.\.\), follow fewer members, make room"):
+        ph.ensemble(FREE, SAMPLES, out=tmp_path / "e.zarr", **how)
+    assert not (tmp_path / "e.zarr").exists()
+    disk(size)
+    assert ph.ensemble(FREE, SAMPLES, out=tmp_path / "e.zarr", **how).failed.size == 0
+    disk(0)
+    ph.ensemble(FREE, SAMPLES, out=tmp_path / "e.zarr", resume=True, **how)  # nothing is left to write
+    for number in (0, 3):
+        (tmp_path / "e.zarr" / "status" / "done" / f"{number}.json").unlink()
+    with pytest.raises(StoreError, match="200 members would take 566 kB"):
+        ph.ensemble(FREE, SAMPLES, out=tmp_path / "e.zarr", resume=True, **how)
+
+
+def test_commands_refuse_what_does_not_fit(tmp_path, disk, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    disk(20e9)
+    result = run("run", "perturbed", "--set", "t_end=1e9", "--method", "V2", "--out", "o")
+    assert result.exit_code == 2
+    assert message_of(result).endswith(
+        "o/trajectory.zarr: 2000000001 states of 72 bytes would take 144 GB, and its disk has 20 GB free; keep fewer, "
+        "with --set output.save_every=..., make room, or choose a folder on another disk with --out"
+    )
+    assert [path.name for path in tmp_path.rglob("*")] == ["o"]
+    disk(1000)
+    assert "3001 states would take 192 kB" in message_of(run("run", "dzhanibekov", "--out", "o"))
+    assert "41 states would take 8.2 kB" in message_of(
+        run("run", "heavy_top", "--method", "V2", "--set", "output.format=csv", "--out", "o")
+    )
+    (tmp_path / "e.toml").write_text(
+        "t_span = [0, 1]\n[body]\nmoments = [1, 2, 3]\n[state]\nm = [1, 1, 1]\n"
+        '[ensemble]\ncount = 1000\n[ensemble.samples]\n"state.m" = {kind = "direction", length = 1}\n'
+    )
+    assert message_of(run("ensemble", "e.toml")).endswith(
+        "1000 members would take 88 kB, and its disk has 1 kB free; keep fewer times (--set ensemble.states=...) or a "
+        "summary (--set ensemble.reduce=...), follow fewer members (--set ensemble.count=...), make room, or choose a "
+        "folder on another disk with --out"
+    )
+
+
+# Memory
+
+
+LARGE = 1e6  # bytes
+TOP = ph.problems.heavy_top(t_end=20_000.0)
+
+
+def crystal():
+    return ph.System.lattice(ph.RigidBody((1, 2, 3), mass=1), 2, 2.0, DipolarSoftSpheres((0, 0, 1)), kT=0.1, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda path: ph.integrate(TOP, method="V2"), r"40001 states would take 2\.56 MB of memory.*polhode\.stream\("),
+        (
+            lambda path: ph.integrate(TOP, method="V2", t_eval=np.linspace(0, 1, 20_000)),
+            r"20001 states would take 1\.28 MB of memory.*save_every=\.\.\. or t_eval=\.\.\.",
+        ),
+        (
+            lambda path: ph.integrate(TOP, method=ph.Adaptive(1e-6), t_eval=np.linspace(0, 1, 20_000)),
+            r"20000 states would take 1\.28 MB",
+        ),
+        (
+            lambda path: ph.integrate(crystal(), (0, 10), h=1e-3),
+            r"10001 states of 8 bodies each would take 8\.32 MB of memory",
+        ),
+        (
+            lambda path: ph.propagate((1, 2, 3), (1, 1, 1), t=np.broadcast_to(0.0, (2**20,))),
+            r"1048576 states would take 58\.7 MB of memory.*fewer bodies or times at once, or out=\(m, q\)",
+        ),
+        (
+            lambda path: ph.ensemble(FREE, SAMPLES, t_eval=np.linspace(0, 1, 50)),
+            r"1000 members would take 2\.83 MB of memory.*type out='name\.zarr'",
+        ),
+        (
+            lambda path: ph.ensemble(FREE, SAMPLES, t_eval=np.linspace(0, 1, 50), chunk=1000, out=path / "e.zarr"),
+            r"a chunk of 1000 members would take 2\.8 MB of memory.*type a smaller chunk=",
+        ),
+    ],
+)
+def test_what_does_not_fit_in_memory_is_refused(call, message, tmp_path, memory):
+    memory(LARGE)
+    with pytest.raises(MemoryLimitError, match=message):
+        call(tmp_path)
+    assert list(tmp_path.glob("*.zarr")) == []
+    assert issubclass(MemoryLimitError, MemoryError)
+
+
+def test_what_the_system_refuses_is_told_with_its_size(monkeypatch):
+    def refused(*arguments):
+        raise MemoryError
+
+    monkeypatch.setattr(running.Run, "at_steps", refused)
+    with pytest.raises(
+        MemoryLimitError, match=r"41 states would take 2\.62 kB of memory, which could not be allocated"
+    ):
+        ph.integrate(ph.problems.heavy_top(), method="V2")
+
+
+def test_a_long_run_that_is_too_large_to_load(tmp_path, memory):
+    ph.stream(ph.problems.heavy_top(), tmp_path / "run.zarr", method="V2")
+    memory(1000)
+    with pytest.raises(
+        MemoryLimitError, match=r"run\.zarr: 41 states would take 2\.95 kB of memory.*xarray\.open_zarr"
+    ):
+        ph.load(tmp_path / "run.zarr")
+
+
+def test_commands_say_so(tmp_path, memory, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    memory(LARGE)
+    for arguments in (("dzhanibekov",), ("heavy_top", "--method", "V2")):
+        result = run("run", *arguments, "--set", "output.states=100000", "--out", "o")
+        assert result.exit_code == 2
+        assert message_of(result).startswith(
+            "Error: 100000 states would take 6.4 MB of memory, and this machine has 1 MB"
+        )
+        assert "--set output.save_every=... or --set output.states=..." in message_of(result)
