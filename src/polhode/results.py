@@ -112,6 +112,7 @@ def run_scenario(scenario: Scenario, folder: Path, *, progress: bool = False, vi
         return _saved(scenario, folder, used, _exact(scenario))
     method, h, choice = _plan(scenario)
     if h is not None and _is_streamed(scenario, h):
+        chunked.check_new(folder / STREAM)
         writer = streaming.prepare(problem, folder / STREAM, method=method, h=h, save_every=output.save_every)
         _write(folder / SCENARIO, _used(scenario, method, h, choice))
         _remove_earlier(folder, keep={STREAM})

@@ -76,14 +76,12 @@ def prepare(
     chunk: int | None = None,
 ) -> StreamWriter:
     """Return the writer of a run that ``begin`` begins; what cannot be run is refused here, and nothing is written."""
-    path = Path(path)
-    chunked.check_new(path)
     span = problem.t_span if t_span is None else checked_span(t_span)
     run = Run(problem, span, _of_one_step(method), h)
     every = min(whole_number(save_every, "save_every", 1), run.count)
     width = prod(run.batch) * (8 if has_energy(problem) else 7) + 1
     chunk = max(1, CHUNK_BYTES // (8 * width)) if chunk is None else whole_number(chunk, "chunk", 1)
-    writer = StreamWriter(run, path, every, chunk)
+    writer = StreamWriter(run, Path(path), every, chunk)
     writer.check_room()
     return writer
 
