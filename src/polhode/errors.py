@@ -8,6 +8,7 @@ __all__ = [
     "AttitudeError",
     "InertiaError",
     "InputError",
+    "MemoryLimitError",
     "MissingExtraError",
     "MomentumError",
     "PolhodeError",
