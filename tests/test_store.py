@@ -304,10 +304,12 @@ def test_what_is_not_overwritten(tmp_path):
 def test_bad_names_and_options(tmp_path):
     with pytest.raises(errors.InputError, match=r"'run.xls' ends in '.xls'; known are .nc, .zarr, .csv, .aem"):
         store.save(run(), tmp_path / "run.xls")
+    (tmp_path / "run").write_text("t, m, q")
     with pytest.raises(errors.InputError, match=r"known are .nc"):
         store.load(tmp_path / "run")
-    with pytest.raises(errors.StoreError, match="does not exist"):
-        store.load(tmp_path / "absent.nc")
+    for name in ("absent.nc", "absent"):
+        with pytest.raises(errors.StoreError, match=f"{name} does not exist; give the name of a file that polhode"):
+            store.load(tmp_path / name)
     with pytest.raises(errors.InputError, match=r"options epoch are for .aem"):
         store.save(run(), tmp_path / "run.nc", epoch="2000-01-01T00:00:00")
     with pytest.raises(errors.StoreError, match="nowhere"):
