@@ -95,7 +95,7 @@ def gravity_gradient(
     >>> rate = float(np.sqrt(strength / 3))
     >>> force = gravity_gradient((10.0, 20.0, 25.0), strength, (-1, 0, 0), orbit_rate=rate, orbit_normal=(0, 0, 1))
     >>> print(f"{2 * np.pi / rate:.0f} s, {force.torque(0.0, (0.8, 0.0, 0.0, 0.6))[2]:.2e} N m")
-    5829 s, 9.37e-06 N m
+    5829 s, -9.37e-06 N m
     """
     tensor = as_body(body).tensor
     inertia = tensor[..., (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)]
