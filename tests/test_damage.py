@@ -86,6 +86,8 @@ KINDS = {
     "ensemble.zarr": (write_ensemble, lambda path: facts_of_ensemble(open_ensemble(path))),
 }
 
+# h5netcdf's finalizer does, on standard error, about a file that it could not open
+finalizers_may_complain = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 FLIPS = {"run.nc": 12, "run.zarr": 25}  # xarray takes its time to open these
 
 
@@ -131,6 +133,7 @@ def draw(path, count):
         yield file, int(rng.integers(file.stat().st_size)), int(rng.integers(8))
 
 
+@finalizers_may_complain
 @pytest.mark.parametrize("name", KINDS)
 def test_any_flipped_bit(tmp_path, name):
     write, read = KINDS[name]
@@ -140,6 +143,7 @@ def test_any_flipped_bit(tmp_path, name):
 
 
 @pytest.mark.release
+@finalizers_may_complain
 @pytest.mark.parametrize("name", KINDS)
 def test_flipped_bits_everywhere(tmp_path, name):
     """1000 of them, evenly over all files."""

@@ -168,7 +168,8 @@ def _write_netcdf(record: Record, path: Path) -> None:
     memory = io.BytesIO()
     with needed("h5netcdf", "store").File(memory, "w", libver=READABLE_BY) as file:
         dataset.dump_to_store(H5NetCDFStore(file), encoding=encodings)
-    path.write_bytes(memory.getbuffer())
+    with memory.getbuffer() as written:  # else a traceback that keeps it would outlive the memory
+        path.write_bytes(written)
 
 
 def _read_netcdf(path: Path, damaged: str) -> StoredTrajectory:
