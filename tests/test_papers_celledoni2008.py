@@ -112,6 +112,17 @@ def test_approximate_methods_over_the_triangle():
     assert len(report.panels) == 12
 
 
+def test_frames_differ_as_the_quadrature_of_their_angles_does():
+    """Errors of the attitude are those of the angle, 10^0.17 in the norm of row sums, run by run."""
+    triangle = celledoni2008.Triangle(*SMALL_MAP)
+    angles = celledoni2008_fig3_4.angle_errors(triangle.moments, triangle.m, 0.4, 3)
+    for error, flow in zip(angles, (ph.FrbMatrix(3), ph.FrbQuaternion(3)), strict=True):
+        seen = error > 1e-11  # above round-off
+        ratio = triangle.logs(flow, 0.4).ravel()[seen] - np.log10(error[seen])
+        assert seen.mean() > 0.7
+        assert np.percentile(np.abs(ratio - 0.17), 95) < 0.15
+
+
 def test_triangle_has_bodies_that_exist():
     triangle = celledoni2008.Triangle(*SMALL_MAP)
     I = triangle.moments

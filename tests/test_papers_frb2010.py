@@ -86,8 +86,14 @@ def test_relative_cost_has_every_method():
 
 def test_cost_claims_compare_with_the_paper():
     assert frb2010_fig6._exact("x", np.array([7.0, 12.0])).verdict == "trend holds"
-    assert frb2010_fig6._exact("x", np.array([1.0, 2.0])).verdict == "not reproduced"
-    assert frb2010_fig6._semi_exact("x", np.array([0.9])).verdict == "not reproduced"
+    for ratio in (7.9, 20.1):
+        assert frb2010_fig6._exact("x", np.array([ratio])).verdict == "not reproduced"
+    for ratio, verdicts in (
+        (1.1, ["not reproduced", "not reproduced"]),
+        (0.5, ["trend holds", "not reproduced"]),
+        (0.34, ["trend holds", "trend holds"]),
+    ):
+        assert [claim.verdict for claim in frb2010_fig6._semi_exact("x", np.array([ratio]))] == verdicts
 
 
 @cache

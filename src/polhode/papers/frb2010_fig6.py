@@ -3,8 +3,7 @@
 Random bodies as in Fig. 3.1 of Celledoni et al. 2008, T = 10 in steps of h. The line y = 1 is the cheapest of the
 discrete Moser-Veselov methods of orders 6, 8 and 10 at that step, solved by Newton's method; next to the longest step
 that has a solution, h = 0.4 here, fixed-point iterations cost several times as much. Times are the least of several
-turns that all flows take one after the other in one run; verdicts allow a factor of two, because compilers and
-processors differ.
+turns that all flows take one after the other in one run; what is compared is the median over the steps.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ FAMILY: dict[str, Flow] = {f"dmv{order}": MoserVeselov(order) for order in DMV}
 OURS, NO_SQUISH, DMV20 = "Exact()", "NoSquish()", "MoserVeselov(20)"
 NEWER: dict[str, Flow] = {OURS: Exact(), NO_SQUISH: NoSquish(), DMV20: MoserVeselov(20)}
 RANGE = (8.0, 20.0)  # of the paper: exact routines over the cheapest dmv
-THIRD = 1 / 3  # of the paper: semi-exact over exact
-MARGIN = 2.0
+ABOUT_A_THIRD = (0.28, 0.39)  # what we take it for: semi-exact over exact
+CLOSE = 2.0  # what we take "close together" for: a factor of two, as exact routines are far above it
 
 
 def run(full: bool, bodies_and_repeats: tuple[int, int] | None = None) -> Report:
@@ -46,9 +45,8 @@ def run(full: bool, bodies_and_repeats: tuple[int, int] | None = None) -> Report
     cheapest = np.min([seconds[name] for name in FAMILY], axis=0)
     relative = {name: taken / cheapest for name, taken in seconds.items()}
     claims = [_exact(name, relative[name]) for name in EXACT]
-    claims += [
-        _semi_exact(half, relative[half] / relative[whole]) for half, whole in zip(SEMI_EXACT, EXACT, strict=True)
-    ]
+    for half, whole in zip(SEMI_EXACT, EXACT, strict=True):
+        claims += _semi_exact(half, relative[half] / relative[whole])
     claims.append(_family([relative[name] for name in FAMILY]))
     claims += [beyond(f"{name} over the cheapest dmv", _span(relative[name])) for name in NEWER]
     claims.append(beyond("exact, quaternion over Exact()", _span(relative["exact, quaternion"] / relative[OURS])))
@@ -75,18 +73,27 @@ def _span(ratios: FloatArray) -> str:
 
 
 def _exact(name: str, ratios: FloatArray) -> Claim:
-    holds = RANGE[0] / MARGIN < np.median(ratios) < RANGE[1] * MARGIN
+    holds = RANGE[0] <= np.median(ratios) <= RANGE[1]
     return trend(f"{name} over the cheapest dmv", f"{RANGE[0]:g} to {RANGE[1]:g}", _span(ratios), bool(holds))
 
 
-def _semi_exact(name: str, ratios: FloatArray) -> Claim:
-    holds = THIRD / MARGIN < np.median(ratios) < THIRD * MARGIN
-    return trend(f"{name} over exact", "about a third", _span(ratios), bool(holds))
+def _semi_exact(name: str, ratios: FloatArray) -> list[Claim]:
+    median, told = float(np.median(ratios)), _span(ratios)
+    return [
+        trend(f"{name} over exact: cheaper", "cheaper", told, median < 1),
+        trend(f"{name} over exact: by how much", "about a third", told, ABOUT_A_THIRD[0] < median < ABOUT_A_THIRD[1],
+              note="a ratio of two programs, and ours are not theirs"),
+    ]  # fmt: skip
 
 
 def _family(ratios: list[FloatArray]) -> Claim:
     largest = float(np.median(np.max(ratios, axis=0)))
-    return trend("dmv of orders 6, 8, 10", "close together, near y = 1", f"within {largest:.2g}", largest < MARGIN)
+    return trend(
+        "dmv of orders 6, 8, 10, within a factor of two",
+        "close together, near y = 1",
+        f"within {largest:.2g}",
+        largest < CLOSE,
+    )
 
 
 EXPERIMENT = Experiment(FRB_2010, "Fig. 6", "Relative cost of the exact routines", run)

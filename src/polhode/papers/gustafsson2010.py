@@ -15,6 +15,7 @@ from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.integrate import solve_ivp
 from scipy.special import ellipj, ellipkinc
 
 from polhode import sampling
@@ -30,6 +31,8 @@ T_END = DATA["gustafsson"].t_end
 ORDERS = (2, 4, 6, 8)
 RUNS = 50  # random starts of which the thesis takes the mean
 SEED = 2010
+ODE45_TOLERANCE = 2.2205e-14  # MATLAB's least, and SciPy's
+EPS = 2.0**-52
 CONJUGATE = np.array([[1.0], [-1.0], [-1.0], [-1.0]])
 
 
@@ -95,6 +98,20 @@ def _momentum(m: Any, I: Any, k2: Any, lam: Any, on_sn: Any, on_cn: Any, on_dn: 
     parameter = np.where(I, k2, 1.0 / k2)
     phi = np.arctan2(m[1] / on_sn, np.where(I, m[2], m[0]) / on_cn)
     return Momentum(I, parameter, sigma * lam, ellipkinc(phi, parameter), on_sn, on_cn, sigma * on_dn, c)
+
+
+def by_ode45(start: State) -> FloatArray:
+    """q (n, 4) at T_END, the reference of the thesis: by the pair of Dormand and Prince, all bodies at once."""
+    n = len(start.m)
+
+    def slope(t: float, y: FloatArray) -> FloatArray:
+        m, q = y[: 3 * n].reshape(3, n), y[3 * n :].reshape(4, n)
+        w = m / MOMENTS[:, None]
+        return np.concatenate([cross(m, w), 0.5 * product(q, np.concatenate([np.zeros((1, n)), w]))]).ravel()
+
+    y0 = np.concatenate([start.m.T.ravel(), start.q.T.ravel()])
+    found = solve_ivp(slope, (0.0, T_END), y0, "RK45", [T_END], rtol=ODE45_TOLERANCE, atol=EPS)
+    return np.asarray(found.y[3 * n :, -1].reshape(4, n).T)
 
 
 def magnus_attitude(order: int, start: State, h: float, steps: int) -> FloatArray:

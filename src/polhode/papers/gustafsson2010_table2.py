@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.integrate import solve_ivp
 
 from polhode.checks import FloatArray
 from polhode.flows.flow import Flow
 from polhode.flows.gauss import Gauss
 from polhode.flows.magnus import Magnus
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, trend
-from polhode.papers.gustafsson2010 import MOMENTS, RUNS, T_END, cross, product, starts
+from polhode.papers.gustafsson2010 import MOMENTS, RUNS, T_END, by_ode45, starts
 from polhode.propagation import propagate
 from polhode.references import GUSTAFSSON_2010
 from polhode.rotation import matrix
@@ -41,8 +40,6 @@ FLOWS: dict[str, Flow] = {
 SAMPLES, FULL_SAMPLES = 40, 400
 INNER = (2.5, 97.5)  # per cent
 MACHINE = 1e-15  # means of 50 that differ by less are the same
-ODE45_TOLERANCE = 2.2205e-14  # MATLAB's least, and SciPy's
-EPS = 2.0**-52
 
 
 def run(full: bool) -> Report:
@@ -53,7 +50,7 @@ def run(full: bool) -> Report:
 def report(samples: int) -> Report:
     """Of so many samples of 50 starts."""
     start = starts(RUNS * samples)
-    reference, exact = _by_ode45(start), propagate(MOMENTS, start.m, start.q, T_END)[1]
+    reference, exact = by_ode45(start), propagate(MOMENTS, start.m, start.q, T_END)[1]
     means = {C0_C3: _means(_steps(FLOWS[C0_C3], start), reference), C3: _means(_steps(FLOWS[C3], start), reference)}
     means[QUATERNIONS] = _means(_in_matrices(_steps(FLOWS[QUATERNIONS], start)), matrix(reference))
     first = start.replaced(start.m[:RUNS], start.q[:RUNS])  # matrices go one by one: the first sample alone
@@ -78,20 +75,6 @@ def _panel(method: str, means: dict[str, FloatArray], *others: Curve) -> Panel:
     curves += [Curve(f"{name}, ours", STEPS, rows.mean(axis=1), True) for name, rows in means.items() if method in name]
     short = [curve._replace(label=curve.label.removeprefix(f"{method}, ")) for curve in curves]
     return Panel(f"{method}, order 8, t = 10", "step h", "mean error", [*short, *others])
-
-
-def _by_ode45(start: State) -> FloatArray:
-    """q (n, 4) by the pair of Dormand and Prince, all bodies at once."""
-    n = len(start.m)
-
-    def slope(t: float, y: FloatArray) -> FloatArray:
-        m, q = y[: 3 * n].reshape(3, n), y[3 * n :].reshape(4, n)
-        w = m / MOMENTS[:, None]
-        return np.concatenate([cross(m, w), 0.5 * product(q, np.concatenate([np.zeros((1, n)), w]))]).ravel()
-
-    y0 = np.concatenate([start.m.T.ravel(), start.q.T.ravel()])
-    found = solve_ivp(slope, (0.0, T_END), y0, "RK45", [T_END], rtol=ODE45_TOLERANCE, atol=EPS)
-    return np.asarray(found.y[3 * n :, -1].reshape(4, n).T)
 
 
 def _steps(flow: Flow, start: State) -> Callable[[float], FloatArray]:
