@@ -93,6 +93,11 @@ def test_errors_of_free_bodies():
     assert (np.diff([errors[f"dmv{order}"][0] for order in (6, 8, 10)]) < -1).all()
 
 
+def test_projection_mends_the_norm_alone():
+    claims = celledoni2008_fig3_1.projection_claims(*celledoni2008_fig3_1.bodies(20))
+    assert [claim.verdict for claim in claims] == ["trend holds", "not reproduced"]
+
+
 def test_times_are_positive():
     moments, m = celledoni2008_fig3_1.bodies(10)
     times = celledoni2008_fig3_1.times(moments, m, np.array([0.4]), repeats=1)

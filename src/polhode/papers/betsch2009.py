@@ -8,17 +8,22 @@ import numpy as np
 
 from polhode.checks import FloatArray
 from polhode.errors import RunError
+from polhode.forces.base import Force
 from polhode.integration import integrate
 from polhode.methods.algo_c1 import AlgoC1
 from polhode.methods.dir_em import DirEM
 from polhode.methods.quat_em import QuatEM
 from polhode.methods.quat_vi import QuatVI
 from polhode.papers.experiment import Claim, Curve, Panel, trend
+from polhode.problem import Problem
 from polhode.problems.gyro_top import LEVER, gyro_top, mass_center
+from polhode.rotation import multiply, normalize
+from polhode.state import State
 from polhode.trajectory import Trajectory
 
 METHODS = {"QUAT_EM": QuatEM(), "QUAT_VI": QuatVI(), "DIR_EM": DirEM(), "ALGO_C1": AlgoC1()}
 UNIT = 1e-15
+TURN = normalize((0.5, -0.1, 0.7, 0.3))  # of coordinates
 KEPT = 1e-12  # what a method conserves changes by less, relative
 NEAR = 0.1  # of an order
 
@@ -55,6 +60,19 @@ def order_claim(name: str, steps: tuple[float, ...], errors: FloatArray) -> Clai
     """That it is 2."""
     found = orders(steps, errors)
     return trend(f"slope of {name}", "2 (in the figure, log-log)", f"{found:.2f}", abs(found - 2.0) < NEAR)
+
+
+def equivariance(problem: Problem, turned_force: Force | None, h: float) -> Claim:
+    """Whether a run in turned coordinates, of start and force, is the turned run, by all methods."""
+    body, t_span, state = problem.body, problem.t_span, problem.state
+    turned = Problem(body, State(state.m, multiply(TURN, state.q)), turned_force, t_span)
+    apart = {}
+    for name, method in METHODS.items():
+        one, other = (integrate(each, method=method, h=h) for each in (problem, turned))
+        apart[name] = float(np.abs(other.q - multiply(TURN, one.q)).max())
+    told = ", ".join(f"{name} {off:.0e}" for name, off in apart.items())
+    return trend(f"the four methods in turned coordinates, h = {h:g}: largest difference of q",
+                 "SO(3)-equivariant (section 6)", told, max(apart.values()) < KEPT)  # fmt: skip
 
 
 def conservation(run: Trajectory, momentum: FloatArray, what: str, published: str) -> tuple[Claim, Panel]:

@@ -16,7 +16,7 @@ from polhode.flows.exact import Exact
 from polhode.flows.moser_veselov import MoserVeselov
 from polhode.flows.three_rotations import NoSquish
 from polhode.integration import integrate
-from polhode.papers.betsch2009 import METHODS, conservation, order_claim
+from polhode.papers.betsch2009 import METHODS, conservation, equivariance, order_claim
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, trend
 from polhode.papers.others import by_dop853
 from polhode.problems.free_body import free_body
@@ -25,6 +25,7 @@ from polhode.rotation import matrix
 
 LONG = 0.05
 STEPS = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
+EQUIVARIANT = 0.002
 REFERENCE = 1e-6  # step of the paper's reference
 FLOWS = {"DMV 4": MoserVeselov(4), "DMV 10": MoserVeselov(10), "NO_SQUISH": NoSquish(), "exact flow": Exact()}
 DOP853_TOLERANCE = 1e-12
@@ -40,6 +41,7 @@ def run(full: bool) -> Report:
     kept, panel = conservation(long, np.linalg.norm(long.m_space, axis=-1), "|Q m|", "conserved")
     claims = [kept, _direction(long.m_space)]
     claims += [order_claim(name, STEPS, values) for name, values in errors.items()]
+    claims.append(equivariance(body, None, EQUIVARIANT))
     at = STEPS.index(0.001)
     claims += [
         beyond("errors at h = 0.001", ", ".join(f"{name} {e[at]:.2e}" for name, e in (errors | flows).items())),

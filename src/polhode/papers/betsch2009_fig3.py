@@ -9,15 +9,17 @@ from __future__ import annotations
 import numpy as np
 
 from polhode.checks import FloatArray
-from polhode.papers.betsch2009 import METHODS, conservation, error_at_1s, order_claim, top_run
+from polhode.forces import gravity
+from polhode.papers.betsch2009 import METHODS, TURN, conservation, equivariance, error_at_1s, order_claim, top_run
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, trend
 from polhode.papers.others import Found, by_dop853, by_heyoka
-from polhode.problems.gyro_top import LEVER, gyro_top, mass_center
+from polhode.problems.gyro_top import LEVER, WEIGHT, gyro_top, mass_center
 from polhode.references import BETSCH_SIEBERT_2009
-from polhode.rotation import matrix
+from polhode.rotation import matrix, rotate
 
 LONG = 0.01
 STEPS = (0.01, 1.0 / 143.0, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
+EQUIVARIANT = 0.005
 SPLITTINGS = ("V2", "RKN6_14a", "ABA1064", "RKN8_19")
 DOP853_TOLERANCE, HEYOKA_TOLERANCE = 1e-10, 1e-15
 
@@ -30,6 +32,8 @@ def run(full: bool) -> Report:
     kept, panel = conservation(long, long.m_space[:, 2], "L3", "conserved, whatever the step")
     claims = [kept, _best(errors)]
     claims += [order_claim(name, STEPS, values) for name, values in errors.items()]
+    turned = gravity(WEIGHT, offset=(0.0, 0.0, LEVER), up=rotate(TURN, (0.0, 0.0, 1.0)))
+    claims.append(equivariance(gyro_top(), turned, EQUIVARIANT))
     claims += [beyond(f"{name}, h = {LONG}", f"off by {values[0]:.0e}") for name, values in others.items()]
     outside = {
         f"SciPy's DOP853, rtol {DOP853_TOLERANCE:g}": by_dop853(gyro_top(), DOP853_TOLERANCE),

@@ -20,6 +20,7 @@ from polhode.flows.flow import Flow
 from polhode.flows.moser_veselov import MoserVeselov
 from polhode.papers.celledoni2008 import DMV, EXACT, SEMIEXACT, T_END, first_octant, log_errors
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, trend
+from polhode.propagation import propagate
 from polhode.references import CELLEDONI_2008
 from polhode.state import State
 
@@ -48,6 +49,7 @@ def run(full: bool) -> Report:
     cheapest = np.min([seconds[name] for name in FLOWS], axis=0)
     relative = {name: taken / cheapest for name, taken in seconds.items()}
     claims = (*convergence(moments, m), *cost_claims(relative), *error_claims(moments, m, errors))
+    claims += projection_claims(moments, m)
     steps = dict.fromkeys(relative, h)
     panels = (
         Panel("error over time", "seconds per run", "mean of log10 of the error", _curves(seconds, errors), log="x"),
@@ -153,6 +155,37 @@ def cost_claims(relative: dict[str, FloatArray]) -> tuple[Claim, ...]:
         beyond(
             "cost of Exact() relative to the cheapest DMV and to the published exact method",
             f"{np.median(relative[OURS]):.2f} and {np.median(relative[OURS] / quaternion):.2f} in the median",
+        ),
+    )
+
+
+def projection_claims(moments: FloatArray, m: FloatArray) -> tuple[Claim, ...]:
+    """1000 steps of 0.01 by the exact method in quaternions, q divided by its norm after each of them, or never."""
+    h, steps = float(STEPS[-1]), round(T_END / float(STEPS[-1]))
+    body, start = RigidBody.from_moments(moments), State(m)
+    never = EXACT[QUATERNION].step(body, start, h, steps).q
+    after_each = start
+    for _ in range(steps):
+        after_each = EXACT[QUATERNION].step(body, after_each, h)
+        after_each = after_each.replaced(after_each.m, after_each.q / np.linalg.norm(after_each.q, axis=-1)[:, None])
+    true_q = propagate(body, m, t=T_END)[1]
+    norms, errors = [], []
+    for q in (never, after_each.q):
+        norms.append(float(np.abs(np.linalg.norm(q, axis=-1) - 1).max()))
+        errors.append(float(np.log10(np.linalg.norm(q - true_q, axis=-1)).mean()))
+    return (
+        trend(
+            "largest | |q| - 1 | without and with projection, 1000 steps of 0.01",
+            "projection to norm 1 is simple",
+            f"{norms[0]:.0e} and {norms[1]:.0e}",
+            norms[1] < 0.01 * norms[0],
+        ),
+        trend(
+            "log10 of the error of q without and with projection, 1000 steps of 0.01",
+            "projection improves the propagation of round-off",
+            f"{errors[0]:.2f} and {errors[1]:.2f}",
+            errors[1] < errors[0] - 0.1,
+            note="the round-off is in m and in the angle, not in the norm of q",
         ),
     )
 

@@ -7,14 +7,18 @@ is within a tenth of the printed one: two spheres happen to be neighbors. Errors
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 
 from polhode.checks import FloatArray
-from polhode.papers.celledoni2008_dipoles import FLOWS, SCHEMES, Cost, at_rest, energy, energy_cost, panel
+from polhode.integration import integrate
+from polhode.papers.celledoni2008_dipoles import FLOWS, SCHEMES, WATER, Cost, at_rest, energy, energy_cost, panel
 from polhode.papers.experiment import Claim, Experiment, Report, beyond, number, trend
 from polhode.references import CELLEDONI_2008
+from polhode.state import State
 from polhode.system import System
-from polhode.system_start import random_attitudes
+from polhode.system_start import cubic_lattice, random_attitudes
 
 COUNT, SPREAD = 100, 100.0
 PUBLISHED_ENERGY = "0.14134185611814"
@@ -25,6 +29,8 @@ HIGH = ("RKN4_6b", "S6_10", "RKN6_14a")  # whose errors fall below those of MR
 COARSE, FINE = 0, BUDGETS.index(80)  # finer steps are at round-off
 ROUND_OFF = 1e-13  # of the energy: errors below say nothing
 LEAST = 1e-16
+SIDES, SPACING = (10, 20), 4.0  # of cubes of particles whose times are compared
+SHORT, LEAST_STEPS, FREE_STEPS = 0.001, 2, 50
 
 Costs = dict[tuple[str, str], list[list[Cost]]]  # by draw and number of evaluations
 Errors = dict[tuple[str, str], FloatArray]
@@ -39,6 +45,7 @@ def run(full: bool, seeds: tuple[int, ...] = ()) -> Report:
     claims = (
         _energy(systems),
         _irrelevant(systems[0], repeats=7 if full else 3),
+        _growth(repeats=5 if full else 3),
         *_ratios(costs),
         beyond(
             "error with 40 evaluations, RKN8_19 and RKN6_14a with RB",
@@ -82,6 +89,35 @@ def _irrelevant(system: System, repeats: int) -> Claim:
         "irrelevant: forces dominate",
         f"{exact / splitting:.2f}",
         bool(exact < 1.5 * splitting),
+    )
+
+
+def _growth(repeats: int) -> Claim:
+    """Powers of the number of particles with which times of forces and of free flow grow, of all cores together."""
+    forces, free = [], []
+    for side in SIDES:
+        system = at_rest(cubic_lattice(side, SPACING), random_attitudes(side**3))
+        turning = State(np.ones((side**3, 3)), system.state.q)
+        runs, drifts = [], []
+        ratio = (SIDES[1] / side) ** 3
+        steps, free_steps = round(LEAST_STEPS * ratio**2), round(FREE_STEPS * ratio)  # as much work for all sizes
+        for _ in range(repeats):
+            began = time.process_time()
+            found = integrate(system, (0.0, steps * SHORT), method="V2", h=SHORT, save_every=steps)
+            between = time.process_time()
+            FLOWS["RB"].step(WATER, turning, SHORT, free_steps)
+            runs.append((between - began) / found.stats.torques)
+            drifts.append((time.process_time() - between) / free_steps)
+        forces.append(min(runs))
+        free.append(min(drifts))
+    ratio = (SIDES[1] / SIDES[0]) ** 3
+    powers = [float(np.log(taken[1] / taken[0]) / np.log(ratio)) for taken in (forces, free)]
+    return trend(
+        f"time with {SIDES[0] ** 3} and {SIDES[1] ** 3} particles: powers of N for forces and free flow",
+        "quadratic, and linear",
+        f"N^{powers[0]:.2f}, N^{powers[1]:.2f}; with {SIDES[1] ** 3}, free flow takes {100 * free[1] / forces[1]:.1f} % "
+        "of the time of forces",
+        abs(powers[0] - 2) < 0.3 and abs(powers[1] - 1) < 0.3,
     )
 
 
