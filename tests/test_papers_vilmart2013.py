@@ -98,7 +98,7 @@ def test_book():
 
 def test_book_orders():
     """At h = 0.01, found before: 5e-4, 6e-9, then round-off; and the slopes of the curves are the orders."""
-    curves = {curve.label: np.asarray(curve.y) for curve in figure().panels[1].curves}
+    curves = {curve.label: np.asarray(curve.y) for curve in figure().panels[2].curves}
     h = vilmart2013_fig1.STEPS
     assert curves["order 2"][-1] == pytest.approx(6.2e-4, rel=0.5)
     assert curves["order 4"][-1] == pytest.approx(6e-9, rel=0.5)
@@ -112,7 +112,10 @@ def test_book_orders():
 
 def test_book_is_drawn_in_space():
     axes = plot_report(figure()).axes
-    assert axes[0].name == "3d"
-    lines = np.array([line.get_data_3d() for line in axes[0].get_lines()])
+    assert axes[0].name == axes[1].name == "3d"
+    *arrows, edges = [np.array(line.get_data_3d()) for line in axes[0].get_lines()]
+    assert len(arrows) == 3
+    assert np.nanmax(edges, axis=1) == pytest.approx([1.370, 1.060, 0.067], abs=1e-3)  # half of the sides, sqrt(3 d)
+    lines = np.array([line.get_data_3d() for line in axes[1].get_lines()])
     assert lines.shape == (3, 3, 4001)
     np.testing.assert_allclose(np.linalg.norm(lines, axis=1), 1.0, rtol=0, atol=1e-12)  # on the unit sphere

@@ -13,7 +13,7 @@ from polhode.flows.frb_matrix import FrbMatrix
 from polhode.flows.frb_quaternion import FrbQuaternion
 from polhode.flows.moser_veselov import MoserVeselov
 from polhode.methods.splitting import Splitting
-from polhode.papers.experiment import Panel, Points
+from polhode.papers.experiment import Curve, Panel, Points
 from polhode.problem import Problem
 from polhode.propagation import propagate
 from polhode.rotation import matrix
@@ -92,6 +92,16 @@ class Triangle:
     def panel(self, title: str, logs: FloatArray, limits: tuple[float, float]) -> Panel:
         points = Points(self.x, self.y, average(logs), "mean of log10 of the error", limits)
         return Panel(title, "I1/I3", "I2/I3", points=points, log="", equal=True)
+
+
+def drawn_triangle(x: FloatArray, y: FloatArray) -> Panel:
+    """The domain of bodies, 0 < 1 - y <= x < y < 1 (Figure 3.2), its edges, and the points of a map."""
+    edges = [
+        Curve("I1 + I2 = I3: flat", (0.0, 0.5), (1.0, 0.5)),
+        Curve("I1 = I2", (0.5, 1.0), (0.5, 1.0)),
+        Curve("I2 = I3", (0.0, 1.0), (1.0, 1.0)),
+    ]
+    return Panel(f"bodies, and {len(x)} points of the map", "I1/I3", "I2/I3", edges, log="", equal=True, marks=(x, y))
 
 
 def average(logs: FloatArray) -> FloatArray:

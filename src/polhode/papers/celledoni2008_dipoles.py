@@ -31,6 +31,9 @@ BLOWN_UP = 100.0  # relative error of the energy
 SCHEMES = ("V2", "S4_6", "RKN4_6b", "S6_10", "RKN6_14a")
 
 
+Measured = dict[tuple[str, str], FloatArray]  # by scheme and flow
+
+
 class Cost(NamedTuple):
     """Evaluations, largest relative error of the energy (nan if the run could not go on), and seconds."""
 
@@ -69,11 +72,32 @@ def energy_cost(system: System, scheme: str, flow: Flow, evaluations: int, t_end
     return Cost(result.stats.torques, float(np.abs(result.energy_error()).max()), result.stats.seconds)
 
 
-def panel(title: str, budgets: tuple[int, ...], errors: dict[tuple[str, str], FloatArray], beyond: str = "") -> Panel:
-    """Errors (k,), by scheme and flow, over evaluations; RB solid, MR dash-dotted. Runs that blew up are left out."""
+def warm_up(system: System) -> None:
+    """Load or compile what runs need: not a part of their time."""
+    for flow in FLOWS.values():
+        energy_cost(system, SCHEMES[0], flow, 1, 1e-3)
+
+
+def panels(
+    title: str, budgets: tuple[int, ...], errors: Measured, seconds: Measured, beyond: str = ""
+) -> tuple[Panel, Panel]:
+    """Errors (k,), by scheme and flow, over evaluations and over seconds; RB solid, MR dash-dotted.
+
+    Runs that blew up are left out.
+    """
+    across: dict[str, Measured] = {
+        "evaluations of all forces": dict.fromkeys(errors, np.array(budgets, dtype=float)),
+        "seconds of a run": seconds,
+    }
+    over_evaluations, over_time = (
+        Panel(title, label, "largest |H/H0 - 1|", _curves(x, errors, beyond)) for label, x in across.items()
+    )
+    return over_evaluations, over_time
+
+
+def _curves(x: Measured, errors: Measured, beyond: str) -> list[Curve]:
     shown = {key: np.where(values < BLOWN_UP, values, np.nan) for key, values in errors.items()}
-    curves = [
-        Curve(f"{scheme}, {flow}", budgets, values, scheme == beyond, like="" if flow == "RB" else f"{scheme}, RB")
-        for (scheme, flow), values in shown.items()
+    return [
+        Curve(f"{scheme}, {flow}", x[scheme, flow], y, scheme == beyond, like="" if flow == "RB" else f"{scheme}, RB")
+        for (scheme, flow), y in shown.items()
     ]
-    return Panel(title, "evaluations of all forces", "largest |H/H0 - 1|", curves)

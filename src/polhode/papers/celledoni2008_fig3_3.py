@@ -7,7 +7,7 @@ import numpy as np
 from polhode.checks import FloatArray
 from polhode.flows.exact import Exact
 from polhode.flows.flow import Flow
-from polhode.papers.celledoni2008 import EXACT, PAPER, SMALL, T_END, Triangle, average
+from polhode.papers.celledoni2008 import EXACT, PAPER, SMALL, T_END, Triangle, average, drawn_triangle
 from polhode.papers.experiment import Experiment, Report, beyond, trend
 from polhode.references import CELLEDONI_2008
 
@@ -57,7 +57,8 @@ def run(full: bool, size: tuple[int, int, int] | None = None) -> Report:
             f"{maps[OURS].mean():.1f} and {triangle.logs(FLOWS[OURS], SHORT).mean():.1f}, {maps[OURS].max():.1f}",
         ),
     )
-    return Report(claims, tuple(triangle.panel(f"{name}, h = {H:g}", values, LIMITS) for name, values in logs.items()))
+    panels = [triangle.panel(f"{name}, h = {H:g}", values, LIMITS) for name, values in logs.items()]
+    return Report(claims, (drawn_triangle(triangle.x, triangle.y), *panels))
 
 
 def _spread(values: FloatArray) -> float:
@@ -65,4 +66,6 @@ def _spread(values: FloatArray) -> float:
     return float(high - low)
 
 
-EXPERIMENT = Experiment(CELLEDONI_2008, "Figure 3.3", "Accuracy of the exact methods over the inertia triangle", run)
+EXPERIMENT = Experiment(
+    CELLEDONI_2008, "Figures 3.2, 3.3", "Accuracy of the exact methods over the inertia triangle", run
+)

@@ -91,6 +91,8 @@ class Panel:
     lines: bool = True  # or dots alone
     equal: bool = False  # the same length of a unit on all axes
     z: str = ""  # a third axis: then curves are drawn in space, and nothing is logarithmic
+    marks: tuple[FloatArray, FloatArray] | None = None  # x and y of gray dots behind the curves
+    sphere: bool = False  # in space: the unit sphere behind the curves
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from scipy.integrate import solve_ivp
 from polhode.checks import FloatArray
 from polhode.flows.exact import Exact
 from polhode.flows.flow import Flow
-from polhode.papers.celledoni2008 import EXACT, LEAST, ends, first_octant, triangle
+from polhode.papers.celledoni2008 import EXACT, LEAST, drawn_triangle, ends, first_octant, triangle
 from polhode.papers.experiment import Claim, Experiment, Panel, Points, Report, beyond, trend
 from polhode.papers.taylor import by_taylor
 from polhode.references import FRB_2010
@@ -48,7 +48,7 @@ def run(full: bool, size: tuple[int, int, int] | None = None) -> Report:
     claims.append(_corner("both routines in that corner", [maps[name] for name in EXACT], corner))
     ours = maps["Exact()"]
     claims.append(beyond("Exact(): median over the triangle, worst body", _told(ours, errors["Exact()"])))
-    return Report(tuple(claims), tuple(_panel(name, x, y, maps) for name in maps))
+    return Report(tuple(claims), (drawn_triangle(x, y), *(_panel(name, x, y, maps) for name in maps)))
 
 
 def _moments(x: FloatArray, y: FloatArray) -> FloatArray:
@@ -127,4 +127,4 @@ def _panel(name: str, x: FloatArray, y: FloatArray, maps: dict[str, FloatArray])
     return Panel(f"{name}, h = 1", "I1/I3", "I2/I3", points=points, log="", equal=True)
 
 
-EXPERIMENT = Experiment(FRB_2010, "Fig. 5", "Accuracy of the exact routines over the inertia triangle", run)
+EXPERIMENT = Experiment(FRB_2010, "Figs. 4, 5", "Accuracy of the exact routines over the inertia triangle", run)

@@ -31,6 +31,7 @@ FARTHER = 1.01  # the second half of the run may go so many times as far
 LINES, BINS = 10, 4  # of the spectrum; BINS on each side of a line belong to it
 OFF_LINES = 1e-6  # of the power of |m| may be elsewhere
 CLOSE_UP = (0.12, 0.28)  # polar angle of (m1, m2)
+PIECE = 0.04  # rad on each side of m2 = 0, of the close-up in space
 CELLS, STRANDS = 40, range(100, 800)  # cells along and across a strand; how many strands there may be on the circle
 SEED = 7
 FINEST = 1e-15  # tolerance of heyoka
@@ -53,7 +54,9 @@ def run(full: bool, t_end: float = T_END) -> Report:
         braids(run, anywhere),
         *newer(problem, run),
     ]
-    return Report(tuple(claims), (_all(run), _near(run, f"multiples of h = {H:g}"), _near(anywhere, "random times")))
+    steps, random = f"multiples of h = {H:g}", "random times"
+    panels = (_all(run), _near_in_space(run, steps), _near(run, steps), _near(anywhere, random))
+    return Report(tuple(claims), panels)
 
 
 def bounded(run: Trajectory) -> Claim:
@@ -154,6 +157,13 @@ def _apart(q: FloatArray, truth: State) -> float:
 def _all(run: Trajectory) -> Panel:
     x, y, z = run.m[:: max(1, len(run) // 20_000)].T
     return Panel("m after every fifth step", "m1", "m2", [Curve("", x, y, z=z)], log="", z="m3", lines=False)
+
+
+def _near_in_space(run: Trajectory, which: str) -> Panel:
+    """A short piece of the torus about m2 = 0, each axis with a scale of its own: the tube is 6e-4 wide."""
+    angle = np.arctan2(run.m[:, 1], run.m[:, 0])
+    x, y, z = run.m[np.abs(angle) < PIECE].T
+    return Panel(f"close-up in space, {which}", "m1", "m2", [Curve("", x, y, z=z)], log="", z="m3", lines=False)
 
 
 def _near(run: Trajectory, which: str) -> Panel:

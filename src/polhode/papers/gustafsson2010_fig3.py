@@ -43,8 +43,9 @@ def run(full: bool) -> Report:
         beyond("the same by the exact flow, step by step", f"{off['exact']:.0e}"),
     )  # fmt: skip
     panels = [
-        Panel(f"{name}, h = 1: off by up to {off[name]:.0e}", "u1", "u2", [Curve("", points[:, 0], points[:, 1])],
-              log="", lines=False, equal=True)
+        Panel(f"{name}, h = 1: off by up to {off[name]:.0e}", "u1", "u2",
+              [Curve("", points[:, 0], points[:, 1], z=points[:, 2])], z="u3", log="", lines=False, equal=True,
+              sphere=True)
         for name, points in u.items()
     ]  # fmt: skip
     return Report(claims, tuple(panels))

@@ -8,6 +8,7 @@ beside the other orders, the exact flow, SciPy and heyoka.
 from __future__ import annotations
 
 import time
+from itertools import product
 
 import numpy as np
 
@@ -30,6 +31,7 @@ H, ORDERS, NEWER = 0.01, (2, 4, 6, 8, 10), (20,)
 STEPS = 40.0 / np.array([60, 80, 120, 160, 240, 400, 800, 1600, 4000])
 ROUND_OFF = 1e-12  # what we take for the accuracy of a picture's ten digits and more: of 4000 steps
 REPEATS = 5
+AXIS_LENGTH = 2.0  # of the axes in the drawing of the book
 FINEST = 1e-15  # tolerance of heyoka
 TOLERANCES = (1e-6, 1e-9, 1e-12)  # of DOP853
 
@@ -52,13 +54,30 @@ def run(full: bool) -> Report:
         ),
         *_beyond(problem, errors),
     ]
-    return Report(tuple(claims), (_axes_in_space(run.matrix), _orders(errors)))
+    return Report(tuple(claims), (_book(problem), _axes_in_space(run.matrix), _orders(errors)))
 
 
 def _flat(problem: Problem) -> tuple[str, bool]:
     """d of (2): I1 = d2 + d3 and cyclic."""
-    d = 0.5 * problem.body.moments.sum() - problem.body.moments
+    d = _second_moments(problem)
     return f"d = ({d[0]:.4f}, {d[1]:.4f}, {d[2]:.4f})", bool(d[2] < 0.01 * min(d[0], d[1]))
+
+
+def _second_moments(problem: Problem) -> FloatArray:
+    return np.asarray(0.5 * problem.body.moments.sum() - problem.body.moments)
+
+
+def _book(problem: Problem) -> Panel:
+    """A block of mass 1 with these moments, d_k = a_k^2/12, and its principal axes: the left picture of the figure."""
+    a = np.sqrt(12.0 * _second_moments(problem)) / 2.0
+    corners = a * np.array(list(product((-1.0, 1.0), repeat=3)))
+    edges = [(i, j) for i in range(8) for j in range(i) if np.sum(corners[i] != corners[j]) == 1]
+    x, y, z = np.concatenate([[corners[i], corners[j], np.full(3, np.nan)] for i, j in edges]).T
+    ends = AXIS_LENGTH * np.eye(3)
+    curves = [Curve(f"axis {k + 1}", (0.0, u[0]), (0.0, u[1]), z=(0.0, u[2])) for k, u in enumerate(ends)]
+    sides = " x ".join(f"{2 * side:.2f}" for side in a)
+    return Panel(f"the book, a block of {sides}", "x", "y", [*curves, Curve("edges", x, y, z=z)], log="", equal=True,
+                 z="z")  # fmt: skip
 
 
 def _returns(change_y: FloatArray, change_Q: FloatArray, period: float) -> Claim:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polhode.plot.style import few_log_ticks, new_figure, series_style
+from polhode.plot.style import GRAY, few_log_ticks, new_figure, series_style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,9 +26,9 @@ def plot_report(report: Report, title: str = "") -> Figure:
     >>> len(plot_report(found).axes)
     3
     """
-    columns = min(ACROSS, len(report.panels))
+    columns = 2 if len(report.panels) == 4 else min(ACROSS, len(report.panels))
     rows = -(-len(report.panels) // columns)
-    height = MAP_HEIGHT if all(panel.points and panel.equal for panel in report.panels) else HEIGHT
+    height = MAP_HEIGHT if all(panel.equal and not panel.z for panel in report.panels) else HEIGHT
     figure = new_figure(WIDTH * columns, height * rows + 0.3, title)
     for number, panel in enumerate(report.panels, start=1):
         axes = figure.add_subplot(rows, columns, number, projection="3d" if panel.z else None)
@@ -44,21 +44,31 @@ def plot_report(report: Report, title: str = "") -> Figure:
             low, high = limits or (None, None)
             shown = axes.scatter(x, y, c=value, cmap="viridis", s=12, vmin=low, vmax=high)
             figure.colorbar(shown, ax=axes, label=label)
+        if panel.marks is not None:
+            axes.plot(*panel.marks, linestyle="none", marker=".", markersize=2, color=GRAY)
         _draw_curves(axes, panel)
     return figure
 
 
 def _draw_in_space(axes: Any, panel: Panel) -> None:
+    if panel.sphere:
+        u, v = np.mgrid[0 : 2 * np.pi : 49j, 0 : np.pi : 25j]
+        sphere = np.cos(u) * np.sin(v), np.sin(u) * np.sin(v), np.cos(v)
+        axes.plot_wireframe(*sphere, color="#CCCCCC", linewidth=0.3, rstride=4, cstride=4)
     for number, curve in enumerate(panel.curves):
         style = {"color": series_style(number)["color"], "label": curve.label}
         drawn = {"linewidth": 0.8} if panel.lines else {"linestyle": "none", "marker": ".", "markersize": 1}
         axes.plot(curve.x, curve.y, curve.z, **style, **drawn)
     axes.set_zlabel(panel.z)
     axes.locator_params(nbins=5)
+    if panel.sphere:
+        axes.set(xticks=(-1, 0, 1), yticks=(-1, 0, 1), zticks=(-1, 0, 1))
+    else:
+        axes.zaxis.labelpad = 12  # tick labels are long
     sides = [np.ptp(getattr(axes, f"get_{name}lim")()) for name in "xyz"] if panel.equal else (1, 1, 1)
-    axes.set_box_aspect(sides, zoom=0.9)
+    axes.set_box_aspect(sides, zoom=1.1 if panel.sphere else 0.9)
     if any(curve.label for curve in panel.curves):
-        axes.legend(fontsize="small")
+        axes.legend(fontsize="small", markerscale=1 if panel.lines else 8)
 
 
 def _draw_curves(axes: Any, panel: Panel) -> None:
