@@ -208,7 +208,12 @@ def _panel(eps: float, found: dict[str, Measured], outside: dict[str, Measured])
     newest = NEWER[0]
     curves.append(Curve(newest, found[newest].seconds, found[newest].error, True))
     curves += [Curve(name, values.seconds, values.error, True) for name, values in outside.items()]
-    return Panel(f"eps = {eps:g}", "seconds per top", "mean relative error of the energy", curves)
+    return Panel(
+        f"eps = {eps:g}, largest step of S6_10: {longest_step('S6_10'):.2f}",
+        "seconds per top",
+        "mean relative error of the energy",
+        curves,
+    )
 
 
 EXPERIMENT = Experiment(CELLEDONI_2008, "Figure 3.5", "Heavy tops: exact free flow against boosted MR", run)
