@@ -64,9 +64,9 @@ def _draw_in_space(axes: Any, panel: Panel) -> None:
     if panel.sphere:
         axes.set(xticks=(-1, 0, 1), yticks=(-1, 0, 1), zticks=(-1, 0, 1))
     else:
-        axes.zaxis.labelpad = 12  # tick labels are long
+        axes.zaxis.labelpad = 14  # tick labels are long
     sides = [np.ptp(getattr(axes, f"get_{name}lim")()) for name in "xyz"] if panel.equal else (1, 1, 1)
-    axes.set_box_aspect(sides, zoom=1.1 if panel.sphere else 0.9)
+    axes.set_box_aspect(sides, zoom=1.1 if panel.sphere else 0.8)
     if any(curve.label for curve in panel.curves):
         axes.legend(fontsize="small", markerscale=1 if panel.lines else 8)
 
