@@ -641,7 +641,7 @@ def test_pictures_that_cannot_be_drawn(monkeypatch):
         plot.plot_poinsot(ph.free_motion((1, 2, 3), m=np.ones((4, 3))), 0, 1)
     with pytest.raises(errors.InputError, match="rest"):
         plot.plot_poinsot(ph.free_motion((1, 2, 3), m=(0, 0, 0)), 0, 1)
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(errors.MissingExtraError, match="matplotlib"):
         plot.plot_poinsot(ph.free_motion((1, 2, 3), m=(0, 0, 1)), 0, 1)
 

@@ -78,7 +78,7 @@ class Scenario:
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "top.toml")
-    ...     _ = path.write_text('problem = "heavy_top"\\nh = 0.05')
+    ...     _ = path.write_text('problem = "heavy_top"\\nh = 0.05', "utf-8")
     ...     read_scenario(path).h
     0.05
     """
@@ -109,7 +109,7 @@ def read_scenario(path: str | Path, settings: Sequence[str] = (), *, allow_pytho
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "top.toml")
-    ...     _ = path.write_text('problem = "heavy_top"\\nh = 0.05')
+    ...     _ = path.write_text('problem = "heavy_top"\\nh = 0.05', "utf-8")
     ...     read_scenario(path, ["h=0.1"]).h
     0.1
     """

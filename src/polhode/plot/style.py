@@ -24,10 +24,10 @@ def new_figure(width: float, height: float, title: str = "") -> Figure:
     """Return an empty figure of that size in inches, known to pyplot: notebooks and ``pyplot.show()`` show it."""
     try:
         from matplotlib import pyplot
+
+        from polhode.plot.figure import NotebookFigure
     except ImportError:
         raise MissingExtraError("matplotlib", "plot") from None
-    from polhode.plot.figure import NotebookFigure
-
     figure = pyplot.figure(FigureClass=NotebookFigure, figsize=(width, height), layout="constrained")
     figure.suptitle(title)
     return figure
