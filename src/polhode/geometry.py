@@ -27,7 +27,7 @@ import numpy.typing as npt
 from polhode.body import RigidBody, as_body, flow_moments
 from polhode.checks import FloatArray, as_floats, check_finite, common_batch, first_bad, place
 from polhode.errors import InputError
-from polhode.rotation import as_quaternion, conjugate, from_matrix, matrix, multiply, rotate
+from polhode.rotation import as_quaternion, conjugate, from_matrix, hat, matrix, multiply, rotate
 from polhode.state import State
 from polhode.vectors import length, scalar, unit
 
@@ -430,7 +430,7 @@ def pq(body: RigidBody | npt.ArrayLike, state: State) -> tuple[FloatArray, Float
     tensor, omega = body.tensor, body.omega(state.m)
     D = 0.5 * np.trace(tensor, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - tensor
     Q = matrix(state.q)
-    return Q @ -np.cross(omega[..., None, :], np.eye(3)) @ D, Q
+    return Q @ hat(omega) @ D, Q
 
 
 def from_pq(P: npt.ArrayLike, Q: npt.ArrayLike) -> State:

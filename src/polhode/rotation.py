@@ -30,6 +30,7 @@ __all__ = [
     "from_euler",
     "from_matrix",
     "from_rotation_vector",
+    "hat",
     "left_matrix",
     "matrix",
     "multiply",
@@ -220,6 +221,15 @@ def from_rotation_vector(vector: npt.ArrayLike, degrees: bool = False) -> FloatA
     return np.concatenate([np.cos(half), 0.5 * np.sinc(half / np.pi) * vector], axis=-1)
 
 
+def hat(v: npt.ArrayLike) -> FloatArray:
+    """Return the skew-symmetric matrix of the cross product, hat(v) x = v x x, (..., 3) -> (..., 3, 3).
+
+    >>> np.array_equal(hat((1, 2, 3)) @ (4, 5, 6), np.cross((1, 2, 3), (4, 5, 6)))
+    True
+    """
+    return -np.cross(as_floats(v, "v", 3)[..., None, :], np.eye(3))
+
+
 def left_matrix(p: npt.ArrayLike) -> FloatArray:
     """Return the matrix L(p) of multiplication from the left, L(p) q = p q, (..., 4) -> (..., 4, 4).
 
@@ -275,7 +285,7 @@ def _angle_of(vector: npt.ArrayLike) -> tuple[FloatArray, FloatArray, npt.NDArra
     """Rotation vectors as matrices hat(u), their angles, and which of these are small."""
     vector = as_floats(vector, "vector", 3)
     angle = np.linalg.norm(vector, axis=-1)
-    return -np.cross(vector[..., None, :], np.eye(3)), angle, angle < SERIES_BELOW
+    return hat(vector), angle, angle < SERIES_BELOW
 
 
 def from_euler(axes: str, angles: npt.ArrayLike, degrees: bool = False) -> FloatArray:

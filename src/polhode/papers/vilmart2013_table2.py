@@ -25,7 +25,7 @@ from polhode.flows.symmetric_rotation import SymmetricRotation
 from polhode.flows.three_rotations import NoSquish
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, number, trend
 from polhode.references import VILMART_2013
-from polhode.rotation import as_rotation, conjugate, from_rotation_vector, multiply, rotate
+from polhode.rotation import as_rotation, conjugate, from_rotation_vector, hat, multiply, rotate
 from polhode.state import State
 from polhode.study import order_study
 
@@ -104,15 +104,6 @@ def derivative(flow: Flow, h: float) -> tuple[FloatArray, FloatArray, FloatArray
     turned = as_rotation(multiply(conjugate(ends.q[3, 0]), ends.q).reshape(-1, 4)).as_rotvec().reshape(ends.m.shape)
     columns = np.concatenate([turned, ends.m], axis=-1)
     return np.einsum("k,kic->ci", CENTRAL, columns) / SHIFT, np.array(M0), ends.m[3, 0]
-
-
-def hat(v: FloatArray) -> FloatArray:
-    """The matrix of v x.
-
-    >>> hat(np.array([1.0, 2.0, 3.0])) @ np.array([1.0, 0.0, 0.0])
-    array([ 0.,  3., -2.])
-    """
-    return np.cross(v, np.eye(3)).T
 
 
 def canonical(y: FloatArray) -> FloatArray:
