@@ -1,4 +1,4 @@
-"""Misprints of the torqued half of the papers: what docs/errata.md says about orders is what the formulas have.
+"""Misprints of the papers: what docs/errata.md says of formulas and orders is what they have.
 
 Splittings are written out here, with kicks in plain NumPy; only the free flight between them is polhode's.
 """
@@ -127,3 +127,12 @@ def test_third_order_condition_of_rkn6_14a():
 
     assert defect(0.314241403071447) < 3e-16
     assert defect(0.314241403071477) > 2e-15
+
+
+@pytest.mark.parametrize(("side", "image"), [(1.0, -1.0), (-1.0, 1.0)], ids=["as printed", "corrected"])
+def test_kosenko_axes_are_left_handed_as_printed(side, image):
+    """001, remark with (2.22): p m p^-1 = v3 for p = v2 + v1 m holds for right-handed v1, v2, v3."""
+    v1, v2 = np.array([0.0, 0.6, 0.8, 0.0]), side * np.array([0.0, 0.8, -0.6, 0.0])
+    m = np.array([0.48, -0.6, 0.64])
+    p = rotation.normalize(v2 + rotation.multiply(v1, (0.0, *m)))
+    np.testing.assert_allclose(rotation.rotate(p, m), (0.0, 0.0, image), rtol=0, atol=1e-15)

@@ -7,12 +7,20 @@ misprints corrected (docs/errata.md). With p the shortest rotation of m onto e3,
     psi = t/I3 + I31/(I1 I3 lambda) [Pi(phi(t), n, k) - Pi(phi(0), n, k)] - [theta(t) - theta(0)]                   (16)
     n = -(B31/B13)^2 in case (i), -I3 I21/(I1 I32) in case (ii),  theta the polar angle of (m1, m2), continued
 
-theta is f of (16), whose coefficient is 1. Symmetric bodies and steady spins are two plane rotations.
+theta is f of (16), whose coefficient is 1. Symmetric bodies and steady spins are two plane rotations. Another p is that
+of (2.22) in the paper of 2008, from orthonormal v1 = gamma1 e1 + gamma2 e2, v2 = -gamma2 e1 + gamma1 e2, v3 = e3:
+
+    p = (v2 + v1 m)/|v2 + v1 m| = (-v1.m, v2 (1 - m3) + e3 (gamma1 m2 - gamma2 m1))/sqrt(2 (1 - m3))              (2.22)
+
+Its angle is (16) with +[theta(t) - theta(0)]: the two frames turn by equal angles about m x e3, to opposite sides.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import atan2, sqrt
+
+import numpy as np
 
 from polhode.errors import InputError
 from polhode.flows.flow import INVARIANTS, Flow, Record
@@ -20,6 +28,7 @@ from polhode.flows.three_rotations import turn_about, turn_about_momentum
 from polhode.kernels.jit import entry, helper
 from polhode.kernels.published_motion import (
     AROUND_3,
+    GAMMA,
     MOST_NODES,
     SEPARATRIX,
     SIZE,
@@ -39,6 +48,7 @@ from polhode.references import CELLEDONI_2008, FRB_2010, KOSENKO_1998
 
 ON_AXIS = 1e-150  # of m/|m|: squares underflow, and m counts as lying on the axis
 NO_AXIS = -1
+TOLERANCE = 1e-12  # of gamma1^2 + gamma2^2
 
 LOST = "digits are lost near the axes, near the separatrix and for nearly spherical bodies"
 
@@ -94,6 +104,26 @@ def onto_axis_3(m1, m2, m3):
 
 
 @helper
+def from_axes(c, m1, m2, m3):
+    """p of (2.22). As in ``onto_axis_3``, (m1^2 + m2^2)/2 takes the place of 1 - m3 where no digit of it is left."""
+    g1, g2 = c[GAMMA], c[GAMMA + 1]
+    v = 1.0 - m3
+    if not v > 0.0:
+        v = 0.5 * (m1 * m1 + m2 * m2)
+    f = 1.0 / sqrt(2.0 * v)
+    return -f * (g1 * m1 + g2 * m2), -f * g2 * v, f * g1 * v, f * (g1 * m2 - g2 * m1)
+
+
+@helper
+def frame(c, m1, m2, m3):
+    """p, a rotation of m onto e3: of (2.22), or of case (1) if gamma = 0."""
+    if c[GAMMA] == 0.0 and c[GAMMA + 1] == 0.0:
+        p0, p1, p2 = onto_axis_3(m1, m2, m3)
+        return p0, p1, p2, 0.0
+    return from_axes(c, m1, m2, m3)
+
+
+@helper
 def angle_about_3(c, motion, integral):
     """psi of (16) without theta: the angle of the van Zon-Schofield frame."""
     return motion.t / c[2] + c[4] / (c[0] * c[2] * motion.lam) * integral
@@ -120,15 +150,17 @@ def attitude(c, motion):
     on = motion.family == SEPARATRIX
     integral = third_kind_separatrix(motion, n) if on else third_kind_integral(c, motion, n)
     theta, turns = polar_turn(motion)
+    if c[GAMMA] != 0.0 or c[GAMMA + 1] != 0.0:
+        theta, turns = -theta, -turns
     s, y = sincos(0.5 * (angle_about_3(c, motion, integral) - theta), 0.0)  # (16)
     if is_odd(turns):
         s, y = -y, s
     if is_odd(floor(0.5 * turns)):
         s, y = -s, -y
-    o0, o1, o2 = onto_axis_3(motion.x1, motion.x2, motion.x3)
-    p0, p1, p2 = onto_axis_3(motion.y1, motion.y2, motion.y3)
-    p0, p1, p2, p3 = product(y, 0.0, 0.0, s, p0, p1, p2, 0.0)
-    return product(o0, -o1, -o2, 0.0, p0, p1, p2, p3)  # (12)
+    o0, o1, o2, o3 = frame(c, motion.x1, motion.x2, motion.x3)
+    p0, p1, p2, p3 = frame(c, motion.y1, motion.y2, motion.y3)
+    p0, p1, p2, p3 = product(y, 0.0, 0.0, s, p0, p1, p2, p3)
+    return product(o0, -o1, -o2, -o3, p0, p1, p2, p3)  # (12)
 
 
 @helper
@@ -160,7 +192,7 @@ class Published(Flow):
         if nodes not in range(MOST_NODES + 1):
             raise InputError(f"{name} takes 0 nodes (exact) to {MOST_NODES}; nodes = {nodes!r} came")
         rule = [x for node in zip(*gauss_legendre(nodes), strict=True) for x in node]
-        self.exact_parameters = (nodes, *rule)
+        self.exact_parameters = (nodes, 0.0, 0.0, *rule)
         how = f"by quadrature with {nodes} nodes" if nodes else "by Carlson's integrals"
         self.record = Record(
             name=f"{name}({nodes or ''})",
@@ -184,6 +216,8 @@ class FrbQuaternion(Published):
     """The published exact flow in quaternions, for study: ``Exact`` is faster and keeps its digits everywhere.
 
     ``nodes`` = 0 is exact, for steps of any length; 1 to 10 take that many nodes for the integral of the third kind.
+    ``gamma``, two numbers with gamma1^2 + gamma2^2 = 1, takes the rotation (2.22) of m onto e3 instead of the shortest:
+    digits are then lost where m comes close to e3, instead of -e3.
 
     >>> from polhode import State
     >>> FrbQuaternion().step((1.0, 2.0, 3.0), State(m=(0.3, 0.2, 0.9)), 50.0).q.round(6)
@@ -196,3 +230,26 @@ class FrbQuaternion(Published):
     frame = "the shortest rotation of m onto e3"
     limits = f"{LOST}, and where m comes close to -e3 (the axis of the largest moment), |q| = 1 among them"
     references = (CELLEDONI_2008, FRB_2010, KOSENKO_1998)
+
+    def __init__(self, nodes: int = 0, *, gamma: tuple[float, float] | None = None) -> None:
+        super().__init__(nodes)
+        if gamma is None:
+            return
+        if np.shape(gamma) != (2,) or not abs(gamma[0] ** 2 + gamma[1] ** 2 - 1.0) <= TOLERANCE:
+            raise InputError(
+                f"gamma = {gamma!r}: needed are two numbers with gamma1^2 + gamma2^2 = 1; for example "
+                "gamma=(0.6, 0.8), or omit gamma"
+            )
+        g1, g2 = map(float, gamma)
+        self.exact_parameters = (nodes, g1, g2, *self.exact_parameters[3:])
+        first = f"{nodes}, " if nodes else ""
+        self.record = replace(
+            self.record,
+            name=f"FrbQuaternion({first}gamma=({g1!r}, {g2!r}))",
+            summary=self.record.summary.replace(self.frame, "the rotation (2.22) of m onto e3"),
+            limits=self.record.limits.replace("-e3", "e3"),
+        )
+
+    @classmethod
+    def variants(cls) -> tuple[Flow, ...]:
+        return *super().variants(), cls(gamma=(0.6, 0.8))

@@ -26,8 +26,9 @@ from polhode.kernels.trig import floor, is_odd, sincos
 AROUND_1, SEPARATRIX, AROUND_3 = 1, 2, 3  # (i), (iii), (ii)
 
 MOST_NODES = 10
-COUNT = 6  # constants: I1, I2, I3, I21, I31, I32, the number of nodes, each node and its weight, r of landen
-NODES = 7
+COUNT = 6  # constants: I1, I2, I3, I21, I31, I32, the number of nodes, gamma of (2.22), nodes and weights, r of landen
+GAMMA = 7
+NODES = 9
 RATIOS = NODES + 2 * MOST_NODES
 SIZE = RATIOS + LEVELS
 
