@@ -12,7 +12,7 @@ from scipy.optimize import fsolve
 from scipy.spatial.transform import Rotation
 
 from courses import AXIAL, FREE, GENERAL, GRAVITY, RESTORING, begin, go_on, step
-from polhode import MoserVeselov, Problem, State, integrate
+from polhode import MoserVeselov, Problem, State, forces, integrate, rotation
 from polhode.methods.algo_c1 import AlgoC1
 from polhode.methods.dir_em import DirEM
 from polhode.methods.quat_em import QuatEM
@@ -246,6 +246,34 @@ def test_multipliers_complete_the_equations(force):
         kinetic = Ql(ph) @ J4_INVERSE @ (Ql(p[n]).T @ q[n] + Ql(p[n + 1]).T @ q[n + 1]) / 8
         forces = kinetic + discrete_slope(force, q[n], q[n + 1]) + multiplier * qh
         np.testing.assert_allclose(p[n + 1] - p[n], -H * forces, rtol=0, atol=5 * TIGHT)
+
+
+@forces_of_all_kinds
+def test_multipliers_of_quat_vi_complete_the_equations(force):
+    """(E1) and its start in all four components, with a last step that is shorter."""
+    problem = Problem(J, State(M0, Q0 / np.linalg.norm(Q0)), None if force is FREE else force, (0, 5.5 * H))
+    traj = integrate(problem, method=QuatVI(), h=H)
+    p, q, h = traj.quaternion_momentum, traj.q, np.diff(traj.t)
+    multipliers = traj.multipliers
+    before, after = legendre(force, q[0], q[1], h[0])
+    np.testing.assert_allclose(p[0], -before + h[0] / 2 * multipliers[0] * q[0], rtol=0, atol=5 * TIGHT)
+    for n in range(1, len(h)):
+        before, following = legendre(force, q[n], q[n + 1], h[n])
+        constraint = (h[n - 1] + h[n]) / 2 * multipliers[n] * q[n]
+        np.testing.assert_allclose(after + before - constraint, 0, rtol=0, atol=5 * TIGHT)
+        after = following
+
+
+def test_multipliers_do_not_depend_on_the_axes():
+    """A tensor that is not diagonal: the same body, seen in other axes."""
+    turned = rotation.from_rotation_vector((0.4, -0.3, 0.8))
+    U = rotation.matrix(turned)
+    offset = np.array([0.3, 0.2, 0.4])
+    own = Problem(J, State(M0), forces.gravity(2.0, offset), (0, 5 * H))
+    inertia, start = U @ np.diag(J) @ U.T, State(U @ M0, rotation.conjugate(turned))
+    axes = Problem(inertia, start, forces.gravity(2.0, U @ offset), (0, 5 * H))
+    expected, values = (integrate(each, method=QuatVI(), h=H).multipliers for each in (own, axes))
+    np.testing.assert_allclose(values, expected, rtol=0, atol=20 * TIGHT)
 
 
 def test_multipliers_belong_to_steps():

@@ -140,17 +140,16 @@ class Trajectory:
 
     @property
     def multipliers(self) -> FloatArray:
-        """Lagrange multipliers of |q| = 1 for the steps of ``QuatEM``, (k - 1,), of one body with every step saved.
+        """Lagrange multipliers of |q| = 1 for the steps of ``QuatEM`` and ``QuatVI``, (k - 1,), every step being saved.
 
         With p = ``quaternion_momentum``, the constraint adds -multiplier q to dp/dt (Betsch and Siebert 2009, Remarks
-        4.2 and 4.3).
+        4.2 and 4.3, and (E1)). Those of ``QuatVI`` contain the curvature of the unit sphere, also without a force.
         """
         if not hasattr(self.method, "multipliers"):
-            raise AttributeError(f"steps of {self.method!r} have no multipliers; those of polhode.QuatEM() do")
+            raise AttributeError(f"steps of {self.method!r} have no multipliers; those of QuatEM() and QuatVI() do")
         if self.m.ndim > 2 or self.stats.steps != len(self.t) - 1:
             raise AttributeError("multipliers belong to steps of one body; type integrate(..., save_every=1)")
-        force = self.problem.force
-        return np.zeros(len(self.t) - 1) if force is None else self.method.multipliers(force, self.t, self.q)
+        return self.method.multipliers(self.problem.force, self.problem.body.tensor, self.t, self.q)
 
     @property
     def kinetic(self) -> FloatArray:

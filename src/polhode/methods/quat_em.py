@@ -157,23 +157,21 @@ class QuatEM(WholeStep):
         test_step=0.4,
     )
 
-    def multipliers(self, force: Force, t: FloatArray, q: FloatArray) -> FloatArray:
+    def multipliers(self, force: Force | None, tensor: FloatArray, t: FloatArray, q: FloatArray) -> FloatArray:
         """Return the Lagrange multipliers of |q| = 1 for the steps between attitudes (k, 4) at times (k,), (k - 1,).
 
         Remark 4.3: -qh.DV/|qh|^2. What (1) and (2) add to the gradient has no part along qh, and qh.dV(Q(q))/dq is
         2 Q(qh) : dV/dQ, because Q is quadratic in q.
         """
-        gradient, middle_q = force.gradient_function(), 0.5 * (q[:-1] + q[1:])
+        if force is None:
+            return np.zeros(len(t) - 1)
+        middle_q = 0.5 * (q[:-1] + q[1:])
         size = np.sum(middle_q**2, axis=-1)[:, None, None]
         rotations = attitude_matrix(normalize(middle_q))
         ends = attitude_matrix(q)
         through_axis = force.axis is not None and acts_through_axis(force)
         places = 0.5 * (ends[:-1] + ends[1:]) if through_axis else size * rotations
-        slopes = [
-            gradient(time, tuple(map(tuple, place)), writable(force.params))
-            for time, place in zip((0.5 * (t[:-1] + t[1:])).tolist(), places.tolist(), strict=True)
-        ]
-        return -2.0 * np.sum(rotations * np.array(slopes).reshape(-1, 3, 3), axis=(-2, -1))
+        return -2.0 * np.sum(rotations * self.slopes(force, t, places), axis=(-2, -1))
 
     def tools(self, force: Force) -> tuple[Any, ...]:
         axis = force.axis if force.axis is not None and acts_through_axis(force) else np.zeros(3)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from polhode.checks import FloatArray
 from polhode.kernels.cayley import turn
 from polhode.kernels.implicit import root
 from polhode.kernels.jit import entry, helper
@@ -34,6 +35,8 @@ from polhode.methods.method import Bodies, Course
 from polhode.methods.record import CONSTRAINTS, ENERGIES, MOMENTA, MOMENTUM_ALONG, MethodRecord
 from polhode.methods.whole_step import WholeStep
 from polhode.references import BETSCH_SIEBERT_2009
+from polhode.rotation import conjugate, hat, multiply, normalize
+from polhode.rotation import matrix as attitude_matrix
 
 if TYPE_CHECKING:
     from polhode.force import Force
@@ -137,6 +140,26 @@ class QuatVI(WholeStep):
         test_step=0.4,
         limits="a step must turn the body by less than 90 degrees",
     )
+
+    def multipliers(self, force: Force | None, tensor: FloatArray, t: FloatArray, q: FloatArray) -> FloatArray:
+        """Return the Lagrange multipliers of |q| = 1 for the steps between attitudes (k, 4) at times (k,), (k - 1,).
+
+        The multiplier of a step belongs to its beginning: lambda_n of (E1) is found together with q_(n + 1). With
+        p_n.q_n = 0, (2/h) q_n.D1 L_d and (2/h) q_n.D2 L_d are what the steps after and before n contribute, and
+        q_n.V'(qh) = 2 (r -+ n.g) in the letters of (3).
+        """
+        h, f = np.diff(t), multiply(conjugate(q[:-1]), q[1:])
+        kinetic = 8.0 / h**2 * np.einsum("...i,ij,...j", f[:, 1:], tensor, f[:, 1:])
+        r = across = np.zeros_like(h)
+        if force is not None:
+            middle_q = 0.5 * (q[:-1] + q[1:])
+            Q = np.sum(middle_q**2, axis=-1)[:, None, None] * attitude_matrix(normalize(middle_q))
+            A = np.swapaxes(Q, -1, -2) @ self.slopes(force, t, Q)
+            r = np.trace(A, axis1=-2, axis2=-1)
+            across = np.sum(hat(f[:, 1:] / (1.0 + f[:, :1])) * A, axis=(-2, -1))
+        after, before = kinetic - 2.0 * (r - across), kinetic - 2.0 * (r + across)
+        after[1:] = (h[:-1] * before[:-1] + h[1:] * after[1:]) / (h[:-1] + h[1:])
+        return after
 
     def why_no_step(self, force: Force, bodies: Bodies, course: Course, i: int, h: float) -> str:
         moments = bodies.inertia[i if len(bodies.inertia) > 1 else 0]

@@ -8,6 +8,7 @@ import numpy as np
 
 from polhode.checks import FloatArray
 from polhode.errors import InputError
+from polhode.forces.base import writable
 from polhode.kernels.jit import address_of
 from polhode.kernels.whole_steps import GRADIENT
 from polhode.methods.method import Advance, Bodies, Clock, Course, IntArray, Method, arrays_of
@@ -71,6 +72,17 @@ class WholeStep(Method):
             self.run(*tools, (*told, *arrays_of(course), m_out, q_out))
 
         return go
+
+    @staticmethod
+    def slopes(force: Force, t: FloatArray, places: FloatArray) -> FloatArray:
+        """Return dV/dQ (k - 1, 3, 3) at matrices of this shape, any, and in the middle of steps between times (k,)."""
+        gradient = force.gradient_function()
+        middle = 0.5 * (t[:-1] + t[1:])
+        values = [
+            gradient(time, tuple(map(tuple, Q)), writable(force.params))
+            for time, Q in zip(middle.tolist(), places.tolist(), strict=True)
+        ]
+        return np.array(values).reshape(-1, 3, 3)
 
     def __repr__(self) -> str:
         return self.record.name
