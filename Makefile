@@ -8,8 +8,8 @@ LOWEST := .venv-lowest
 # What runs a second time, as plain Python: where kernels are held against truth. There the orders above 8 are seen, in 60
 # digits, and lines of kernels are counted; tests marked `dense` are left out.
 PLAIN_TESTS = $(patsubst %,tests/test_%.py,golden adaptive batch chain conserving declared dense eft elliptic flow force forces frb gauss integrate interactions jacobian landen long_times magnus midpoint moser_veselov motion near problems processed system three_rotations trig water)
-# All cores; a file stays in one process, which then loads or compiles its kernels once.
-PARALLEL = -n auto --dist loadfile
+# All cores; each process takes neighboring tests, whose kernels it loads or compiles once, as long as there are any.
+PARALLEL = -n auto --dist worksteal
 
 .PHONY: help run test test-long test-release docs linkcheck claims lint format bench series clean
 

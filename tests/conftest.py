@@ -67,6 +67,14 @@ def random_attitude(rng, *batch):
     return q / np.linalg.norm(q, axis=-1, keepdims=True)
 
 
+@pytest.fixture
+def empty_pictures(request, monkeypatch):
+    """Pictures are empty files, unless a test is marked ``drawn``: to draw one takes ten times as long as its run."""
+    if not request.node.get_closest_marker("drawn"):
+        figure = pytest.importorskip("matplotlib.figure").Figure
+        monkeypatch.setattr(figure, "savefig", lambda self, path, **options: Path(path).write_bytes(b""))
+
+
 @pytest.fixture(autouse=True)
 def closed_figures():
     """Figures that a test plotted do not stay open."""

@@ -321,8 +321,7 @@ class Death(BaseException):
     """Stands for the end of the process: nobody catches it."""
 
 
-@pytest.mark.parametrize("stop", [Death, KeyboardInterrupt])
-@pytest.mark.parametrize(("method", "every"), [("RKN4_6b", 4), ("QuatVI", 17)])
+@pytest.mark.parametrize(("method", "every", "stop"), [("RKN4_6b", 4, Death), ("QuatVI", 17, KeyboardInterrupt)])
 def test_streamed_and_interrupted_everywhere(tmp_path, monkeypatch, method, every, stop):
     """Also between two states, in the middle of a stretch, and at a break."""
     monkeypatch.setattr(atomic.os, "fsync", lambda handle: None)

@@ -15,6 +15,7 @@ import tomllib
 
 import numpy as np
 import pytest
+from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 import polhode as ph
@@ -23,6 +24,8 @@ from oracles.addition import addition_flow, addition_period
 from polhode import store
 from polhode.cli import cli
 from polhode.methods import METHODS
+
+pytestmark = pytest.mark.usefixtures("empty_pictures")
 
 COMMANDS = ([sys.executable, "-m", "polhode"], [os.path.join(os.path.dirname(sys.executable), "polhode")])
 
@@ -63,6 +66,7 @@ def check_table(output):
         assert float(value_of(label, output).split()[0]) < 1e-13
 
 
+@pytest.mark.drawn
 def test_run(tmp_path):
     result = run("run", "dzhanibekov", "--out", str(tmp_path / "new" / "folder"))
     assert result.exit_code == 0, result.output
@@ -230,6 +234,7 @@ def loaded(folder):
     return store.load(folder / "trajectory.nc")
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", ph.problems.REGISTRY)
 def test_every_problem_runs_and_is_drawn(name, tmp_path):
     settings = ("--t-end", "200") if name == "perturbed" else ()
@@ -466,7 +471,7 @@ def wait_for(path, process):
     raise AssertionError(f"{path} did not come")
 
 
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("ending", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.long)])
 def test_a_run_that_was_ended_goes_on(tmp_path, start, ending):
     process = start(*LONG_RUN, "--out", "long")
     path = tmp_path / "long" / "trajectory.zarr"
@@ -625,6 +630,7 @@ def test_missing_extras_are_told_before_anything_runs(tmp_path, monkeypatch):
 # Studies, citations, conversions, completion
 
 
+@pytest.mark.drawn
 def test_order(tmp_path):
     path = tmp_path / "new" / "order.png"
     steps = ("--h", "0.2", "--h", "0.1", "--h", "0.05")
@@ -640,6 +646,7 @@ def test_order(tmp_path):
     assert abs(found["order_q"][-1] - 4) < 0.1
 
 
+@pytest.mark.drawn
 def test_compare(tmp_path):
     path = tmp_path / "compare.png"
     result = run(
@@ -710,7 +717,15 @@ def test_completion(shell):
         ("polhode order Gauss --problem satellite_orbit --set pi", "pitch="),
     ],
 )
-def test_completion_knows_the_names(words, expected):
+def test_completion_knows_the_names(words, expected, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    *arguments, begun = words.split(" ")[1:]
+    found = ShellComplete(cli, {}, "polhode", "_POLHODE_COMPLETE").get_completions(arguments, begun)
+    assert expected in [item.value for item in found]
+
+
+def test_completion_in_a_shell():
+    words, expected = "polhode run heavy_top --method RKN8", "RKN8_19"
     environment = {
         **os.environ, "_POLHODE_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))
     }  # fmt: skip

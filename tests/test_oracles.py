@@ -12,7 +12,7 @@ from oracles.taylor import taylor_flow
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "free_rigid_body.json").read_text())["cases"]
 ONE = (1, 0, 0, 0)
-pytestmark = pytest.mark.long  # truth against truth: it changes only when the oracles do
+pytestmark = pytest.mark.release  # truth against truth: it changes only when the oracles do
 TAYLOR_LIMIT = 100  # radians; the series costs a few milliseconds per radian
 
 

@@ -50,7 +50,7 @@ def hard_bodies():
         t = rng.choice((-1, 1)) * 10.0 ** rng.uniform(-3, 2.5)
         order = rng.permutation(3)
         body = np.array(inertia)[order].tolist(), m[order].tolist(), random_attitude(rng).tolist(), t
-        yield pytest.param(*body, id=f"{k}", marks=[pytest.mark.long] if k >= 120 else [])
+        yield pytest.param(*body, id=f"{k}", marks=[pytest.mark.release] if k >= 80 else [])
 
 
 @pytest.mark.parametrize(("inertia", "m", "q", "t"), list(hard_bodies()))

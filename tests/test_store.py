@@ -335,12 +335,12 @@ def test_damaged_files(tmp_path, suffix):
     traj = run()
     store.save(traj, path)
     told = []
-    for file in _files(path):
+    for file in sorted(_files(path))[:: 3 if path.is_dir() else 1]:  # a folder has many files: some of them
         whole = file.read_bytes()
         if not whole:
             continue
         kinds = (whole[: len(whole) // 2], rng.bytes(len(whole)), b"")
-        for kind in [rng.integers(3)] if path.is_dir() else range(3):  # a folder has many files: one kind for each
+        for kind in [rng.integers(3)] if path.is_dir() else range(3):
             file.write_bytes(kinds[kind])
             try:
                 assert store.load(path).q.shape == traj.q.shape  # a file that does not matter: a copy of metadata

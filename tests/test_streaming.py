@@ -70,7 +70,7 @@ def fails_at(monkeypatch, module, name, count, problem):
     return calls
 
 
-@pytest.mark.parametrize("chunk", [1, 16, 101, 5000])
+@pytest.mark.parametrize("chunk", [pytest.param(1, marks=pytest.mark.long), 16, 101, 5000])
 def test_the_same_bits_as_integrate(tmp_path, chunk):
     done = begin(tmp_path / "run.zarr", chunk=chunk)
     traj = store.load(tmp_path / "run.zarr")
@@ -139,7 +139,7 @@ def kill_often(path, kills):
     return counts
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.release)])
 def test_killed_and_resumed(tmp_path, kills):
     """Killed while it began, computed and wrote: never a lost state, and in the end the same bits."""
     path, done = tmp_path / "run.zarr", 0
@@ -243,6 +243,7 @@ def test_death_at_every_write(tmp_path, monkeypatch, stride, last):
     assert last <= ends[-1] <= 31
 
 
+@pytest.mark.long
 def test_death_between_distant_states(tmp_path, monkeypatch):
     """Where the run is counts, too, if there is no new state for a long time."""
     monkeypatch.setattr(running, "FIRST_PIECE", 100)
