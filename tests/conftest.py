@@ -57,6 +57,14 @@ def distance(computed, exact):
         return float(mp.norm([mpf(float(a)) - mp.mpmathify(b) for a, b in zip(computed, exact, strict=True)]))
 
 
+def pytest_report_header():
+    from frozen_cases import frozen, machine, to_the_bit
+
+    if to_the_bit():
+        return "frozen results: compared to the bit"
+    return f"frozen results: compared to 5 eps (1 + cond) per step; frozen with {frozen()['machine']}, here {machine()}"
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(20260101)
