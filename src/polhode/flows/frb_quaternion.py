@@ -110,7 +110,7 @@ def from_axes(c, m1, m2, m3):
     v = 1.0 - m3
     if not v > 0.0:
         v = 0.5 * (m1 * m1 + m2 * m2)
-    f = 1.0 / sqrt(2.0 * v)
+    f = 1.0 / sqrt(2.0 * v * (g1 * g1 + g2 * g2))  # gamma is rounded
     return -f * (g1 * m1 + g2 * m2), -f * g2 * v, f * g1 * v, f * (g1 * m2 - g2 * m1)
 
 
