@@ -1,4 +1,4 @@
-"""The two oracles against the golden flow and against each other: they share no formula and no code."""
+"""The oracles against the golden flow and against each other: they share no formula and no code."""
 
 import json
 import random
@@ -9,6 +9,7 @@ from mpmath import mp, mpf
 
 from oracles.addition import addition_flow, addition_period, addition_precession
 from oracles.taylor import taylor_flow
+from oracles.top import top_flow
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "free_rigid_body.json").read_text())["cases"]
 ONE = (1, 0, 0, 0)
@@ -156,3 +157,30 @@ def test_distance_sees_the_sign_of_q():
     case = GOLDEN[0]
     m, q = addition_flow(case["I"], case["m0"], case["q0"], case["t"], 40)
     assert distance((m, [-x for x in q]), (case["m"], case["q"]), case["m0"]) > 0.1
+
+
+TORQUED = json.loads((Path(__file__).parent / "golden" / "torqued.json").read_text())["cases"]
+TOPS = {case["name"]: case for case in TORQUED if case["name"] in ("heavy_top_vilmart", "vessel_undamped")}
+
+
+def hexadecimal(numbers):
+    return [float.fromhex(x["hex"]) for x in numbers]
+
+
+@pytest.mark.parametrize("name", TOPS)
+def test_tops_against_the_golden_file(name):
+    """Both are pulled along the third axis of space, with a unit of strength; one by chi, the other by B."""
+    case = TOPS[name]
+    assert hexadecimal(case["s"]) == [0.0, 0.0, 1.0]
+    inertia, m0, q0, chi, B = (hexadecimal(case[key]) for key in ("I", "m0", "q0", "chi", "B"))
+    times = [float.fromhex(state["t"]["hex"]) for state in case["states"]]
+    for got, state in zip(top_flow(inertia, m0, q0, times, chi, B), case["states"], strict=True):
+        assert distance(got, (state["m"], state["q"]), m0) < 1e-25
+
+
+def test_a_top_without_a_torque_is_a_free_body():
+    inertia, m0, q0, t = random_case(random.Random(1))
+    with mp.workdps(60):
+        unit = [x / mp.norm(q0) for x in q0]
+    (got,) = top_flow(inertia, m0, q0, [t], (0, 0, 0))
+    assert distance(got, addition_flow(inertia, m0, unit, t), m0) < 1e-25

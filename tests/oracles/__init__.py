@@ -1,1 +1,1 @@
-"""Independent truths for the free rigid body: in arbitrary precision, slow, sharing no code with polhode."""
+"""Independent truths, for bodies with a torque and without: in many digits, slow, sharing no code with polhode."""
