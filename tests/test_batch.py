@@ -6,15 +6,19 @@ place; others are collected in bins. A body that is alone in its batch is the re
 
 from __future__ import annotations
 
+import inspect
 import os
 import subprocess
 import sys
 import tracemalloc
+from functools import cache
 from itertools import permutations
+from types import FunctionType
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from mpmath import mp, mpf
 from scipy.special import ellipkm1
 
 import polhode as ph
@@ -22,23 +26,10 @@ from conftest import EPS, distance, random_attitude
 from oracles.addition import addition_flow
 from polhode import errors
 from polhode.kernels import batch, euler
-from polhode.kernels.batch import (
-    ALONE,
-    DOUBLED,
-    LANES,
-    LEAN,
-    REDUCED,
-    SERIES,
-    SIZE,
-    TIERS,
-    at,
-    choose_tiers,
-    load_some,
-    load_times,
-    standardize,
-)
+from polhode.kernels.batch import ALONE, DOUBLED, LANES, LEAN, REDUCED, SERIES, TIERS, at
 from polhode.kernels.drive import INPUT, NONE, TIMES, propagate_rows
-from polhode.kernels.jit import JIT, entry
+from polhode.kernels.jit import JIT, entry, helper
+from polhode.kernels.lanes import put_triple
 from polhode.threads import in_ranges
 
 NAMES = ("lean", "series", "doubled", "reduced", "alone")
@@ -63,24 +54,60 @@ def join(*parts):
     return Bodies(*(np.concatenate(x) for x in zip(*parts, strict=True)))
 
 
-@entry(f"void({INPUT}, {INPUT}, {INPUT}, {TIMES}, f8[::1], i8[::1])", cache=False)
-def read_tiers(inertia, m, q, t, block, tiers):
-    for first in range(0, len(tiers), LANES):
-        count = min(LANES, len(tiers) - first)
-        load_some(inertia, first, count, block, at.I)
-        load_some(m, first, count, block, at.m)
-        load_some(q, first, count, block, at.q)
-        load_times(t, first, count, block)
-        standardize(block)
-        choose_tiers(block)
-        for l in range(count):
-            tiers[first + l] = int(block[at.tier + l])
+@helper
+def name_tier(tier, w):
+    """In place of the formulas of a tier: every lane ends with its number instead of a momentum, and is fine."""
+    for l in range(LANES):
+        put_triple(w, at.m, l, float(tier), float(tier), float(tier))
+        w[at.tier + l] = 0.0
+
+
+@cache
+def propagate_range_with_names():
+    """``propagate_range`` itself, but for ``name_tier`` in place of the formulas."""
+    code = inspect.unwrap(batch.propagate_range).__code__
+    function = FunctionType(code, vars(batch) | {"advance": name_tier}, "propagate_range_with_names")
+    signature = f"UniTuple(i8, 2)({INPUT}, {INPUT}, {INPUT}, {TIMES}, i8, i8, f8[:,::1], f8[:,::1], i8[::1])"
+    return entry(signature, cache=False)(function)
 
 
 def tiers_of(bodies):
-    tiers = np.empty(len(bodies.t), np.int64)
-    read_tiers(*bodies, np.zeros(SIZE) if JIT else [0.0] * SIZE, tiers)
-    return tiers
+    """Those that serve the bodies."""
+    count = len(bodies.t)
+    m, q, alone = np.full((count, 3), NAN), np.empty((count, 4)), np.empty(count, np.int64)
+    _, left = propagate_range_with_names()(*bodies, 0, count, m, q, alone)
+    m[alone[:left]] = ALONE
+    return m[:, 0].astype(np.int64)
+
+
+def tier_by_definition(inertia, m, q, t):
+    """The tier of one body, from the limits and what they limit, in 40 digits; q does not matter."""
+    if not (np.isfinite([*inertia, *m, t]).all() and min(inertia) > 0 and any(m)):
+        return ALONE
+    with mp.workdps(40):
+        order, half = np.argsort(inertia, kind="stable"), abs(mpf(float(t))) / 2
+        (w1, w2, w3), (x, y, z) = ([f(mpf(float(v[k]))) for k in order] for v, f in ((inertia, inverse), (m, square)))
+        spin = mp.sqrt(x + y + z) * half
+        C1, C3 = (w1 - w2) * y + (w1 - w3) * z, (w1 - w3) * x + (w2 - w3) * y
+        lambda2 = max((w1 - w2) * C3, (w2 - w3) * C1) * half**2
+        D = (w1 - w3) * ((w1 - w2) * x - (w2 - w3) * z) * half**2
+        if spin * w1 > batch.FAR:
+            return ALONE
+        if lambda2 <= euler.SHORT and spin * (w3 if C3 <= C1 else w1) <= euler.FEW:
+            return LEAN
+        if lambda2 <= euler.SMALL:
+            return SERIES
+        if lambda2 <= euler.UNREDUCED:
+            return DOUBLED
+        return REDUCED if abs(D) >= batch.OPEN * lambda2 else ALONE
+
+
+def inverse(x):
+    return 1 / x
+
+
+def square(x):
+    return x * x
 
 
 def run(bodies):
@@ -223,7 +250,7 @@ COUNT = len(POOL.t)
 
 @pytest.fixture(scope="module")
 def tiers():
-    return tiers_of(POOL)
+    return np.array([tier_by_definition(*body) for body in zip(*POOL, strict=True)])
 
 
 @pytest.fixture(scope="module")
@@ -266,6 +293,10 @@ def test_pool_holds_every_tier_many_times(tiers):
             assert (found & own).sum() >= EACH // 6, NAMES[tier]
         assert len(np.unique(order[own], axis=0)) == 6
     assert (~POOL.m.any(axis=-1)).sum() == EACH
+
+
+def test_tiers_are_those_of_the_definition(tiers):
+    np.testing.assert_array_equal(tiers_of(POOL), tiers)
 
 
 def test_bad_input_is_left_to_the_scalar_code(tiers):
