@@ -294,7 +294,7 @@ def test_interrupted_by_hand(tmp_path, monkeypatch):
     assert not part.finished
     assert not part.success
     assert 0 < part.rows < part.total == 401
-    assert part.message.startswith(f"not finished: {part.rows} of 401 states; type polhode.streaming.resume(")
+    assert part.message.startswith(f"not finished: {part.rows} of 401 states; type polhode.resume(")
     traj = store.load(path)
     assert len(traj) == part.rows == streaming.open_stream(path).rows
     assert traj.status.tolist() == [-2, -2]
@@ -459,7 +459,7 @@ def test_where_nothing_can_be_written(tmp_path):
 def test_nothing_is_overwritten(tmp_path):
     path = tmp_path / "run.zarr"
     begin(path)
-    with pytest.raises(errors.StoreError, match=r"exists already; type polhode.streaming.resume\(path, problem\)"):
+    with pytest.raises(errors.StoreError, match=r"exists already; type polhode.resume\(path, problem\)"):
         begin(path)
     with pytest.raises(errors.StoreError, match="store of a long run, which is not overwritten"):
         store.save(whole(), path)

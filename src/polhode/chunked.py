@@ -69,7 +69,7 @@ def is_store(path: Path) -> bool:
 def check_new(path: Path) -> None:
     """Raise StoreError if there is anything at ``path``: stores are never overwritten."""
     if path.exists():
-        hint = "type polhode.streaming.resume(path, problem) to go on" if is_store(path) else "choose another name"
+        hint = "type polhode.resume(path, problem) to go on" if is_store(path) else "choose another name"
         raise StoreError(f"{path} exists already; {hint}")
 
 

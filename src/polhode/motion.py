@@ -378,7 +378,7 @@ class FreeMotion:
         return plot_free_motion(self, t0, t1)
 
     def view(self, path: Any = None, **options: Any) -> Any:
-        """A page with the body turning in 3-D, saved to ``path`` if it is given: see ``polhode.viewer.view``."""
+        """A page with the body turning in 3-D, saved to ``path`` if it is given: see ``polhode.view``."""
         from polhode.viewer import view
 
         return view(self, path, **options)

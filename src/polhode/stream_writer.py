@@ -187,7 +187,7 @@ class StreamWriter:
 
     def _told(self) -> dict[str, str]:
         count = self.rows + self.waiting
-        message = f"not finished: {count} of {self.total} states; type polhode.streaming.resume(path, problem) to go on"
+        message = f"not finished: {count} of {self.total} states; type polhode.resume(path, problem) to go on"
         return {
             "message": self.message if self.finished else message,
             "stats": json.dumps(asdict(_stats(self.snapshot))),

@@ -164,7 +164,7 @@ class SystemTrajectory:
         save_record(pack_system(self), path)
 
     def view(self, path: Any = None, **options: Any) -> Any:
-        """A page with the bodies moving in 3-D, saved to ``path`` if it is given: see ``polhode.viewer.view``."""
+        """A page with the bodies moving in 3-D, saved to ``path`` if it is given: see ``polhode.view``."""
         from polhode.viewer import view
 
         return view(self, path, **options)

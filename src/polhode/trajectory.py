@@ -213,7 +213,7 @@ class Trajectory:
         return plot_trajectory(self, kinds or None)
 
     def view(self, path: Any = None, **options: Any) -> Any:
-        """A page with the body turning in 3-D, saved to ``path`` if it is given: see ``polhode.viewer.view``."""
+        """A page with the body turning in 3-D, saved to ``path`` if it is given: see ``polhode.view``."""
         from polhode.viewer import view
 
         return view(self, path, **options)

@@ -15,7 +15,7 @@ WORDS: tuple[
     (r"are kept if out is given, and resume=True", "are kept, and --resume"),
     (r"\bforce=True goes on(.*)resume=True", r"--force goes on\1--resume"),
     (r"type force=True \(--force on the command line\)", "add --force"),
-    (r"type polhode\.streaming\.resume\(path, problem\)", "type polhode resume FOLDER"),
+    (r"type polhode\.resume\(path, problem\)", "type polhode resume FOLDER"),
     (r" \(in Python: allow_python=True\)", ""),
     (r"type save\(path, (\w+)=\.\.\., \.\.\.\)", r"add --set \1=..."),
     (r"; load\(path, damaged='skip'\)", "; in Python, polhode.load(path, damaged='skip')"),
