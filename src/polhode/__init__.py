@@ -14,10 +14,9 @@ import importlib
 import sys
 from typing import TYPE_CHECKING
 
+from polhode._version import __version__ as __version__
 from polhode.flows import FLOWS
 from polhode.methods import METHODS
-
-__version__ = "0.1.0"
 
 if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests compare
     from polhode import adapters as adapters

@@ -7,7 +7,7 @@ import importlib.metadata
 import platform
 from pathlib import Path
 
-import polhode
+from polhode._version import __version__
 
 PACKAGES = ("numpy", "numba", "llvmlite")
 
@@ -18,7 +18,7 @@ def environment() -> dict[str, str]:
 
     versions = {name: importlib.metadata.version(name) for name in PACKAGES}
     compiled = "compiled" if JIT else "uncompiled"
-    return {"polhode": polhode.__version__, "kernels": f"{LOADED}, {compiled}", "processor": processor(), **versions}
+    return {"polhode": __version__, "kernels": f"{LOADED}, {compiled}", "processor": processor(), **versions}
 
 
 def processor() -> str:

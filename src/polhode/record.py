@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import polhode
+from polhode._version import __version__
 from polhode.checks import FloatArray
 from polhode.errors import InputError, StoreError, StoreWarning
 from polhode.fingerprint import Fingerprint, differences
@@ -171,7 +171,7 @@ def describe(problem: Problem) -> dict[str, Any]:
     return {
         "kind": KIND,
         "format": FORMAT,
-        "polhode": polhode.__version__,
+        "polhode": __version__,
         "name": problem.name,
         "summary": problem.summary,
         "references": json.dumps(problem.references, ensure_ascii=False),
@@ -209,5 +209,5 @@ def check_format(attributes: dict[str, Any]) -> None:
     if int(attributes["format"]) != FORMAT:
         raise StoreError(
             f"this is format {attributes['format']}, written by polhode {attributes['polhode']}; this is polhode "
-            f"{polhode.__version__}, which reads format {FORMAT}; type: pip install --upgrade polhode"
+            f"{__version__}, which reads format {FORMAT}; type: pip install --upgrade polhode"
         )

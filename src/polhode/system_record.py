@@ -12,7 +12,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-import polhode
+from polhode._version import __version__
 from polhode.record import FORMAT, SYSTEM, Arrays, Record
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def pack_system(trajectory: SystemTrajectory) -> Record:
     if system.box.repeats:
         arrays["box"] = ("xyz",), system.box.lengths
     attributes = {
-        "kind": SYSTEM, "format": FORMAT, "polhode": polhode.__version__, "name": system.name, "units": "{}",
+        "kind": SYSTEM, "format": FORMAT, "polhode": __version__, "name": system.name, "units": "{}",
         "interaction": repr(system.interaction), "method": repr(trajectory.method), "h": float(trajectory.h),
         "status": trajectory.status, "message": trajectory.message, "stats": json.dumps(asdict(trajectory.stats)),
         "conventions": "q scalar first, body to space; m and omega in body axes; x and p in space axes",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import click
 
-from polhode import __version__
+from polhode._version import __version__
 from polhode.cli.command import Group
 from polhode.cli.completion import completion
 from polhode.cli.convert import convert

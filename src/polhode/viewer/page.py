@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import polhode
+from polhode._version import __version__
 from polhode.atomic import replacing
 from polhode.extras import needed
 from polhode.plot.style import with_unit
@@ -61,7 +61,7 @@ def render(scene: Scene) -> Page:
     single = scene.m is not None
     label = "The body" if len(scene.which) == 1 else f"{len(scene.which)} bodies"
     parts = {
-        "generator": f"polhode {polhode.__version__}",
+        "generator": f"polhode {__version__}",
         "title": html.escape(scene.title),
         "summary": html.escape(scene.summary),
         "scene_caption": label + (" in space" if single else ""),
