@@ -66,7 +66,7 @@ def test_type_checkers_know_the_same_names():
     tree = ast.parse(Path(ph.__file__).read_text())
     (typed,) = (node for node in tree.body if isinstance(node, ast.If) and isinstance(node.test, ast.Name))
     homes = {alias.asname: f"{node.module}.{alias.name}" for node in typed.body for alias in node.names}
-    modules = {name: f"polhode.{name}" for name in ph._MODULES}
+    modules = {name: f"polhode.{home}" for name, home in ph._MODULES.items()}
     assert homes == modules | {name: f"polhode.{home}.{name}" for name, home in ph._HOME.items()}
 
 

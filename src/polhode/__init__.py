@@ -85,23 +85,23 @@ if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests 
     from polhode.trajectory import Trajectory as Trajectory
     from polhode.viewer import view as view
 
-_MODULES = (
-    "adapters",
-    "errors",
-    "events",
-    "flows",
-    "forces",
-    "geometry",
-    "interactions",
-    "plot",
-    "problems",
-    "rotation",
-    "sampling",
-    "scenario",
-    "schemes",
-    "summaries",
-    "variation",
-)
+_MODULES = {
+    "adapters": "adapters",
+    "errors": "errors",
+    "events": "events",
+    "flows": "flows",
+    "forces": "forces",
+    "geometry": "geometry",
+    "interactions": "interactions",
+    "plot": "plot",
+    "problems": "problems",
+    "rotation": "rotation",
+    "sampling": "sampling",
+    "scenario": "scenario",
+    "schemes": "schemes",
+    "summaries": "summaries",
+    "variation": "variation",
+}
 _HOME = {
     "Andoyer": "geometry",
     "ErrorBound": "derivatives",
@@ -145,7 +145,9 @@ if not TYPE_CHECKING:  # else type checkers would accept any name
 
     def __getattr__(name: str) -> object:
         if name in _MODULES:
-            return importlib.import_module(f"polhode.{name}")
+            value = importlib.import_module(f"polhode.{_MODULES[name]}")
+            globals()[name] = value
+            return value
         if name in _HOME:
             value = getattr(importlib.import_module(f"polhode.{_HOME[name]}"), name)
             globals()[name] = value
