@@ -8,8 +8,8 @@ from pathlib import Path
 
 import polhode as ph
 from polhode import forces, stream_writer, streaming
-from polhode.integration import integrate
 from polhode.problem import Problem
+from polhode.solve import integrate
 
 TENSOR = ((2.0, 0.1, -0.2), (0.1, 2.5, 0.3), (-0.2, 0.3, 3.0))
 METHOD, H, EVERY, CHUNK = "S6_10", 0.01, 3, 16

@@ -18,10 +18,10 @@ import polhode as ph
 from conftest import EPS, distance, random_attitude
 from polhode import forces, problems
 from polhode.errors import InputError, RunError, RunWarning
-from polhode.integration import integrate
 from polhode.kernels import jit
 from polhode.methods.adaptive import SMALLEST_RTOL, Adaptive
 from polhode.running import BaseRun
+from polhode.solve import integrate
 from test_torqued_golden import CASES, PROBLEMS, errors, times
 
 # error at all times of the golden file, at most so many times rtol
@@ -430,7 +430,7 @@ def test_equality_and_repr():
 OTHER_WAY = """
 import json, sys
 import polhode as ph
-from polhode.integration import integrate
+from polhode.solve import integrate
 from polhode.kernels import jit
 from polhode.methods.adaptive import Adaptive
 traj = integrate(ph.problems.vessel(), method=Adaptive(1e-10), t_eval=[5.0, 15.0])

@@ -10,9 +10,9 @@ from ccsds_ndm import Aem
 
 import polhode as ph
 from polhode import aem_reader, epochs, errors, forces, store
-from polhode.integration import integrate
 from polhode.problem import Problem
 from polhode.rotation import matrix, rotate
+from polhode.solve import integrate
 
 OPTIONS = {
     "object_name": "ENVISAT", "object_id": "2002-009A", "originator": "ESOC", "epoch": "2024-02-29T23:59:58.123456789",

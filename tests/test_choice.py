@@ -15,10 +15,10 @@ from oracles.top import top_flow
 from polhode import choice, forces, problems
 from polhode.choice import Found, measured
 from polhode.errors import InputError, RunWarning
-from polhode.integration import integrate
 from polhode.methods.adaptive import Adaptive
 from polhode.methods.splitting import Splitting
 from polhode.problem import Problem
+from polhode.solve import integrate
 from switching import slope
 from test_torqued_golden import CASES, PROBLEMS, errors
 

@@ -15,7 +15,7 @@ from conftest import EPS, distance, golden_cases
 from ensemble_cases import CHUNK, COUNT, HOW, SAMPLES, SEED, pendulums, tops
 from polhode import atomic, checksums, chunked, ensemble_reader, ensemble_store, errors, forces, members, sampling
 from polhode.ensembles import ensemble, open_ensemble
-from polhode.integration import integrate
+from polhode.solve import integrate
 
 FREE = ph.Problem((1.0, 1.5, 2.0), ph.State(m=(0, 0, 1)), t_span=(0.0, 10.0))
 TOP = ph.Problem((1.0, 1.0, 0.5), ph.State(m=(0.1, 0.0, 2.0)), forces.gravity(1.0, (0, 0, 0.3)), t_span=(0, 5))

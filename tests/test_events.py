@@ -14,9 +14,9 @@ from conftest import EPS, distance, random_attitude
 from oracles.addition import addition_flow, addition_period
 from oracles.top import top_flow
 from polhode import errors, events, forces
-from polhode.integration import integrate
 from polhode.problem import Problem
 from polhode.rotation import matrix, rotate
+from polhode.solve import integrate
 from polhode.watching import chandrupatla
 
 MOMENTS, M0 = (1.0, 1.65, 1.97), (0.3, 0.2, 0.9)

@@ -16,11 +16,11 @@ import polhode as ph
 from conftest import EPS, random_attitude
 from polhode import errors, forces
 from polhode.force import Torque
-from polhode.integration import integrate
 from polhode.methods.splitting import Splitting
 from polhode.problem import Problem
 from polhode.rotation import conjugate, from_matrix, matrix
 from polhode.running import Run
+from polhode.solve import integrate
 
 MOMENTS, M0 = (1.0, 1.65, 1.97), (0.3, 0.2, 0.9)
 MODULE = sys.modules[Run.__module__]

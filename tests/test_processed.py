@@ -14,9 +14,9 @@ import polhode as ph
 from oracles import lie
 from polhode import problems, schemes
 from polhode.errors import InputError
-from polhode.integration import integrate
 from polhode.running import Run
 from polhode.scheme import Scheme
+from polhode.solve import integrate
 
 MODULE = sys.modules[Run.__module__]
 CORRECTORS = ("WH17", "WH17G")  # of order eps

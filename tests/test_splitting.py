@@ -11,11 +11,11 @@ import polhode as ph
 from conftest import EPS, distance
 from oracles.top import top_flow
 from polhode.force import Torque
-from polhode.integration import integrate
 from polhode.methods.splitting import Splitting
 from polhode.problem import Problem
 from polhode.rotation import conjugate, from_rotation_vector, multiply
 from polhode.schemes import SCHEMES
+from polhode.solve import integrate
 
 MOMENTS, M0, Q0 = (1.0, 1.75, 2.75), (0.625, -0.5, 1.0), (0.5, 0.5, -0.5, 0.5)
 WEAK, STRONG = 0.6, 2.0  # schemes for weak torques show their order with strong ones

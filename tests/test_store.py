@@ -16,8 +16,8 @@ import xarray
 import polhode as ph
 from conftest import random_attitude
 from polhode import atomic, csv_file, errors, forces, store
-from polhode.integration import integrate
 from polhode.problem import Problem
+from polhode.solve import integrate
 
 SUFFIXES = (".nc", ".zarr", ".csv")
 TENSOR = np.array([(2.0, 0.1, -0.2), (0.1, 2.5, 0.3), (-0.2, 0.3, 3.0)])

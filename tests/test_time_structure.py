@@ -11,8 +11,8 @@ import pytest
 import polhode as ph
 from polhode import forces
 from polhode.errors import RunWarning
-from polhode.integration import integrate
 from polhode.methods.adaptive import Adaptive
+from polhode.solve import integrate
 from polhode.time_structure import CELLS, time_structure
 from switching import by_scipy, error_at_end, random_switches, switched
 

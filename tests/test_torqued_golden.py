@@ -13,8 +13,8 @@ from conftest import EPS, TESTS, distance
 from polhode import problems
 from polhode.flows.magnus import Magnus
 from polhode.flows.three_rotations import ThreeRotations
-from polhode.integration import integrate
 from polhode.methods.splitting import Splitting
+from polhode.solve import integrate
 
 CASES = {case["name"]: case for case in json.loads((TESTS / "golden" / "torqued.json").read_text())["cases"]}
 SLACK = 5.0

@@ -61,7 +61,6 @@ if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests 
     from polhode.geometry import Andoyer as Andoyer
     from polhode.geometry import andoyer as andoyer
     from polhode.geometry import from_andoyer as from_andoyer
-    from polhode.integration import integrate as integrate
     from polhode.methods.adaptive import Adaptive as Adaptive
     from polhode.methods.algo_c1 import AlgoC1 as AlgoC1
     from polhode.methods.dir_em import DirEM as DirEM
@@ -74,6 +73,7 @@ if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests 
     from polhode.problem import Problem as Problem
     from polhode.propagation import propagate as propagate
     from polhode.scheme import Scheme as Scheme
+    from polhode.solve import integrate as integrate
     from polhode.state import State as State
     from polhode.store import load as load
     from polhode.streaming import resume as resume
@@ -125,7 +125,7 @@ _HOME = {
     "ensemble": "ensembles",
     "free_motion": "motion",
     "from_andoyer": "geometry",
-    "integrate": "integration",
+    "integrate": "solve",
     "load": "store",
     "open_ensemble": "ensembles",
     "order_study": "study",

@@ -14,10 +14,10 @@ from polhode.checks import as_floats
 from polhode.errors import RunError, ShapeError
 from polhode.extras import needed
 from polhode.html import html_rows
-from polhode.integration import integrate
 from polhode.methods import as_method
 from polhode.methods.adaptive import Adaptive
 from polhode.problem import Problem
+from polhode.solve import integrate
 from polhode.state import State
 
 if TYPE_CHECKING:

@@ -18,13 +18,13 @@ from polhode.ensemble_store import Layout
 from polhode.environment import environment
 from polhode.errors import InputError, RunError, ShapeError, TimeError
 from polhode.fingerprint import Fingerprint, digest, fingerprint, merged
-from polhode.integration import integrate
 from polhode.members import Factory, Job, Reduce
 from polhode.methods import as_method
 from polhode.methods.adaptive import Adaptive
 from polhode.problem import Problem, checked_span
 from polhode.record import describe, functions_of, parameters
 from polhode.sampling import Rows, Samples
+from polhode.solve import integrate
 from polhode.stretches import step_count, step_length
 from polhode.variation import OWN_TIME, batch_of
 

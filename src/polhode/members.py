@@ -22,12 +22,12 @@ from polhode.checks import FloatArray, as_floats
 from polhode.environment import environment
 from polhode.errors import InputError, RunError, RunWarning, ShapeError
 from polhode.flows.exact import Exact
-from polhode.integration import integrate
 from polhode.motion import MANY_TIMES
 from polhode.problem import Problem
 from polhode.progress import Report
 from polhode.propagation import propagate
 from polhode.sampling import Rows, Samples
+from polhode.solve import integrate
 from polhode.trajectory import FAILED, INTERRUPTED, Stats, Trajectory
 from polhode.variation import OWN_TIME, batch_of, member, varied
 

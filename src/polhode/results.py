@@ -31,11 +31,11 @@ from polhode.checks import FloatArray, common_batch
 from polhode.choice import Choice, choose, explain, has_to_choose
 from polhode.errors import InputError, MissingExtraError, RunError, StoreError
 from polhode.flows.exact import Exact
-from polhode.integration import DEFAULT_RTOL, FEWER_STATES, integrate
 from polhode.methods.adaptive import Adaptive
 from polhode.problem import Problem
 from polhode.room import check_disk, memory_for
 from polhode.scenario import AUTO, Scenario, defaults_of, json_schema, read_scenario
+from polhode.solve import DEFAULT_RTOL, FEWER_STATES, integrate
 from polhode.stream_writer import Streamed
 from polhode.stretches import step_count, step_length
 from polhode.toml_text import to_toml

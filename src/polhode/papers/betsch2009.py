@@ -9,7 +9,6 @@ import numpy as np
 from polhode.checks import FloatArray
 from polhode.errors import RunError
 from polhode.forces.base import Force
-from polhode.integration import integrate
 from polhode.methods.algo_c1 import AlgoC1
 from polhode.methods.dir_em import DirEM
 from polhode.methods.quat_em import QuatEM
@@ -18,6 +17,7 @@ from polhode.papers.experiment import Claim, Curve, Panel, trend
 from polhode.problem import Problem
 from polhode.problems.gyro_top import LEVER, gyro_top, mass_center
 from polhode.rotation import multiply, normalize
+from polhode.solve import integrate
 from polhode.state import State
 from polhode.trajectory import Trajectory
 

@@ -15,13 +15,13 @@ from polhode.errors import RunError, StepError
 from polhode.flows.exact import Exact
 from polhode.flows.moser_veselov import MoserVeselov
 from polhode.flows.three_rotations import NoSquish
-from polhode.integration import integrate
 from polhode.papers.betsch2009 import METHODS, conservation, equivariance, order_claim
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, trend
 from polhode.papers.others import by_dop853
 from polhode.problems.free_body import free_body
 from polhode.references import BETSCH_SIEBERT_2009
 from polhode.rotation import matrix
+from polhode.solve import integrate
 
 LONG = 0.05
 STEPS = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)

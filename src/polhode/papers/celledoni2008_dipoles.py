@@ -16,11 +16,11 @@ from polhode.errors import RunError
 from polhode.flows.exact import Exact
 from polhode.flows.flow import Flow
 from polhode.flows.three_rotations import ThreeRotations
-from polhode.integration import integrate
 from polhode.interactions import DipolarSoftSpheres
 from polhode.methods.splitting import Splitting
 from polhode.papers.experiment import Curve, Panel
 from polhode.rotation import matrix
+from polhode.solve import integrate
 from polhode.state import State
 from polhode.system import System
 

@@ -19,13 +19,13 @@ from polhode.flows.exact import Exact
 from polhode.flows.flow import Flow
 from polhode.flows.frb_matrix import FrbMatrix
 from polhode.flows.three_rotations import ThreeRotations
-from polhode.integration import integrate
 from polhode.methods.splitting import Splitting
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, trend
 from polhode.papers.others import Found, by_dop853, by_heyoka
 from polhode.problem import Problem
 from polhode.problems.heavy_top import heavy_top
 from polhode.references import CELLEDONI_2008
+from polhode.solve import integrate
 
 EPS = (1e-3, 1e-6)
 STEPS = (8.0, 5.0, 4.0, 2.0, 1.75, 1.5, 1.25, 1.0, 0.5)

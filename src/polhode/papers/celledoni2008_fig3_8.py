@@ -12,7 +12,6 @@ import time
 import numpy as np
 
 from polhode.checks import FloatArray
-from polhode.integration import integrate
 from polhode.papers.celledoni2008_dipoles import (
     FLOWS,
     SCHEMES,
@@ -26,6 +25,7 @@ from polhode.papers.celledoni2008_dipoles import (
 )
 from polhode.papers.experiment import Claim, Experiment, Report, beyond, number, trend
 from polhode.references import CELLEDONI_2008
+from polhode.solve import integrate
 from polhode.state import State
 from polhode.system import System
 from polhode.system_start import cubic_lattice, random_attitudes

@@ -12,7 +12,6 @@ import numpy as np
 
 from polhode.checks import FloatArray
 from polhode.flows.frb_matrix import FrbMatrix
-from polhode.integration import integrate
 from polhode.methods.splitting import Splitting
 from polhode.motion import free_motion
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, number, trend
@@ -20,6 +19,7 @@ from polhode.papers.others import Found, by_dop853, by_heyoka
 from polhode.problem import Problem
 from polhode.problems.perturbed import U0, perturbed
 from polhode.references import FRB_2010
+from polhode.solve import integrate
 from polhode.state import State
 from polhode.trajectory import Trajectory
 

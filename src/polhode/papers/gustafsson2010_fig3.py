@@ -14,7 +14,6 @@ from polhode.checks import FloatArray
 from polhode.flows.exact import Exact
 from polhode.flows.flow import Flow
 from polhode.flows.magnus import Magnus
-from polhode.integration import integrate
 from polhode.methods.splitting import Splitting
 from polhode.motion import free_motion
 from polhode.papers.experiment import Curve, Experiment, Panel, Report, beyond, trend
@@ -22,6 +21,7 @@ from polhode.papers.gustafsson2010 import MOMENTS, ORDERS
 from polhode.problem import Problem
 from polhode.references import GUSTAFSSON_2010
 from polhode.rotation import conjugate, rotate
+from polhode.solve import integrate
 from polhode.state import State
 
 H, STEPS = 1.0, 4000

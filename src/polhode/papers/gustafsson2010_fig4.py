@@ -10,13 +10,13 @@ import numpy as np
 
 from polhode.checks import FloatArray
 from polhode.flows.magnus import Magnus
-from polhode.integration import integrate
 from polhode.methods.adaptive import Adaptive
 from polhode.methods.splitting import Splitting
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, trend
 from polhode.problem import Problem
 from polhode.problems.vessel import AT_15, vessel
 from polhode.references import GUSTAFSSON_2010
+from polhode.solve import integrate
 from polhode.trajectory import Trajectory
 
 H = 0.1

@@ -16,7 +16,6 @@ from polhode.checks import FloatArray
 from polhode.flows.exact import Exact
 from polhode.flows.flow import Flow
 from polhode.flows.moser_veselov import MoserVeselov
-from polhode.integration import integrate
 from polhode.methods.splitting import Splitting
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, trend
 from polhode.papers.others import by_dop853, by_heyoka
@@ -25,6 +24,7 @@ from polhode.problem import Problem
 from polhode.problems.free_body import free_body
 from polhode.references import VILMART_2013
 from polhode.rotation import matrix
+from polhode.solve import integrate
 from polhode.study import order_study
 
 H, ORDERS, NEWER = 0.01, (2, 4, 6, 8, 10), (20,)

@@ -47,7 +47,7 @@ def cone() -> RigidBody:
 def gyro_top(tilt: float = TILT, precession: float = PRECESSION, tilt_rate: float = 0.0, t_end: float = 1.0) -> Problem:
     """A cone on its tip: it keeps its ``tilt`` [rad] at that rate of ``precession`` [rad/s] if ``tilt_rate`` is 0.
 
-    >>> from polhode.integration import integrate
+    >>> from polhode.solve import integrate
     >>> from polhode.problems.gyro_top import LEVER, mass_center
     >>> traj = integrate(gyro_top(), method="RKN6_14a")
     >>> bool(abs(LEVER * traj.matrix[..., 2] - mass_center(traj.t)).max() < 1e-14)

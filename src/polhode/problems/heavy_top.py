@@ -42,7 +42,7 @@ def heavy_top(
 
     ``moments`` (..., 3) and ``m12`` (..., 2), the first components of the momentum, may be batches.
 
-    >>> from polhode.integration import integrate
+    >>> from polhode.solve import integrate
     >>> top = heavy_top(1e-6, t_end=5.0)
     >>> bool(abs(integrate(top, method="ABA1064").energy_error()).max() < 1e-14)
     True

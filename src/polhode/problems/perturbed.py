@@ -27,7 +27,7 @@ AT_100 = State(  # Taylor series in high precision
 def perturbed(t_end: float = 5e4) -> Problem:
     """A free body with a weak constant weight that is aslant to the space axes. No units.
 
-    >>> from polhode.integration import integrate
+    >>> from polhode.solve import integrate
     >>> traj = integrate(perturbed(t_end=100.0), method="ABA1064")
     >>> bool(abs(traj.energy_error()).max() < 1e-12)
     True

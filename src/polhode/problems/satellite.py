@@ -27,7 +27,7 @@ AT_10 = State(  # Taylor series in high precision
 def satellite(t_end: float = 400.0) -> Problem:
     """A satellite that tumbles at 26 rad per unit of time, the numbers of the paper.
 
-    >>> from polhode.integration import integrate
+    >>> from polhode.solve import integrate
     >>> traj = integrate(satellite(t_end=4.0))
     >>> float(traj.energy[0])
     12159566.4

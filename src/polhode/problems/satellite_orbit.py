@@ -54,7 +54,7 @@ def satellite_orbit(
 ) -> Problem:
     """A satellite that librates in pitch, let go at an angle ``pitch`` [rad].
 
-    >>> from polhode.integration import integrate
+    >>> from polhode.solve import integrate
     >>> from polhode.problems.satellite_orbit import pitch_angle
     >>> traj = integrate(satellite_orbit())
     >>> orbit_angle = orbit_rate() * traj.t

@@ -36,7 +36,7 @@ AT_15 = {  # damped or not, with buoyancy: Taylor series in high precision
 def vessel(damped: bool = True, restoring: bool = True, t_end: float = 15.0) -> Problem:
     """The ship, with damping or without, with buoyancy or without.
 
-    >>> from polhode.integration import integrate
+    >>> from polhode.solve import integrate
     >>> traj = integrate(vessel(), method="V2_BAB")
     >>> bool(traj.kinetic[-1] < 0.01 * traj.kinetic[0])
     True

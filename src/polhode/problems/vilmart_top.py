@@ -32,7 +32,7 @@ def vilmart_top(
 ) -> Problem:
     """An asymmetric heavy top of weight 1 and lever 1. No units.
 
-    >>> from polhode.integration import integrate
+    >>> from polhode.solve import integrate
     >>> bool(abs(integrate(vilmart_top(), method="RKN8_19").energy_error()).max() < 1e-12)
     True
     """
