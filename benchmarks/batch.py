@@ -24,7 +24,7 @@ import numpy as np
 import polhode as ph
 import published
 from closed_form_scipy import closed_form
-from polhode.threads import thread_count
+from polhode.core.threads import thread_count
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from oracles.addition import addition_flow

@@ -15,7 +15,7 @@ import numpy as np
 
 import polhode as ph
 from polhode import forces
-from polhode.errors import RunError
+from polhode.core.errors import RunError
 
 METHODS: tuple[Any, ...] = (ph.QuatEM(), ph.QuatVI(), ph.DirEM(), ph.AlgoC1(), "V2", "RKN4_6b", "RKN6_14a")
 BUDGETS = (500, 2000, 8000)  # torques

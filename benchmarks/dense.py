@@ -19,9 +19,9 @@ import numpy as np
 import polhode as ph
 import published
 from batch import ALL, ONE, error, nanoseconds
+from polhode.core.threads import thread_count
 from polhode.kernels.dense import arc, attitude, circle, clock, momentum, read, turned_phase
 from polhode.kernels.jit import entry
-from polhode.threads import thread_count
 
 SAMPLES = 300_000
 SPANS = (100.0, 1e6)

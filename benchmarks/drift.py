@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+from polhode.core.rotation import rotate
 from polhode.kernels.drive import chain
-from polhode.rotation import rotate
 
 EPS = 2.0**-53
 STEP = 0.01

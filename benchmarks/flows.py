@@ -21,7 +21,7 @@ import time
 import numpy as np
 
 import polhode as ph
-from polhode.errors import StepError
+from polhode.core.errors import StepError
 from polhode.flows import variants
 
 BODIES = 8

@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 from mpmath import mp, mpf
 
+from polhode.core.state import State
 from polhode.flows.exact import Exact
 from polhode.flows.frb_matrix import FrbMatrix
 from polhode.flows.frb_quaternion import FrbQuaternion
 from polhode.flows.van_zon_schofield import VanZonSchofield
-from polhode.state import State
 
 GOLDEN = Path(__file__).resolve().parents[1] / "tests" / "golden" / "free_rigid_body.json"
 EPS = 2.0**-53

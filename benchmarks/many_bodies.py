@@ -25,9 +25,9 @@ import numba
 import numpy as np
 
 import polhode as ph
+from polhode.core.rotation import matrix
 from polhode.interactions import BOLTZMANN, DipolarSoftSpheres, water
 from polhode.interactions.neighbors import Neighbors
-from polhode.rotation import matrix
 from polhode.system_drift import Drift
 from polhode.system_integration import integrate_system
 

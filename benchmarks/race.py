@@ -25,7 +25,7 @@ import polhode as ph
 from flat import solve as flat_solve
 from polhode import problems
 from polhode.adaptive_run import AdaptiveRun
-from polhode.rotation import matrix
+from polhode.core.rotation import matrix
 from polhode.running import Run
 
 REPEATS = 15

@@ -13,7 +13,7 @@ import numpy as np
 
 import polhode as ph
 from polhode import sampling
-from polhode.rotation import rotate
+from polhode.core.rotation import rotate
 
 MOMENTS = (61_000.0, 63_000.0, 4_200.0)  # kg m^2, the long axis is the third
 OMEGA = (0.02, 0.002, 0.004)  # rad/s: once in five minutes

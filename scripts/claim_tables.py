@@ -125,7 +125,7 @@ def step(runs: int) -> str:
 def batch(runs: int) -> str:
     """A million bodies against the published structure: benchmarks/batch.py."""
     from batch import BODIES, RANGES, against_published, random_bodies
-    from polhode.threads import thread_count
+    from polhode.core.threads import thread_count
 
     rng, cores = np.random.default_rng(4), thread_count()
     bodies = random_bodies(rng, BODIES)
@@ -142,7 +142,7 @@ def scipy(runs: int) -> str:
     """Random bodies to random times against vectorized SciPy: benchmarks/batch.py, table (c)."""
     import polhode as ph
     from batch import ALL, CHECKED, LONGEST, ONE, best, closed_form, error, random_bodies
-    from polhode.threads import thread_count
+    from polhode.core.threads import thread_count
 
     rng, n, cores = np.random.default_rng(4), 100_000, thread_count()
     inertia, m, q = random_bodies(rng, n)
@@ -167,7 +167,7 @@ def scipy(runs: int) -> str:
 def dense(runs: int) -> str:
     """One trajectory at many times: benchmarks/dense.py."""
     from dense import BODIES, SAMPLES, SPANS, measure
-    from polhode.threads import thread_count
+    from polhode.core.threads import thread_count
 
     rng, cores = np.random.default_rng(5), thread_count()
     found = []

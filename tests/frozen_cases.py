@@ -19,11 +19,11 @@ import numpy as np
 import polhode as ph
 from conftest import EPS, TESTS, golden_cases
 from polhode import forces, sampling
+from polhode.core.progress import Progress
 from polhode.environment import processor
 from polhode.flows import variants
 from polhode.interactions import DipolarSoftSpheres
 from polhode.kernels.jit import JIT
-from polhode.progress import Progress
 from polhode.running import FIRST_PIECE
 from polhode.schemes import SCHEMES
 

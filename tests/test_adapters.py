@@ -8,10 +8,10 @@ import pytest
 import polhode as ph
 from conftest import random_attitude
 from polhode.adapters import SiteForces
-from polhode.errors import InputError, RunError, ShapeError
+from polhode.core.errors import InputError, RunError, ShapeError
+from polhode.core.rotation import matrix
 from polhode.interactions import BOLTZMANN, COULOMB, water
 from polhode.interactions.neighbors import Box
-from polhode.rotation import matrix
 from polhode.system import System
 from polhode.system_integration import integrate_system
 

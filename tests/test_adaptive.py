@@ -17,7 +17,7 @@ from scipy.integrate import solve_ivp
 import polhode as ph
 from conftest import EPS, distance, random_attitude
 from polhode import forces, problems
-from polhode.errors import InputError, RunError, RunWarning
+from polhode.core.errors import InputError, RunError, RunWarning
 from polhode.kernels import jit
 from polhode.methods.adaptive import SMALLEST_RTOL, Adaptive
 from polhode.running import BaseRun

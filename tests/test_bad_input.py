@@ -11,7 +11,7 @@ import pytest
 import polhode as ph
 from conftest import random_attitude
 from polhode import errors, rotation
-from polhode.threads import thread_count
+from polhode.core.threads import thread_count
 
 GOOD = (1.0, 2.0, 3.0)
 ONE = (1.0, 0.0, 0.0, 0.0)

@@ -25,12 +25,12 @@ import polhode as ph
 from conftest import EPS, distance, random_attitude
 from oracles.addition import addition_flow
 from polhode import errors
+from polhode.core.threads import in_ranges
 from polhode.kernels import batch, euler
 from polhode.kernels.batch import ALONE, DOUBLED, LANES, LEAN, REDUCED, SERIES, TIERS, at
 from polhode.kernels.drive import INPUT, NONE, TIMES, propagate_rows
 from polhode.kernels.jit import JIT, entry, helper
 from polhode.kernels.lanes import put_triple
-from polhode.threads import in_ranges
 
 NAMES = ("lean", "series", "doubled", "reduced", "alone")
 ORDERS = list(permutations(range(3)))

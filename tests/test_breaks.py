@@ -17,7 +17,7 @@ from scipy.integrate import solve_ivp
 
 import polhode as ph
 from polhode import atomic, chunked, errors, running, stream_writer
-from polhode.progress import Progress
+from polhode.core.progress import Progress
 from polhode.scenario import read_scenario
 from polhode.stretches import Steps, Stretches
 

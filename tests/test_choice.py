@@ -14,7 +14,7 @@ from oracles.addition import addition_flow
 from oracles.top import top_flow
 from polhode import choice, forces, problems
 from polhode.choice import Found, measured
-from polhode.errors import InputError, RunWarning
+from polhode.core.errors import InputError, RunWarning
 from polhode.methods.adaptive import Adaptive
 from polhode.methods.splitting import Splitting
 from polhode.problem import Problem

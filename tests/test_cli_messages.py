@@ -9,7 +9,7 @@ import polhode as ph
 from polhode import aem, cluster, record, store
 from polhode.cli import cli
 from polhode.cli.words import in_shell_words
-from polhode.errors import PolhodeError
+from polhode.core.errors import PolhodeError
 from polhode.scenario import build
 from polhode.streaming import stream
 from polhode.stretches import step_length

@@ -9,7 +9,7 @@ import pytest
 
 import polhode as ph
 from polhode.composition import BY_ORDER, COMPOSITIONS, Composition
-from polhode.errors import UnknownNameError
+from polhode.core.errors import UnknownNameError
 
 NAMES = list(COMPOSITIONS)
 INERTIA, START = (1.0, 1.75, 2.75), ph.State((0.625, -0.5, 1.0), (0.5, 0.5, -0.5, 0.5))

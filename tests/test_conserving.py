@@ -11,6 +11,7 @@ import polhode as ph
 from conftest import EPS, random_attitude
 from courses import AXIAL, CONSERVING, FREE, GENERAL, GRAVITY, RESTORING, begin, go_on, step
 from polhode import errors, forces
+from polhode.core.rotation import matrix, rotate
 from polhode.kernels.jit import JIT
 from polhode.methods.algo_c1 import AlgoC1
 from polhode.methods.dir_em import DirEM
@@ -18,7 +19,6 @@ from polhode.methods.method import Bodies
 from polhode.methods.quat_em import QuatEM, acts_through_axis
 from polhode.methods.quat_vi import QuatVI
 from polhode.problems.gyro_top import LEVER, mass_center
-from polhode.rotation import matrix, rotate
 from test_torqued_golden import CASES, PROBLEMS
 from test_torqued_golden import errors as golden_errors
 

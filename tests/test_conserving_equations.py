@@ -13,11 +13,11 @@ from scipy.spatial.transform import Rotation
 
 from courses import AXIAL, FREE, GENERAL, GRAVITY, RESTORING, begin, go_on, step
 from polhode import MoserVeselov, Problem, State, forces, integrate, rotation
+from polhode.core.rotation import rotate
 from polhode.methods.algo_c1 import AlgoC1
 from polhode.methods.dir_em import DirEM
 from polhode.methods.quat_em import QuatEM
 from polhode.methods.quat_vi import QuatVI
-from polhode.rotation import rotate
 
 J = np.array([1.7, 2.6, 1.0])
 M0, Q0 = np.array([0.6, -0.5, 0.9]), np.array([0.5, 0.1, -0.7, 0.5])

@@ -22,13 +22,13 @@ from courses import AXIAL, CONSERVING, FREE, GENERAL, GRAVITY, RESTORING, begin,
 from multiprecision import GUARD, in_digits, number, uncompiled_only
 from oracles.addition import _product as product
 from oracles.addition import addition_flow
+from polhode.core.rotation import conjugate, from_rotation_vector, multiply
+from polhode.core.threads import PARALLEL_FROM
 from polhode.flows import FLOWS, load, variants
 from polhode.flows.flow import ENERGY, INVARIANTS, MOMENTUM_SPACE, NORM
 from polhode.kernels.jit import JIT
 from polhode.methods.record import KEPT as KEPT_BY_METHODS
 from polhode.methods.record import MOMENTUM_ALONG, ORTHOGONALITY, OWN_ENERGY, TANGENCY
-from polhode.rotation import conjugate, from_rotation_vector, multiply
-from polhode.threads import PARALLEL_FROM
 
 EVERY = variants()
 PER_STEP = 20 * EPS

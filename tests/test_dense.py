@@ -16,7 +16,7 @@ from mpmath import mp, mpf
 import polhode as ph
 from conftest import EPS, distance, golden_cases, random_attitude
 from oracles.addition import addition_flow
-from polhode import threads
+from polhode.core import threads
 from polhode.kernels import dense
 from polhode.kernels.dense import CLOSE, DEGREE, POLYNOMIALS, ROW, TIME_LIMIT, USABLE, Motion, arc, circle, read
 from polhode.kernels.drive import INPUT, TIMES

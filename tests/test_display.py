@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode.html import html_fields
+from polhode.core.html import html_fields
 from polhode.plot.style import save_figure
 
 plt = pytest.importorskip("matplotlib.pyplot")

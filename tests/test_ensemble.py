@@ -519,6 +519,6 @@ def test_a_force_that_appears_later():
 
 
 def test_progress(capsys, monkeypatch):
-    monkeypatch.setattr("polhode.progress.PATIENCE", 0.0)
+    monkeypatch.setattr("polhode.core.progress.PATIENCE", 0.0)
     run(progress=True)
     assert f"{COUNT} of {COUNT} members" in capsys.readouterr().err

@@ -14,8 +14,8 @@ from conftest import EPS, distance, random_attitude
 from oracles.addition import addition_flow, addition_period
 from oracles.top import top_flow
 from polhode import errors, events, forces
+from polhode.core.rotation import matrix, rotate
 from polhode.problem import Problem
-from polhode.rotation import matrix, rotate
 from polhode.solve import integrate
 from polhode.watching import chandrupatla
 

@@ -12,7 +12,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from polhode.fingerprint import PYTHON, differences, fingerprint, identity
+from polhode.core.fingerprint import PYTHON, differences, fingerprint, identity
 from polhode.kernels.jit import JIT
 
 SETTINGS = ModuleType("settings_of_the_user")
@@ -220,7 +220,7 @@ import json, sys
 import numpy as np
 sys.path.insert(0, sys.argv[1])
 from torques import wind, gust
-from polhode.fingerprint import fingerprint
+from polhode.core.fingerprint import fingerprint
 print(json.dumps([fingerprint(wind), fingerprint(gust)]))
 """
 TORQUES = """

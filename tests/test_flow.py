@@ -10,8 +10,8 @@ import pytest
 import polhode as ph
 from conftest import EPS, random_attitude
 from polhode import errors, flows
-from polhode.rotation import conjugate, matrix, multiply
-from polhode.threads import PARALLEL_FROM
+from polhode.core.rotation import conjugate, matrix, multiply
+from polhode.core.threads import PARALLEL_FROM
 
 INERTIA = (1.65, 1.0, 1.97)
 M, Q = (0.3, 0.2, 0.9), (0.5, -0.5, 0.5, 0.5)

@@ -17,7 +17,7 @@ from mpmath import mp, mpf
 
 from conftest import EPS, random_attitude
 from polhode import forces, rotation
-from polhode.errors import InputError, ShapeError
+from polhode.core.errors import InputError, ShapeError
 from polhode.force import Force, Potential, SlowTorqueWarning, Torque
 from polhode.forces.functions import Recent
 from polhode.forces.trigonometric import riesz_nodes

@@ -8,8 +8,8 @@ from mpmath import mp, mpf
 
 from conftest import EPS, random_attitude
 from polhode import forces, rotation
-from polhode.body import RigidBody
-from polhode.errors import InputError, ShapeError
+from polhode.core.body import RigidBody
+from polhode.core.errors import InputError, ShapeError
 
 H = mpf(10) ** -13  # of difference quotients in 40 digits: both errors below 1e-25
 TENSOR = ((2.0, 0.3, -0.1), (0.3, 3.0, 0.2), (-0.1, 0.2, 4.0))

@@ -16,7 +16,7 @@ import polhode as ph
 from conftest import EPS, ROOT, distance
 from multiprecision import in_digits, number, uncompiled_only
 from oracles.addition import addition_flow
-from polhode.errors import InputError
+from polhode.core.errors import InputError
 from polhode.flows.exact import Exact
 from polhode.flows.frb_matrix import FrbMatrix
 from polhode.flows.frb_quaternion import FrbQuaternion

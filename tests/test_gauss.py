@@ -14,9 +14,9 @@ import polhode as ph
 from conftest import EPS, distance, golden_cases, random_attitude
 from multiprecision import in_digits, number, uncompiled_only
 from oracles.addition import addition_flow
-from polhode.errors import InputError
+from polhode.core.errors import InputError
+from polhode.core.rotation import rotate
 from polhode.kernels.jit import JIT
-from polhode.rotation import rotate
 
 CASES = golden_cases()
 MANY = 400 if JIT else 20  # bodies

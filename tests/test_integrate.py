@@ -15,10 +15,10 @@ from scipy.linalg import expm
 import polhode as ph
 from conftest import EPS, random_attitude
 from polhode import errors, forces
+from polhode.core.rotation import conjugate, from_matrix, matrix
 from polhode.force import Torque
 from polhode.methods.splitting import Splitting
 from polhode.problem import Problem
-from polhode.rotation import conjugate, from_matrix, matrix
 from polhode.running import Run
 from polhode.solve import integrate
 
@@ -178,7 +178,7 @@ def test_a_batch_is_a_loop(monkeypatch):
     offsets = rng.normal(size=(4, 3))
     batch = Problem(ph.RigidBody.from_moments(moments), ph.State(m), forces.gravity(1.0, offsets), (0.0, 2.0))
     monkeypatch.setenv("POLHODE_NUM_THREADS", "3")
-    monkeypatch.setattr(sys.modules["polhode.threads"], "PARALLEL_FROM", 2)
+    monkeypatch.setattr(sys.modules["polhode.core.threads"], "PARALLEL_FROM", 2)
     run = integrate(batch, h=0.05)
     assert run.m.shape == (41, 6, 4, 3)
     assert run.energy.shape == (41, 6, 4)
@@ -321,7 +321,7 @@ def test_bad_arguments(arguments, match):
 
 
 def test_progress(capsys, monkeypatch):
-    monkeypatch.setattr(sys.modules["polhode.progress"], "PATIENCE", 0.0)
+    monkeypatch.setattr(sys.modules["polhode.core.progress"], "PATIENCE", 0.0)
     integrate(top(), h=0.01, progress=True)
     shown = capsys.readouterr().err
     assert "steps/s" in shown

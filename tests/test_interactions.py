@@ -9,11 +9,11 @@ import pytest
 from mpmath import mp, mpf
 
 from conftest import EPS, random_attitude
-from polhode.errors import InputError, ShapeError
+from polhode.core.errors import InputError, ShapeError
+from polhode.core.rotation import from_rotation_vector, matrix
 from polhode.forces.functions import SlowTorqueWarning
 from polhode.interactions import DipolarSoftSpheres, Field, PairPotential, SitePotential
 from polhode.interactions.dipoles import parts_of
-from polhode.rotation import from_rotation_vector, matrix
 
 MU, EPSILON, SIGMA = (0.1, 1.0, 1.2), 1.3, 0.9
 

@@ -21,9 +21,9 @@ import polhode as ph
 from conftest import EPS, distance, golden_cases, random_attitude
 from oracles.addition import addition_flow
 from oracles.taylor import taylor_flow
-from polhode.body import principal
+from polhode.core.body import principal
+from polhode.core.rotation import conjugate, matrix, multiply
 from polhode.derivatives import Jacobian
-from polhode.rotation import conjugate, matrix, multiply
 
 CASES = golden_cases()
 TOLERANCE = 100

@@ -9,7 +9,7 @@ from scipy.optimize import root
 import polhode as ph
 from conftest import random_attitude
 from polhode import errors, forces
-from polhode.references import MOSER_VESELOV_1991, VILMART_2013
+from polhode.core.references import MOSER_VESELOV_1991, VILMART_2013
 
 MOMENTS, M0, OFFSET = (1.1, 1.6, 1.9), (0.3, -0.4, 0.9), (0.2, 0.1, 0.7)
 

@@ -10,7 +10,7 @@ import polhode as ph
 from conftest import EPS, random_attitude
 from multiprecision import in_digits, uncompiled_only
 from oracles.addition import addition_flow
-from polhode.errors import StepError
+from polhode.core.errors import StepError
 from polhode.flows.midpoint import Midpoint
 from polhode.kernels.jit import JIT
 from test_chain import bodies as chain_bodies

@@ -14,7 +14,7 @@ import polhode as ph
 from conftest import EPS, random_attitude
 from multiprecision import in_digits, number, uncompiled_only
 from oracles.addition import addition_flow
-from polhode.errors import InputError, StepError
+from polhode.core.errors import InputError, StepError
 from polhode.flows.modified_inertia import coefficients
 from polhode.flows.moser_veselov import SOLVERS, MoserVeselov, modified
 from polhode.kernels.jit import JIT

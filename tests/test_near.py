@@ -8,12 +8,12 @@ from mpmath import mp, mpf
 
 import polhode as ph
 from conftest import EPS, random_attitude
-from polhode.errors import InputError, RunError
+from polhode.core.errors import InputError, RunError
+from polhode.core.rotation import matrix
 from polhode.interactions import DipolarSoftSpheres, Field, Molecular, PairPotential, SitePotential
 from polhode.interactions.near import NearInteraction
 from polhode.interactions.neighbors import Box, Neighbors, closest_pair
 from polhode.kernels.jit import JIT
-from polhode.rotation import matrix
 from polhode.system import System
 from polhode.system_integration import integrate_system
 

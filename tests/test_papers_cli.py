@@ -9,9 +9,10 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from polhode import papers, references
+from polhode import papers
 from polhode.cli import cli
-from polhode.errors import UnknownNameError
+from polhode.core import references
+from polhode.core.errors import UnknownNameError
 from polhode.papers.experiment import Experiment, Report, beyond, number, trend
 
 QUICK = "gustafsson2010_table3"

@@ -16,8 +16,9 @@ import types
 import pytest
 
 from conftest import ROOT
-from polhode import atomic, environment, threads
-from polhode.errors import StoreError, StoreWarning
+from polhode import atomic, environment
+from polhode.core import threads
+from polhode.core.errors import StoreError, StoreWarning
 
 SOURCES = sorted((ROOT / "src" / "polhode").rglob("*.py"))
 # What Windows lacks, and the files in which it may be used, because they have an alternative (the tests below).

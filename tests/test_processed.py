@@ -13,7 +13,7 @@ import pytest
 import polhode as ph
 from oracles import lie
 from polhode import problems, schemes
-from polhode.errors import InputError
+from polhode.core.errors import InputError
 from polhode.running import Run
 from polhode.scheme import Scheme
 from polhode.solve import integrate

@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from polhode import distributions, errors, sampling, streams
+from polhode.core.rotation import matrix
 from polhode.kernels import philox
-from polhode.rotation import matrix
 
 SEED = 0x1EDCBA9876543210
 COUNT = 20_000

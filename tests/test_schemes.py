@@ -17,7 +17,7 @@ from conftest import TESTS
 from oracles import lie
 from polhode import schemes
 from polhode.composition import COMPOSITIONS
-from polhode.errors import InputError, UnknownNameError
+from polhode.core.errors import InputError, UnknownNameError
 from polhode.scheme import Scheme
 from polhode.schemes import compositions, force_gradient, near_integrable, nystrom, papers
 

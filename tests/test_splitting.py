@@ -10,10 +10,10 @@ import pytest
 import polhode as ph
 from conftest import EPS, distance
 from oracles.top import top_flow
+from polhode.core.rotation import conjugate, from_rotation_vector, multiply
 from polhode.force import Torque
 from polhode.methods.splitting import Splitting
 from polhode.problem import Problem
-from polhode.rotation import conjugate, from_rotation_vector, multiply
 from polhode.schemes import SCHEMES
 from polhode.solve import integrate
 

@@ -23,9 +23,9 @@ from zarr.storage import _local
 import polhode as ph
 from conftest import TESTS
 from polhode import atomic, chunked, errors, forces, record, running, store, stream_writer, streaming, writer_lock
+from polhode.core.progress import Progress
 from polhode.kernels import jit
 from polhode.problem import Problem
-from polhode.progress import Progress
 from polhode.solve import integrate
 from streaming_job import CHUNK, EVERY, METHOD, H, problem
 

@@ -10,8 +10,8 @@ from scipy.spatial.transform import Rotation
 
 import polhode as ph
 from conftest import EPS, random_attitude
+from polhode.core.rotation import matrix
 from polhode.expressions import flow_of
-from polhode.rotation import matrix
 
 AXES = list(permutations((1, 2, 3)))
 

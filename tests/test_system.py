@@ -10,10 +10,10 @@ import xarray
 
 import polhode as ph
 from conftest import EPS, TESTS, random_attitude
-from polhode.errors import InertiaError, InputError, MomentumError, RunError, ShapeError, StoreError, TimeError
+from polhode.core.errors import InertiaError, InputError, MomentumError, RunError, ShapeError, StoreError, TimeError
+from polhode.core.rotation import from_matrix, matrix, multiply
 from polhode.interactions import DipolarSoftSpheres, Field, water
 from polhode.methods.splitting import Splitting
-from polhode.rotation import from_matrix, matrix, multiply
 from polhode.solve import integrate
 from polhode.system import System
 from polhode.system_integration import integrate_system

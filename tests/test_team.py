@@ -11,12 +11,12 @@ import time
 import numpy as np
 import pytest
 
-from polhode import team
+from polhode.core import team
+from polhode.core.team import NO_DESK, TEAM_FROM
+from polhode.core.threads import PARALLEL_FROM, in_ranges
 from polhode.interactions import DipolarSoftSpheres
 from polhode.kernels.jit import JIT, entry, helper
 from polhode.kernels.team import AWAKE, CAME, LOOKS, in_pieces
-from polhode.team import NO_DESK, TEAM_FROM
-from polhode.threads import PARALLEL_FROM, in_ranges
 
 pytestmark = pytest.mark.dense
 

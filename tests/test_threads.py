@@ -7,8 +7,8 @@ from math import inf
 
 import pytest
 
-from polhode import threads
-from polhode.threads import cgroup_quota, thread_count
+from polhode.core import threads
+from polhode.core.threads import cgroup_quota, thread_count
 
 ALL = 64  # cores of the machine
 

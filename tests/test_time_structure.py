@@ -10,7 +10,7 @@ import pytest
 
 import polhode as ph
 from polhode import forces
-from polhode.errors import RunWarning
+from polhode.core.errors import RunWarning
 from polhode.methods.adaptive import Adaptive
 from polhode.solve import integrate
 from polhode.time_structure import CELLS, time_structure

@@ -10,7 +10,7 @@ import pytest
 
 import polhode as ph
 from conftest import ROOT
-from polhode.errors import InputError, UnknownNameError
+from polhode.core.errors import InputError, UnknownNameError
 from polhode.interactions import BOLTZMANN, COULOMB, Molecular, water
 from polhode.interactions.molecular import DALTON_PER_NM3
 from polhode.system import System

@@ -49,7 +49,7 @@ def problems() -> list[tuple[str, ...]]:
 
 
 def references() -> list[tuple[str, ...]]:
-    from polhode import references as texts
+    from polhode.core import references as texts
 
     found = [value for name, value in vars(texts).items() if name.isupper() and isinstance(value, str)]
     return [("publication",), *((text,) for text in sorted(found))]

@@ -20,7 +20,6 @@ from polhode.methods import METHODS
 
 if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests compare
     from polhode import adapters as adapters
-    from polhode import errors as errors
     from polhode import events as events
     from polhode import flows as flows
     from polhode import forces as forces
@@ -28,22 +27,24 @@ if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests 
     from polhode import interactions as interactions
     from polhode import plot as plot
     from polhode import problems as problems
-    from polhode import rotation as rotation
     from polhode import sampling as sampling
     from polhode import scenario as scenario
     from polhode import schemes as schemes
     from polhode import summaries as summaries
     from polhode import variation as variation
-    from polhode.body import RigidBody as RigidBody
     from polhode.citing import cite as cite
     from polhode.comparison import WorkPrecision as WorkPrecision
     from polhode.comparison import work_precision as work_precision
+    from polhode.core import errors as errors
+    from polhode.core import rotation as rotation
+    from polhode.core.body import RigidBody as RigidBody
+    from polhode.core.errors import InputError as InputError
+    from polhode.core.errors import PolhodeError as PolhodeError
+    from polhode.core.state import State as State
     from polhode.derivatives import ErrorBound as ErrorBound
     from polhode.derivatives import Jacobian as Jacobian
     from polhode.ensembles import ensemble as ensemble
     from polhode.ensembles import open_ensemble as open_ensemble
-    from polhode.errors import InputError as InputError
-    from polhode.errors import PolhodeError as PolhodeError
     from polhode.flows.composed import Composed as Composed
     from polhode.flows.exact import Exact as Exact
     from polhode.flows.frb_matrix import FrbMatrix as FrbMatrix
@@ -74,7 +75,6 @@ if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests 
     from polhode.propagation import propagate as propagate
     from polhode.scheme import Scheme as Scheme
     from polhode.solve import integrate as integrate
-    from polhode.state import State as State
     from polhode.store import load as load
     from polhode.streaming import resume as resume
     from polhode.streaming import stream as stream
@@ -87,7 +87,7 @@ if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests 
 
 _MODULES = {
     "adapters": "adapters",
-    "errors": "errors",
+    "errors": "core.errors",
     "events": "events",
     "flows": "flows",
     "forces": "forces",
@@ -95,7 +95,7 @@ _MODULES = {
     "interactions": "interactions",
     "plot": "plot",
     "problems": "problems",
-    "rotation": "rotation",
+    "rotation": "core.rotation",
     "sampling": "sampling",
     "scenario": "scenario",
     "schemes": "schemes",
@@ -106,15 +106,15 @@ _HOME = {
     "Andoyer": "geometry",
     "ErrorBound": "derivatives",
     "FreeMotion": "motion",
-    "InputError": "errors",
+    "InputError": "core.errors",
     "Jacobian": "derivatives",
     "OrderStudy": "study",
-    "PolhodeError": "errors",
+    "PolhodeError": "core.errors",
     "Potential": "force",
     "Problem": "problem",
-    "RigidBody": "body",
+    "RigidBody": "core.body",
     "Scheme": "scheme",
-    "State": "state",
+    "State": "core.state",
     "System": "system",
     "SystemTrajectory": "system_trajectory",
     "Torque": "force",

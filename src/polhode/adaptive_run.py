@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polhode.checks import FloatArray
+from polhode.core.checks import FloatArray
+from polhode.core.progress import Progress, Report
+from polhode.core.threads import in_ranges
 from polhode.methods.adaptive import Adaptive, AdaptiveCourse
 from polhode.methods.method import IntArray
 from polhode.problem import Problem
-from polhode.progress import Progress, Report
 from polhode.running import NOT_FINITE, PIECE_SECONDS, RAISED, TOO_MANY, BaseRun
 from polhode.solution import Solution
 from polhode.stretches import Stretches
-from polhode.threads import in_ranges
 from polhode.time_structure import time_structure
 
 if TYPE_CHECKING:

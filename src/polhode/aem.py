@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from polhode import epochs
-from polhode.checks import FloatArray
-from polhode.errors import InputError
+from polhode.core.checks import FloatArray
+from polhode.core.errors import InputError
 from polhode.trajectory import Trajectory
 
 LONGEST_LINE = 254  # 6.6.1

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
-from polhode.errors import MissingExtraError, StoreError
+from polhode.core.errors import MissingExtraError, StoreError
 
 
 def sync(path: Path) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.atomic import guarded
-from polhode.errors import InputError, StoreError, StoreWarning
+from polhode.core.errors import InputError, StoreError, StoreWarning
 from polhode.record import Arrays, Record, check_format
 
 SEAL, TABLE, BLOCK = "checksum", "checksums", "checksum_states"  # two attributes, and an array between them

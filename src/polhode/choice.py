@@ -21,8 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polhode.adaptive_run import AdaptiveRun
-from polhode.checks import FloatArray, common_batch, rows_of
-from polhode.errors import RunWarning
+from polhode.core.checks import FloatArray, common_batch, rows_of
+from polhode.core.errors import RunWarning
+from polhode.core.progress import Progress
 from polhode.force import Force
 from polhode.forces.base import writable
 from polhode.forces.nothing import nothing
@@ -31,7 +32,6 @@ from polhode.methods.adaptive import SMALLEST_RTOL, Adaptive, checked_tolerances
 from polhode.methods.method import Method
 from polhode.methods.splitting import Splitting
 from polhode.problem import Problem
-from polhode.progress import Progress
 from polhode.propagation import propagate
 from polhode.running import Run
 from polhode.time_structure import CELLS, TimeStructure, time_structure

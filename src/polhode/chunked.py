@@ -26,10 +26,10 @@ import numpy.typing as npt
 
 from polhode import checksums
 from polhode.atomic import guarded, replacing, sync, telling
-from polhode.errors import StoreError
-from polhode.extras import needed
+from polhode.core.errors import StoreError
+from polhode.core.extras import needed
+from polhode.core.room import memory_for
 from polhode.record import LABELS, Arrays, Record, check_format
-from polhode.room import memory_for
 
 ZARR_FORMAT = 2  # version 3 of Zarr has no texts yet, such as the labels of axes
 CHECKPOINT = Path("time", "checkpoint")

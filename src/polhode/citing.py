@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from polhode.errors import InputError
+from polhode.core.errors import InputError
 
 
 def cite(*things: Any) -> tuple[str, ...]:

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from polhode.core.errors import InputError, PolhodeError
+from polhode.core.extras import needed
+from polhode.core.progress import MemberProgress
 from polhode.ensemble_store import InMemory, OnDisk
-from polhode.errors import InputError, PolhodeError
-from polhode.extras import needed
 from polhode.members import Chunk, Job
-from polhode.progress import MemberProgress
 from polhode.sampling import Samples
 
 AHEAD = 3  # tasks for each thread of the workers: none has to wait, and the scheduler holds few samples at a time

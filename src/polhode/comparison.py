@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from polhode.checks import as_floats
-from polhode.errors import RunError, ShapeError
-from polhode.extras import needed
-from polhode.html import html_rows
+from polhode.core.checks import as_floats
+from polhode.core.errors import RunError, ShapeError
+from polhode.core.extras import needed
+from polhode.core.html import html_rows
+from polhode.core.state import State
 from polhode.methods import as_method
 from polhode.methods.adaptive import Adaptive
 from polhode.problem import Problem
 from polhode.solve import integrate
-from polhode.state import State
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from polhode.errors import InputError
-from polhode.references import KAHAN_LI_1997, SOFRONIOU_SPALETTA_2005, SUZUKI_1990, YOSHIDA_1990
+from polhode.core.errors import InputError
+from polhode.core.references import KAHAN_LI_1997, SOFRONIOU_SPALETTA_2005, SUZUKI_1990, YOSHIDA_1990
 
 TOLERANCE = Fraction(1, 10**20)  # of the sums below: coefficients have 24 digits and more
 

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polhode.checks import FloatArray, check_spread
-from polhode.rotation import conjugate, from_matrix
-from polhode.threads import in_ranges
-from polhode.vectors import length
+from polhode.core.checks import FloatArray, check_spread
+from polhode.core.rotation import conjugate, from_matrix
+from polhode.core.threads import in_ranges
+from polhode.core.vectors import length
 
 EPS = 2.0**-53
 SAFETY = 5.0  # the factor C of ``error_bound``; 196 reference solutions of 30 digits stay below it

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.checks import FloatArray, as_floats, check_moments, common_batch, show
-from polhode.errors import InputError, ShapeError
-from polhode.rotation import as_quaternion, from_rotation_vector, multiply
+from polhode.core.checks import FloatArray, as_floats, check_moments, common_batch, show
+from polhode.core.errors import InputError, ShapeError
+from polhode.core.rotation import as_quaternion, from_rotation_vector, multiply
+from polhode.core.threads import in_ranges
 from polhode.streams import generator, uniforms
-from polhode.threads import in_ranges
 
 Shape = tuple[int, ...]
 

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from polhode.checks import FloatArray, as_floats, check_finite, show, whole_number
+from polhode.core.checks import FloatArray, as_floats, check_finite, show, whole_number
+from polhode.core.errors import InputError, RunError, ShapeError, TimeError
+from polhode.core.fingerprint import Fingerprint, digest, fingerprint, merged
 from polhode.distributions import Distribution, Each
 from polhode.ensemble_reader import FORMAT, KIND
 from polhode.ensemble_store import Layout
 from polhode.environment import environment
-from polhode.errors import InputError, RunError, ShapeError, TimeError
-from polhode.fingerprint import Fingerprint, digest, fingerprint, merged
 from polhode.members import Factory, Job, Reduce
 from polhode.methods import as_method
 from polhode.methods.adaptive import Adaptive

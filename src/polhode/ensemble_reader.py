@@ -17,8 +17,8 @@ import numpy.typing as npt
 from polhode.atomic import guarded
 from polhode.checksums import RAISE, SEAL, SKIP, check_seal, compare, of_texts
 from polhode.chunked import ZARR_FORMAT, chunk_file
-from polhode.errors import StoreError, StoreWarning
-from polhode.extras import needed
+from polhode.core.errors import StoreError, StoreWarning
+from polhode.core.extras import needed
 from polhode.record import Record
 from polhode.trajectory import INTERRUPTED
 

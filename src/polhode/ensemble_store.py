@@ -25,6 +25,9 @@ from polhode import chunked
 from polhode.atomic import guarded, replacing, sync
 from polhode.checksums import SEAL, of_texts, of_values
 from polhode.chunked import ZARR_FORMAT
+from polhode.core.errors import StoreError
+from polhode.core.extras import needed
+from polhode.core.room import check_disk, memory_for
 from polhode.ensemble_reader import (
     MARKS,
     Contents,
@@ -37,11 +40,8 @@ from polhode.ensemble_reader import (
     unfinished,
     warn_of_loss,
 )
-from polhode.errors import StoreError
-from polhode.extras import needed
 from polhode.members import Chunk
 from polhode.record import LABELS, Record, check_functions
-from polhode.room import check_disk, memory_for
 from polhode.trajectory import INTERRUPTED
 
 FEWER = "keep fewer times (t_eval=...) or a summary (reduce=...), follow fewer members"

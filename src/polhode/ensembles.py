@@ -18,15 +18,15 @@ import numpy.typing as npt
 
 from polhode.checksums import RAISE, as_damaged
 from polhode.cluster import check_client, on_cluster
+from polhode.core.errors import InputError, StoreWarning
+from polhode.core.progress import MemberProgress
+from polhode.core.room import memory_for
 from polhode.ensemble_plan import Wanted, layout_of, plan
 from polhode.ensemble_reader import Contents, opened
 from polhode.ensemble_store import InMemory, Layout, OnDisk
 from polhode.environment import environment
-from polhode.errors import InputError, StoreWarning
 from polhode.members import Factory, Job, Reduce
 from polhode.problem import Problem
-from polhode.progress import MemberProgress
-from polhode.room import memory_for
 from polhode.sampling import Samples, as_samples
 from polhode.streams import as_seed
 from polhode.summaries import as_summary

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from polhode.errors import InputError
+from polhode.core.errors import InputError
 
 SECOND = 10**9
 DAY = 86400 * SECOND

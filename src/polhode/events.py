@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.body import RigidBody, as_body
-from polhode.checks import FloatArray, unknown_name
-from polhode.errors import InputError
+from polhode.core.body import RigidBody, as_body
+from polhode.core.checks import FloatArray, unknown_name
+from polhode.core.errors import InputError
+from polhode.core.rotation import rotate
 from polhode.forces.base import direction as unit_vector
 from polhode.problem import Problem
-from polhode.rotation import rotate
 
 __all__ = [
     "Event",

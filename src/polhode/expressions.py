@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from polhode import flows, methods
-from polhode.checks import unknown_name
-from polhode.errors import InputError
+from polhode.core.checks import unknown_name
+from polhode.core.errors import InputError
 
 if TYPE_CHECKING:
     from polhode.flows.flow import Flow

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polhode.checks import FloatArray
-from polhode.vectors import length
+from polhode.core.checks import FloatArray
+from polhode.core.vectors import length
 
 if TYPE_CHECKING:
     from polhode.trajectory import Trajectory

@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.checks import FloatArray, as_floats
+from polhode.core.checks import FloatArray, as_floats
+from polhode.core.errors import InputError, RunError, RunWarning, ShapeError
+from polhode.core.progress import Report
 from polhode.environment import environment
-from polhode.errors import InputError, RunError, RunWarning, ShapeError
 from polhode.flows.exact import Exact
 from polhode.motion import MANY_TIMES
 from polhode.problem import Problem
-from polhode.progress import Report
 from polhode.propagation import propagate
 from polhode.sampling import Rows, Samples
 from polhode.solve import integrate

@@ -11,16 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode import geometry
-from polhode.body import RigidBody, as_body, flow_moments
-from polhode.checks import IDENTITY, FloatArray, as_floats, check_finite, check_spread, common_batch, show
+from polhode.core.body import RigidBody, as_body, flow_moments
+from polhode.core.checks import IDENTITY, FloatArray, as_floats, check_finite, check_spread, common_batch, show
+from polhode.core.errors import InputError, MomentumError, TimeError
+from polhode.core.html import html_fields
+from polhode.core.rotation import as_rotation, conjugate, from_matrix, multiply
+from polhode.core.state import State
+from polhode.core.threads import in_ranges
+from polhode.core.vectors import scalar, unit
 from polhode.derivatives import Jacobian
-from polhode.errors import InputError, MomentumError, TimeError
-from polhode.html import html_fields
 from polhode.propagation import outputs, propagate
-from polhode.rotation import as_rotation, conjugate, from_matrix, multiply
-from polhode.state import State
-from polhode.threads import in_ranges
-from polhode.vectors import scalar, unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.body import RigidBody, as_body
-from polhode.checks import IDENTITY, as_floats
-from polhode.errors import InputError, MomentumError, TimeError
-from polhode.html import html_fields
+from polhode.core.body import RigidBody, as_body
+from polhode.core.checks import IDENTITY, as_floats
+from polhode.core.errors import InputError, MomentumError, TimeError
+from polhode.core.html import html_fields
+from polhode.core.state import State
 from polhode.motion import FreeMotion, free_motion
-from polhode.state import State
 
 if TYPE_CHECKING:
     from polhode.force import Force

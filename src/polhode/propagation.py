@@ -8,8 +8,8 @@ from typing import Any, Literal, overload
 import numpy as np
 import numpy.typing as npt
 
-from polhode.body import RigidBody, flow_moments, from_principal, principal, scale_along, to_principal
-from polhode.checks import (
+from polhode.core.body import RigidBody, flow_moments, from_principal, principal, scale_along, to_principal
+from polhode.core.checks import (
     IDENTITY,
     FloatArray,
     as_floats,
@@ -22,11 +22,11 @@ from polhode.checks import (
     rows_of,
     show,
 )
+from polhode.core.errors import InputError, MomentumError, ShapeError, TimeError
+from polhode.core.room import memory_for
+from polhode.core.rotation import RotationLike, as_rotation, is_rotation, quaternion_components
+from polhode.core.threads import in_ranges
 from polhode.derivatives import ErrorBound, Jacobian, error_bound, flow_jacobian
-from polhode.errors import InputError, MomentumError, ShapeError, TimeError
-from polhode.room import memory_for
-from polhode.rotation import RotationLike, as_rotation, is_rotation, quaternion_components
-from polhode.threads import in_ranges
 
 FEWER_STATES = "pass fewer bodies or times at once, or out=(m, q) with arrays on a disk (numpy.memmap)"
 MANY = 2**20  # states, for which there may be no room in memory

@@ -24,9 +24,9 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode._version import __version__
-from polhode.checks import FloatArray
-from polhode.errors import InputError, StoreError, StoreWarning
-from polhode.fingerprint import Fingerprint, differences
+from polhode.core.checks import FloatArray
+from polhode.core.errors import InputError, StoreError, StoreWarning
+from polhode.core.fingerprint import Fingerprint, differences
 from polhode.force import Force
 from polhode.forces.base import diagonals
 from polhode.problem import Problem

@@ -27,13 +27,13 @@ import numpy as np
 
 from polhode import chunked, report, store, streaming
 from polhode.atomic import replacing, telling
-from polhode.checks import FloatArray, common_batch
 from polhode.choice import Choice, choose, explain, has_to_choose
-from polhode.errors import InputError, MissingExtraError, RunError, StoreError
+from polhode.core.checks import FloatArray, common_batch
+from polhode.core.errors import InputError, MissingExtraError, RunError, StoreError
+from polhode.core.room import check_disk, memory_for
 from polhode.flows.exact import Exact
 from polhode.methods.adaptive import Adaptive
 from polhode.problem import Problem
-from polhode.room import check_disk, memory_for
 from polhode.scenario import AUTO, Scenario, defaults_of, json_schema, read_scenario
 from polhode.solve import DEFAULT_RTOL, FEWER_STATES, integrate
 from polhode.stream_writer import Streamed

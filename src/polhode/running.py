@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.body import flow_moments, from_principal, to_principal
-from polhode.checks import FloatArray, as_floats, check_finite, check_spread, common_batch, place, rows_of, show
-from polhode.errors import RunError, RunWarning, TimeError
+from polhode.core.body import flow_moments, from_principal, to_principal
+from polhode.core.checks import FloatArray, as_floats, check_finite, check_spread, common_batch, place, rows_of, show
+from polhode.core.errors import RunError, RunWarning, TimeError
+from polhode.core.progress import Progress
+from polhode.core.rotation import matrix
+from polhode.core.threads import in_ranges
 from polhode.force import Force
 from polhode.forces.base import diagonals, writable
 from polhode.forces.nothing import nothing
 from polhode.kernels.damping import OBLIQUE
 from polhode.methods.method import Bodies, Clock, Course, IntArray, Method
 from polhode.problem import Problem
-from polhode.progress import Progress
-from polhode.rotation import matrix
 from polhode.stretches import Steps, step_length
-from polhode.threads import in_ranges
 from polhode.trajectory import ENDED_BY_EVENT, FAILED, INTERRUPTED, REACHED_END, Stats, Trajectory
 
 PIECE_SECONDS = 0.1  # after which a loop comes back to look at the clock and the keyboard

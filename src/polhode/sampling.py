@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.checks import FloatArray, as_floats, whole_number
+from polhode.core.checks import FloatArray, as_floats, whole_number
+from polhode.core.errors import InputError, ShapeError
 from polhode.distributions import (
     Always,
     Attitude,
@@ -37,7 +38,6 @@ from polhode.distributions import (
     second_moments,
     standard_normal,
 )
-from polhode.errors import InputError, ShapeError
 from polhode.streams import as_seed
 
 __all__ = [

@@ -23,15 +23,15 @@ from typing import Any
 import numpy as np
 
 from polhode import forces, problems, schema
-from polhode.body import RigidBody
-from polhode.checks import unknown_name
-from polhode.errors import InputError, PolhodeError
+from polhode.core.body import RigidBody
+from polhode.core.checks import unknown_name
+from polhode.core.errors import InputError, PolhodeError
+from polhode.core.state import State
 from polhode.expressions import flow_of, method_of
 from polhode.force import Force, Torque
 from polhode.methods.splitting import Splitting
 from polhode.problem import Problem, checked_span
 from polhode.schema import SchemaError
-from polhode.state import State
 from polhode.toml_text import toml_value
 
 __all__ = [

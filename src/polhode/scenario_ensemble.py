@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from polhode import sampling
-from polhode.errors import InputError
+from polhode.core.errors import InputError
 from polhode.problem import Problem
 from polhode.sampling import Rows, Samples
 from polhode.scenario import Scenario, build, set_value

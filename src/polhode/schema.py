@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from polhode.checks import nearest
-from polhode.errors import InputError
+from polhode.core.checks import nearest
+from polhode.core.errors import InputError
 
 Node = Mapping[str, Any]
 SHOWN = 60  # characters of a value in a message

@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from polhode.checks import FloatArray
 from polhode.composition import Composition
-from polhode.errors import InputError
+from polhode.core.checks import FloatArray
+from polhode.core.errors import InputError
 
 Stage = tuple[str, Fraction]
 LETTERS = {"A": 0.0, "B": 1.0, "C": 2.0}  # DRIFT, KICK, GRADIENT of ``kernels.splitting``

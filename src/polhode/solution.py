@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from polhode.checks import FloatArray, as_floats, check_finite, show
-from polhode.errors import TimeError
+from polhode.core.checks import FloatArray, as_floats, check_finite, show
+from polhode.core.errors import TimeError
 from polhode.methods.method import IntArray
 
 if TYPE_CHECKING:

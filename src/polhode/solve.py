@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.adaptive_run import AdaptiveRun, AdaptiveSolution
-from polhode.checks import FloatArray, whole_number
 from polhode.choice import choose, closing_check, explain, has_to_choose
-from polhode.errors import InputError, TimeError
+from polhode.core.checks import FloatArray, whole_number
+from polhode.core.errors import InputError, TimeError
+from polhode.core.progress import Progress, Report
+from polhode.core.room import memory_for
 from polhode.methods import as_method
 from polhode.methods.adaptive import Adaptive, checked_tolerances
 from polhode.methods.method import IntArray, Method
 from polhode.problem import Problem, checked_span
-from polhode.progress import Progress, Report
-from polhode.room import memory_for
 from polhode.running import BaseRun, Run, times_within
 from polhode.solution import FixedSolution
 from polhode.system import System

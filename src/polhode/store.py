@@ -16,8 +16,8 @@ import numpy as np
 
 from polhode import aem, aem_reader, checksums, chunked, csv_file
 from polhode.atomic import guarded, replacing, telling
-from polhode.errors import InputError, StoreError
-from polhode.extras import needed
+from polhode.core.errors import InputError, StoreError
+from polhode.core.extras import needed
 from polhode.record import LABELS, Arrays, Record, pack
 from polhode.stored import StoredTrajectory, unpack
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from polhode.body import RigidBody
-from polhode.checks import FloatArray
-from polhode.errors import InputError
+from polhode.core.body import RigidBody
+from polhode.core.checks import FloatArray
+from polhode.core.errors import InputError
+from polhode.core.state import State
 from polhode.force import Force
 from polhode.problem import Problem
 from polhode.record import COLUMN, Record, check_format
-from polhode.state import State
 from polhode.trajectory import Stats, Trajectory
 
 

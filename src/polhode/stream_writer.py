@@ -13,12 +13,12 @@ import numpy as np
 
 from polhode import checksums, chunked
 from polhode.chunked import Checkpoint, Rows
+from polhode.core.errors import RunError
+from polhode.core.progress import Progress
+from polhode.core.room import check_disk
 from polhode.environment import environment
-from polhode.errors import RunError
 from polhode.methods.method import IntArray
-from polhode.progress import Progress
 from polhode.record import Record, body_dimensions, describe, functions_of, has_energy, parameters
-from polhode.room import check_disk
 from polhode.running import Run
 from polhode.trajectory import INTERRUPTED, REACHED_END, Stats, Trajectory
 

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from polhode import chunked
-from polhode.checks import whole_number
+from polhode.core.checks import whole_number
+from polhode.core.errors import InputError, StoreWarning
 from polhode.environment import environment
-from polhode.errors import InputError, StoreWarning
 from polhode.expressions import method_of
 from polhode.methods import as_method
 from polhode.methods.method import Method

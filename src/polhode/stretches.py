@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from polhode.checks import FloatArray, as_floats
-from polhode.errors import InputError, TimeError
+from polhode.core.checks import FloatArray, as_floats
+from polhode.core.errors import InputError, TimeError
 from polhode.methods.method import Clock, IntArray
 
 MARGIN = 8  # spacings of doubles from a break at which the torque is evaluated: a switch may be off by some roundings

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.body import RigidBody, as_body
-from polhode.checks import FloatArray, as_floats
-from polhode.errors import InputError, MomentumError, ShapeError, StepError, TimeError
-from polhode.extras import needed
+from polhode.core.body import RigidBody, as_body
+from polhode.core.checks import FloatArray, as_floats
+from polhode.core.errors import InputError, MomentumError, ShapeError, StepError, TimeError
+from polhode.core.extras import needed
+from polhode.core.html import html_rows
+from polhode.core.state import State
 from polhode.flows.flow import Flow
-from polhode.html import html_rows
 from polhode.propagation import propagate
-from polhode.state import State
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

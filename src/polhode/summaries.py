@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from polhode.checks import FloatArray, unknown_name
-from polhode.rotation import rotate
+from polhode.core.checks import FloatArray, unknown_name
+from polhode.core.rotation import rotate
 from polhode.trajectory import Trajectory
 
 __all__ = [

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.body import RigidBody, as_body, flow_moments, scale_along
-from polhode.checks import FloatArray, as_floats, whole_number
-from polhode.errors import InertiaError, InputError, MomentumError, ShapeError
-from polhode.html import html_fields
+from polhode.core.body import RigidBody, as_body, flow_moments, scale_along
+from polhode.core.checks import FloatArray, as_floats, whole_number
+from polhode.core.errors import InertiaError, InputError, MomentumError, ShapeError
+from polhode.core.html import html_fields
+from polhode.core.rotation import matrix
+from polhode.core.state import State
 from polhode.interactions.base import Interaction
 from polhode.interactions.molecular import Molecular
 from polhode.interactions.neighbors import Box
 from polhode.problem import checked_span
-from polhode.rotation import matrix
-from polhode.state import State
 from polhode.system_start import cubic_lattice, maxwell_boltzmann, random_attitudes, scattered, spread_in_cube
 
 ONE_OR_ALL = "give one body for all, or one for each state"

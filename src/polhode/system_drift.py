@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from polhode.checks import FloatArray
+from polhode.core.checks import FloatArray
+from polhode.core.threads import in_ranges
 from polhode.flows.exact import Exact
 from polhode.flows.flow import Flow
 from polhode.kernels.batch import propagate_range
 from polhode.kernels.drive import NONE, propagate_rows
 from polhode.kernels.system_steps import NOBODY
-from polhode.threads import in_ranges
 
 BLOCK = 64  # bodies that stay together, as lanes of one block
 

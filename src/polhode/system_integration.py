@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.checks import FloatArray, whole_number
-from polhode.errors import InputError, RunError
+from polhode.core.checks import FloatArray, whole_number
+from polhode.core.errors import InputError, RunError
+from polhode.core.progress import Progress, Report
+from polhode.core.room import memory_for
 from polhode.methods import as_method
 from polhode.methods.splitting import Splitting
 from polhode.problem import checked_span
-from polhode.progress import Progress, Report
-from polhode.room import memory_for
 from polhode.running import times_within
 from polhode.system import System
 from polhode.system_run import CannotGoOn, SystemRun

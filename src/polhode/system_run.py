@@ -21,15 +21,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polhode.body import from_principal, to_principal
-from polhode.checks import FloatArray, check_spread, show
-from polhode.errors import InputError, PolhodeError
+from polhode.core.body import from_principal, to_principal
+from polhode.core.checks import FloatArray, check_spread, show
+from polhode.core.errors import InputError, PolhodeError
+from polhode.core.progress import Progress
+from polhode.core.rotation import from_rotation_vector, multiply
 from polhode.interactions.neighbors import closest_pair
 from polhode.kernels.system_steps import NOBODY, add_scaled, attitude_matrices, torques_in_body
 from polhode.methods.method import IntArray
 from polhode.methods.splitting import Splitting
-from polhode.progress import Progress
-from polhode.rotation import from_rotation_vector, multiply
 from polhode.running import PIECE_SECONDS
 from polhode.scheme import LETTERS
 from polhode.stretches import step_count, step_length

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from polhode.body import RigidBody, flow_moments
-from polhode.checks import FloatArray, as_floats, whole_number
-from polhode.errors import InertiaError, InputError
-from polhode.rotation import normalize
+from polhode.core.body import RigidBody, flow_moments
+from polhode.core.checks import FloatArray, as_floats, whole_number
+from polhode.core.errors import InertiaError, InputError
+from polhode.core.rotation import normalize
 
 ATTITUDES, VELOCITIES, PLACES = 1, 2, 3  # streams of random numbers that belong to one seed
 

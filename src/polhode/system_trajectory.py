@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from polhode.body import scale_along
-from polhode.checks import FloatArray
-from polhode.rotation import matrix, rotate
-from polhode.state import State
+from polhode.core.body import scale_along
+from polhode.core.checks import FloatArray
+from polhode.core.rotation import matrix, rotate
+from polhode.core.state import State
 from polhode.system import System
 from polhode.system_record import pack_system
 from polhode.trajectory import Stats

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from polhode.checks import FloatArray
+from polhode.core.checks import FloatArray
 from polhode.force import Force
 from polhode.forces import functions
 from polhode.forces.base import writable

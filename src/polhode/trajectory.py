@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polhode.body import RigidBody
-from polhode.checks import IDENTITY, FloatArray
-from polhode.html import html_fields
+from polhode.core.body import RigidBody
+from polhode.core.checks import IDENTITY, FloatArray
+from polhode.core.html import html_fields
+from polhode.core.rotation import as_rotation, matrix, multiply, rotate
+from polhode.core.state import State
 from polhode.invariants import drifts
 from polhode.problem import Problem
-from polhode.rotation import as_rotation, matrix, multiply, rotate
-from polhode.state import State
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,15 +7,15 @@ import copy
 import numpy as np
 import numpy.typing as npt
 
-from polhode.body import RigidBody
-from polhode.checks import common_batch, unknown_name
-from polhode.errors import InputError, ShapeError
+from polhode.core.body import RigidBody
+from polhode.core.checks import common_batch, unknown_name
+from polhode.core.errors import InputError, ShapeError
+from polhode.core.state import State
 from polhode.force import Force
 from polhode.forces.base import as_params
 from polhode.forces.damping import damping_matrices, diagonal_matrices
 from polhode.problem import Problem
 from polhode.sampling import Rows
-from polhode.state import State
 
 __all__ = [
     "OF_PROBLEMS",

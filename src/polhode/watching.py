@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.checks import FloatArray
-from polhode.errors import InputError, ShapeError
+from polhode.core.checks import FloatArray
+from polhode.core.errors import InputError, ShapeError
 from polhode.running import STOPPED
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from polhode.atomic import telling
-from polhode.errors import StoreError, StoreWarning
+from polhode.core.errors import StoreError, StoreWarning
 
 BUSY = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)  # what systems answer if another one has the lock
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from polhode.checks import FloatArray
-from polhode.errors import InputError
-from polhode.extras import needed
+from polhode.core.checks import FloatArray
+from polhode.core.errors import InputError
+from polhode.core.extras import needed
 
 
 class OpenMM:

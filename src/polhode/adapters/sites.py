@@ -7,8 +7,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from polhode.checks import FloatArray, show
-from polhode.errors import InputError, ShapeError
+from polhode.core.checks import FloatArray, show
+from polhode.core.errors import InputError, ShapeError
 from polhode.interactions.base import Interaction, as_sites
 from polhode.interactions.neighbors import Box, closest_pair
 

@@ -14,7 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from polhode.cli.words import in_shell_words
-from polhode.errors import PolhodeError, RunError, RunWarning, StepError
+from polhode.core.errors import PolhodeError, RunError, RunWarning, StepError
 
 CTRL_C = 130
 UNLIMITED = 10_000  # characters of a summary: long ones are continued on the next line

@@ -26,7 +26,7 @@ def convert(source: Path, target: Path, settings: tuple[str, ...]) -> None:
         --set epoch=2026-01-01T00:00:00 --set time_system=UTC --set space_frame=EME2000 --set body_frame=SC_BODY_1
     """
     from polhode import store
-    from polhode.errors import InputError
+    from polhode.core.errors import InputError
     from polhode.scenario import with_settings
     from polhode.trajectory import Trajectory
 

@@ -96,7 +96,7 @@ def _scenario(source: str, settings: tuple[str, ...], allow_python: bool, option
 
 def _show(results: Results, as_json: bool) -> None:
     """The page with the body in 3-D; a run that has none is told about all the same."""
-    from polhode.errors import InputError
+    from polhode.core.errors import InputError
 
     try:
         results.show()

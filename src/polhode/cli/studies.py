@@ -111,7 +111,7 @@ def _method(text: str) -> Any:
 
 def _usual(problem: Problem) -> list[Any]:
     """Methods of several orders, those that take the problem's force."""
-    from polhode.errors import InputError
+    from polhode.core.errors import InputError
     from polhode.forces import constant
 
     force = constant((0.0, 0.0, 0.0)) if problem.force is None else problem.force

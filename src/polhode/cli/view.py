@@ -46,7 +46,7 @@ def view(
 
 def _trajectory_in(source: Path) -> Path:
     """The file, or the one in that folder; a .zarr is a folder itself."""
-    from polhode.errors import InputError
+    from polhode.core.errors import InputError
 
     if source.suffix == ".zarr" or not source.is_dir():
         return source

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from polhode.checks import unknown_name
 from polhode.composition import COMPOSITIONS, Composition
-from polhode.errors import InputError
+from polhode.core.checks import unknown_name
+from polhode.core.errors import InputError
 from polhode.flows.flow import Flow
 
 

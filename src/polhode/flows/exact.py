@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from polhode.core.references import CELLEDONI_2008, FRB_2010
 from polhode.flows.flow import INVARIANTS, Flow, Record
 from polhode.kernels.euler import Body, body_constants, step
 from polhode.kernels.jit import entry, helper
 from polhode.kernels.repeat import REPEAT, repeat_steps
 from polhode.kernels.splitting import SPLIT, split_steps
-from polhode.references import CELLEDONI_2008, FRB_2010
 
 CONSTANTS = len(Body._fields)
 

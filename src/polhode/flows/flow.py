@@ -11,8 +11,8 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 import numpy.typing as npt
 
-from polhode.body import RigidBody, as_body, flow_moments, from_principal, to_principal
-from polhode.checks import (
+from polhode.core.body import RigidBody, as_body, flow_moments, from_principal, to_principal
+from polhode.core.checks import (
     FloatArray,
     as_floats,
     check_finite,
@@ -23,9 +23,9 @@ from polhode.checks import (
     show,
     whole_number,
 )
-from polhode.errors import StepError, TimeError
-from polhode.state import State
-from polhode.threads import in_ranges
+from polhode.core.errors import StepError, TimeError
+from polhode.core.state import State
+from polhode.core.threads import in_ranges
 
 NORM, ENERGY, MOMENTUM_SPACE = "|m|", "energy", "Q m"
 INVARIANTS = (NORM, ENERGY, MOMENTUM_SPACE)  # of the free body

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from math import sqrt
 
+from polhode.core.references import CELLEDONI_2008, FRB_2010
 from polhode.flows.frb_quaternion import LOST, Published, advance_with
 from polhode.kernels.jit import entry, helper
 from polhode.kernels.published_motion import AROUND_1, SEPARATRIX, prepare, third_kind_integral
 from polhode.kernels.repeat import REPEAT, repeat_steps
 from polhode.kernels.splitting import SPLIT, split_steps
 from polhode.kernels.trig import sincos
-from polhode.references import CELLEDONI_2008, FRB_2010
 
 
 @helper

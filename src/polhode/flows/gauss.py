@@ -20,7 +20,8 @@ from __future__ import annotations
 
 from math import sqrt
 
-from polhode.errors import InputError
+from polhode.core.errors import InputError
+from polhode.core.references import CELLEDONI_2008, GUSTAFSSON_2010
 from polhode.flows.exact import CONSTANTS, read_body, write_body
 from polhode.flows.flow import INVARIANTS, Flow, Record
 from polhode.kernels.drive import to_order
@@ -32,7 +33,6 @@ from polhode.kernels.repeat import REPEAT, repeat_steps
 from polhode.kernels.splitting import SPLIT, split_steps
 from polhode.kernels.trig import sincos
 from polhode.quadrature import gauss_legendre
-from polhode.references import CELLEDONI_2008, GUSTAFSSON_2010
 
 MOST_NODES = 10
 NODES = CONSTANTS + 3  # where they begin among the constants, each followed by its weight

@@ -17,9 +17,11 @@ from math import sqrt, tau
 import numpy as np
 import numpy.typing as npt
 
-from polhode.body import RigidBody, as_body, flow_moments
-from polhode.checks import FloatArray, as_floats, check_finite, check_spread, whole_number
-from polhode.errors import InputError, ShapeError, TimeError
+from polhode.core.body import RigidBody, as_body, flow_moments
+from polhode.core.checks import FloatArray, as_floats, check_finite, check_spread, whole_number
+from polhode.core.errors import InputError, ShapeError, TimeError
+from polhode.core.references import BLANES_2000, CELLEDONI_2008, GUSTAFSSON_2010
+from polhode.core.rotation import from_matrix
 from polhode.flows.exact import CONSTANTS, read_body, write_body
 from polhode.flows.flow import ENERGY, NORM, Flow, Record
 from polhode.kernels.drive import from_order, standard_form, to_order, to_standard_time
@@ -30,8 +32,6 @@ from polhode.kernels.repeat import NO_SOLUTION, REPEAT, new_constants, repeat_st
 from polhode.kernels.splitting import SPLIT, split_steps
 from polhode.kernels.trig import sincos
 from polhode.quadrature import gauss_legendre
-from polhode.references import BLANES_2000, CELLEDONI_2008, GUSTAFSSON_2010
-from polhode.rotation import from_matrix
 
 # steps of one body: (parameters, size of c, inertia, h, steps, m, Q), in place on m (3) and Q (3, 3)
 MATRIX_STEPS = "b1(f8[::1], i8, f8[::1], f8, i8, f8[::1], f8[:,::1])"

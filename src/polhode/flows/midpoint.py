@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from math import hypot, sqrt
 
-from polhode.body import RigidBody, flow_moments
+from polhode.core.body import RigidBody, flow_moments
+from polhode.core.references import VILMART_2013
+from polhode.core.state import State
 from polhode.flows.flow import INVARIANTS, Flow, Record
 from polhode.kernels.cayley import FAILED, MARGIN, continued, cross, solve3, turn
 from polhode.kernels.jit import entry, helper
 from polhode.kernels.repeat import REPEAT, repeat_steps
 from polhode.kernels.splitting import SPLIT, split_steps
-from polhode.references import VILMART_2013
-from polhode.state import State
 
 MOST = 100  # iterations: next to a double root each only halves the error
 

@@ -24,16 +24,16 @@ from collections.abc import Iterator
 from fractions import Fraction
 from math import hypot, pi
 
-from polhode.body import RigidBody
-from polhode.errors import InputError
+from polhode.core.body import RigidBody
+from polhode.core.errors import InputError
+from polhode.core.references import CELLEDONI_2008, HAIRER_VILMART_2006, MOSER_VESELOV_1991, VILMART_2013
+from polhode.core.state import State
 from polhode.flows.flow import INVARIANTS, Flow, Record
 from polhode.flows.modified_inertia import HIGHEST_ORDER, coefficients
 from polhode.kernels.cayley import FAILED, MARGIN, continued, cross, solve3, turn
 from polhode.kernels.jit import entry, helper
 from polhode.kernels.repeat import NO_SOLUTION, REPEAT, repeat_steps
 from polhode.kernels.splitting import SPLIT, split_steps
-from polhode.references import CELLEDONI_2008, HAIRER_VILMART_2006, MOSER_VESELOV_1991, VILMART_2013
-from polhode.state import State
 
 SOLVERS = ("newton", "fixed-point")
 POLYNOMIALS = 5  # where the coefficients of 1 + S and T begin among the constants

@@ -13,6 +13,7 @@ axis 1 for some bodies and axis 3 for the others. The article takes the axes as 
 
 from __future__ import annotations
 
+from polhode.core.references import VILMART_2013
 from polhode.flows.flow import MOMENTUM_SPACE, NORM, Flow, Record
 from polhode.flows.three_rotations import (
     BEST,
@@ -25,7 +26,6 @@ from polhode.flows.three_rotations import (
 from polhode.kernels.jit import entry, helper
 from polhode.kernels.repeat import REPEAT, repeat_steps
 from polhode.kernels.splitting import SPLIT, split_steps
-from polhode.references import VILMART_2013
 
 
 @helper

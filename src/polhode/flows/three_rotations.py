@@ -15,7 +15,8 @@ from math import sqrt
 from typing import Any
 
 from polhode.composition import BY_ORDER
-from polhode.errors import InputError
+from polhode.core.errors import InputError
+from polhode.core.references import CELLEDONI_2008, MCLACHLAN_1993, MILLER_2002, REICH_1994, VILMART_2013
 from polhode.flows.flow import MOMENTUM_SPACE, NORM, Flow, Record
 from polhode.kernels.drive import to_order
 from polhode.kernels.jit import entry, helper
@@ -23,7 +24,6 @@ from polhode.kernels.quat import product
 from polhode.kernels.repeat import REPEAT, repeat_steps
 from polhode.kernels.splitting import SPLIT, split_steps
 from polhode.kernels.trig import sincos
-from polhode.references import CELLEDONI_2008, MCLACHLAN_1993, MILLER_2002, REICH_1994, VILMART_2013
 
 AXES = (1, 2, 3)
 BEST = 0.0  # in place of the axes: from least to greatest inertia, the best choice for most bodies

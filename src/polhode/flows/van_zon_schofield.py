@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from math import sqrt
 
+from polhode.core.references import CELLEDONI_2008, FRB_2010, VAN_ZON_SCHOFIELD_2007
 from polhode.flows.flow import INVARIANTS, Flow, Record
 from polhode.flows.frb_quaternion import LOST, advance_with, angle_about_3, onto_axis_3
 from polhode.kernels.jit import entry, helper
@@ -34,7 +35,6 @@ from polhode.kernels.quat import product
 from polhode.kernels.repeat import REPEAT, repeat_steps
 from polhode.kernels.splitting import SPLIT, split_steps
 from polhode.kernels.trig import floor, is_odd, sincos
-from polhode.references import CELLEDONI_2008, FRB_2010, VAN_ZON_SCHOFIELD_2007
 
 EXACT, HERMITE = 0.0, -1.0  # in place of a number of nodes
 

@@ -13,9 +13,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from polhode.checks import FloatArray, as_floats, check_finite, common_batch, rows_of, show
-from polhode.errors import InputError, ShapeError
-from polhode.fingerprint import Fingerprint, merged
+from polhode.core.checks import FloatArray, as_floats, check_finite, common_batch, rows_of, show
+from polhode.core.errors import InputError, ShapeError
+from polhode.core.fingerprint import Fingerprint, merged
+from polhode.core.rotation import as_quaternion
 from polhode.forces import functions
 from polhode.forces.functions import (
     ENERGY_FORM,
@@ -38,7 +39,6 @@ from polhode.forces.trigonometric import (
     riesz_nodes,
     trial_cases,
 )
-from polhode.rotation import as_quaternion
 
 NO_DAMPING = np.zeros((3, 3))
 TRIAL_VELOCITY = (0.3, -0.2, 0.5)

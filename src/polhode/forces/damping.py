@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.checks import FloatArray, are_matrices, as_floats, check_finite, first_bad, place, show, symmetric
-from polhode.errors import InputError, ShapeError
+from polhode.core.checks import FloatArray, are_matrices, as_floats, check_finite, first_bad, place, show, symmetric
+from polhode.core.errors import InputError, ShapeError
 from polhode.forces.base import ALWAYS_ZERO, Force
 
 ROUNDING = 1e-12  # of the least eigenvalue of a semidefinite matrix, relative to its largest entry

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.ctypeslib import as_array
 
-from polhode.fingerprint import Fingerprint, Itself, digest, fingerprint, identity, merged
+from polhode.core.fingerprint import Fingerprint, Itself, digest, fingerprint, identity, merged
+from polhode.core.rotation import matrix
 from polhode.kernels import jit, splitting
-from polhode.rotation import matrix
 
 ENERGY = f"f8(f8, {splitting.MATRIX}, f8[::1])"
 GRADIENT = f"{splitting.MATRIX}(f8, {splitting.MATRIX}, f8[::1])"

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.body import as_body
-from polhode.checks import FloatArray, common_batch, show
-from polhode.errors import InputError
+from polhode.core.body import as_body
+from polhode.core.checks import FloatArray, common_batch, show
+from polhode.core.errors import InputError
 from polhode.forces.base import Force, direction, joined, numbers
 from polhode.forces.functions import ENERGY, ENERGY_FORM, GRADIENT, GRADIENT_FORM, TORQUE_FORM, ReadyMade
 from polhode.kernels.jit import entry, helper

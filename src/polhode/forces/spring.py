@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy.typing as npt
 
-from polhode.checks import IDENTITY
+from polhode.core.checks import IDENTITY
+from polhode.core.rotation import as_quaternion, matrix
 from polhode.forces.base import Force, joined, numbers
 from polhode.forces.functions import (
     ENERGY,
@@ -19,7 +20,6 @@ from polhode.forces.functions import (
 from polhode.kernels.jit import entry, helper
 from polhode.kernels.splitting import TORQUE
 from polhode.kernels.vectors import dot
-from polhode.rotation import as_quaternion, matrix
 
 
 @helper

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode.checks import FloatArray, show
-from polhode.errors import InputError
+from polhode.core.checks import FloatArray, show
+from polhode.core.errors import InputError
+from polhode.core.rotation import from_rotation_vector, matrix, multiply, normalize
 from polhode.forces.functions import described, torque_of_energy, torque_of_gradient
-from polhode.rotation import from_rotation_vector, matrix, multiply, normalize
 
 EPS = 2.0**-53
 DEGREES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16)  # that are tried; polynomials beyond are better given with a gradient

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.checks import FloatArray, as_floats, check_finite
-from polhode.errors import InputError, ShapeError
+from polhode.core.checks import FloatArray, as_floats, check_finite
+from polhode.core.errors import InputError, ShapeError
 from polhode.forces.base import check_call
 from polhode.interactions.neighbors import Box
 

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from polhode.checks import FloatArray
-from polhode.errors import ShapeError
+from polhode.core.checks import FloatArray
+from polhode.core.errors import ShapeError
 from polhode.forces.base import as_params, in_space, writable
 from polhode.forces.functions import compiled_as_it_is, plain, warn_slow
 from polhode.interactions.base import Interaction, takes

@@ -8,9 +8,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from polhode.body import RigidBody
-from polhode.checks import FloatArray, as_floats, check_finite, unknown_name
-from polhode.errors import InputError, ShapeError
+from polhode.core.body import RigidBody
+from polhode.core.checks import FloatArray, as_floats, check_finite, unknown_name
+from polhode.core.errors import InputError, ShapeError
 from polhode.interactions.base import as_sites
 from polhode.interactions.near import NearInteraction
 from polhode.kernels.molecules import place_sites, sum_molecules

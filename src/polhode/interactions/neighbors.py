@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.checks import FloatArray, as_floats, show
-from polhode.errors import InputError
+from polhode.core.checks import FloatArray, as_floats, show
+from polhode.core.errors import InputError
+from polhode.core.threads import in_ranges
 from polhode.kernels.cells import all_within, closest_of, fill_cells, find_near, read_by_column
-from polhode.threads import in_ranges
 
 WIDER = 1.001  # cells than what is looked for: a body that rounding puts into the next cell is still found
 FURTHEST = 2.0**40  # boxes, or distances that are looked for

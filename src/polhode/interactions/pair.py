@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.checks import FloatArray
-from polhode.errors import InputError, ShapeError
+from polhode.core.checks import FloatArray
+from polhode.core.errors import InputError, ShapeError
+from polhode.core.rotation import from_rotation_vector, matrix
 from polhode.forces.base import as_params, writable
 from polhode.forces.functions import Form, Function
 from polhode.interactions.base import takes
@@ -18,7 +19,6 @@ from polhode.interactions.neighbors import closest_pair
 from polhode.kernels import jit
 from polhode.kernels import pair_functions as templates
 from polhode.kernels.pairs import PAIR, sum_pairs
-from polhode.rotation import from_rotation_vector, matrix
 
 PAIR_FORM = Form("pair", ("r", "A", "B", "p"), (10,), "", PAIR, *(None,) * 3)  # type: ignore[arg-type]
 COMPLEX_HINT = (

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.checks import as_floats
-from polhode.errors import ShapeError
+from polhode.core.checks import as_floats
+from polhode.core.errors import ShapeError
 from polhode.forces.functions import Function
 from polhode.interactions.base import as_sites, takes
 from polhode.interactions.pair import COMPLEX_HINT, PAIR_FORM, PairInteraction, Part

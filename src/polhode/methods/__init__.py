@@ -29,7 +29,7 @@ def as_method(method: Any) -> Any:
     >>> as_method("Rattle")
     Rattle()
     """
-    from polhode.checks import unknown_name
+    from polhode.core.checks import unknown_name
     from polhode.methods.adaptive import Adaptive
     from polhode.methods.method import Method
     from polhode.methods.splitting import Splitting

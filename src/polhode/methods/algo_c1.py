@@ -17,8 +17,9 @@ from dataclasses import replace
 from math import atan, sqrt
 from typing import TYPE_CHECKING, Any
 
-from polhode.checks import unknown_name
-from polhode.errors import InputError
+from polhode.core.checks import unknown_name
+from polhode.core.errors import InputError
+from polhode.core.references import BETSCH_SIEBERT_2009
 from polhode.kernels.half_turns import half_turn_step, half_turn_system, middle
 from polhode.kernels.jit import entry, helper
 from polhode.kernels.quat import product
@@ -27,7 +28,6 @@ from polhode.kernels.vectors import cross, dot, plus, times
 from polhode.kernels.whole_steps import ARGUMENTS, Step, take_steps
 from polhode.methods.record import CONSTRAINTS, ENERGIES, MOMENTA, MOMENTUM_ALONG, MethodRecord
 from polhode.methods.whole_step import WholeStep
-from polhode.references import BETSCH_SIEBERT_2009
 
 if TYPE_CHECKING:
     from polhode.force import Force

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from math import inf
 
+from polhode.core.references import BETSCH_SIEBERT_2009
 from polhode.kernels.cayley import solve3, turn
 from polhode.kernels.jit import entry, helper
 from polhode.kernels.splitting import FINE, NO_STEP, matrix
@@ -30,7 +31,6 @@ from polhode.kernels.vectors import columns, dot, hat, image, largest, matrix_pr
 from polhode.kernels.whole_steps import ARGUMENTS, Step, slope_at, take_steps
 from polhode.methods.record import MOMENTA, MOMENTUM_ALONG, ORTHOGONALITY, OWN_ENERGY, MethodRecord
 from polhode.methods.whole_step import WholeStep
-from polhode.references import BETSCH_SIEBERT_2009
 
 BETSCH_STEINMANN_2001 = (
     "P. Betsch, P. Steinmann, Constrained integration of rigid body dynamics, Comput. Methods Appl. Mech. Engrg. 191 "

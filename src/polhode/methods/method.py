@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from polhode.checks import FloatArray
+from polhode.core.checks import FloatArray
 
 if TYPE_CHECKING:
     from polhode.force import Force

@@ -30,7 +30,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from polhode.checks import FloatArray
+from polhode.core.checks import FloatArray
+from polhode.core.references import BETSCH_SIEBERT_2009
+from polhode.core.rotation import matrix as attitude_matrix
+from polhode.core.rotation import normalize
 from polhode.forces.base import writable
 from polhode.forces.trigonometric import trial_cases
 from polhode.kernels.drive import TIMES, to_order
@@ -42,9 +45,6 @@ from polhode.kernels.vectors import columns, cross, dot, image, largest, matrix_
 from polhode.kernels.whole_steps import ARGUMENTS, ENERGY, Step, energy_at, slope_at, take_steps
 from polhode.methods.record import CONSTRAINTS, ENERGIES, MOMENTA, MOMENTUM_ALONG, MethodRecord
 from polhode.methods.whole_step import WholeStep
-from polhode.references import BETSCH_SIEBERT_2009
-from polhode.rotation import matrix as attitude_matrix
-from polhode.rotation import normalize
 
 if TYPE_CHECKING:
     from polhode.force import Force

@@ -23,7 +23,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polhode.checks import FloatArray
+from polhode.core.checks import FloatArray
+from polhode.core.references import BETSCH_SIEBERT_2009
+from polhode.core.rotation import conjugate, hat, multiply, normalize
+from polhode.core.rotation import matrix as attitude_matrix
 from polhode.kernels.cayley import turn
 from polhode.kernels.implicit import root
 from polhode.kernels.jit import entry, helper
@@ -34,9 +37,6 @@ from polhode.kernels.whole_steps import ARGUMENTS, Step, slope_at, take_steps
 from polhode.methods.method import Bodies, Course
 from polhode.methods.record import CONSTRAINTS, ENERGIES, MOMENTA, MOMENTUM_ALONG, MethodRecord
 from polhode.methods.whole_step import WholeStep
-from polhode.references import BETSCH_SIEBERT_2009
-from polhode.rotation import conjugate, hat, multiply, normalize
-from polhode.rotation import matrix as attitude_matrix
 
 if TYPE_CHECKING:
     from polhode.force import Force

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polhode.checks import FloatArray
-from polhode.errors import InputError
+from polhode.core.checks import FloatArray
+from polhode.core.errors import InputError
 from polhode.methods.method import Advance, Bodies, Clock, Course, IntArray, Method
 from polhode.scheme import Scheme
 from polhode.schemes import get

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polhode.checks import FloatArray
-from polhode.errors import InputError
+from polhode.core.checks import FloatArray
+from polhode.core.errors import InputError
 from polhode.forces.base import writable
 from polhode.kernels.jit import address_of
 from polhode.kernels.whole_steps import GRADIENT

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from polhode.checks import unknown_name
+from polhode.core.checks import unknown_name
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Points, Report
 
 # Every experiment is the module of that name, with an EXPERIMENT in it; in the order of the papers.

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from polhode.checks import FloatArray
-from polhode.errors import RunError
+from polhode.core.checks import FloatArray
+from polhode.core.errors import RunError
+from polhode.core.rotation import multiply, normalize
+from polhode.core.state import State
 from polhode.forces.base import Force
 from polhode.methods.algo_c1 import AlgoC1
 from polhode.methods.dir_em import DirEM
@@ -16,9 +18,7 @@ from polhode.methods.quat_vi import QuatVI
 from polhode.papers.experiment import Claim, Curve, Panel, trend
 from polhode.problem import Problem
 from polhode.problems.gyro_top import LEVER, gyro_top, mass_center
-from polhode.rotation import multiply, normalize
 from polhode.solve import integrate
-from polhode.state import State
 from polhode.trajectory import Trajectory
 
 METHODS = {"QUAT_EM": QuatEM(), "QUAT_VI": QuatVI(), "DIR_EM": DirEM(), "ALGO_C1": AlgoC1()}

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from polhode.checks import FloatArray
-from polhode.errors import RunError, StepError
+from polhode.core.checks import FloatArray
+from polhode.core.errors import RunError, StepError
+from polhode.core.references import BETSCH_SIEBERT_2009
+from polhode.core.rotation import matrix
 from polhode.flows.exact import Exact
 from polhode.flows.moser_veselov import MoserVeselov
 from polhode.flows.three_rotations import NoSquish
@@ -19,8 +21,6 @@ from polhode.papers.betsch2009 import METHODS, conservation, equivariance, order
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, trend
 from polhode.papers.others import by_dop853
 from polhode.problems.free_body import free_body
-from polhode.references import BETSCH_SIEBERT_2009
-from polhode.rotation import matrix
 from polhode.solve import integrate
 
 LONG = 0.05

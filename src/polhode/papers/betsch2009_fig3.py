@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from polhode.checks import FloatArray
+from polhode.core.checks import FloatArray
+from polhode.core.references import BETSCH_SIEBERT_2009
+from polhode.core.rotation import matrix, rotate
 from polhode.forces import gravity
 from polhode.papers.betsch2009 import METHODS, TURN, conservation, equivariance, error_at_1s, order_claim, top_run
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, trend
 from polhode.papers.others import Found, by_dop853, by_heyoka
 from polhode.problems.gyro_top import LEVER, WEIGHT, gyro_top, mass_center
-from polhode.references import BETSCH_SIEBERT_2009
-from polhode.rotation import matrix, rotate
 
 LONG = 0.01
 STEPS = (0.01, 1.0 / 143.0, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from polhode.core.references import BETSCH_SIEBERT_2009
 from polhode.papers.betsch2009 import METHODS, coordinates, off_the_circle, top_run
 from polhode.papers.experiment import Experiment, Report, beyond, trend
-from polhode.references import BETSCH_SIEBERT_2009
 
 H = 0.01
 

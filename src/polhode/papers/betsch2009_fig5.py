@@ -6,11 +6,11 @@ The paper had to reduce the step to 0.007 for QUAT_VI to converge. About the axi
 
 from __future__ import annotations
 
-from polhode.errors import RunError
+from polhode.core.errors import RunError
+from polhode.core.references import BETSCH_SIEBERT_2009
 from polhode.papers.betsch2009 import METHODS, coordinates, off_the_circle, top_run
 from polhode.papers.experiment import Experiment, Report, beyond, number, trend
 from polhode.problems.gyro_top import gyro_top
-from polhode.references import BETSCH_SIEBERT_2009
 
 H, LONGER = 0.007, 0.01
 MILLISECONDS = range(1, 13)

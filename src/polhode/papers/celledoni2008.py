@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from polhode import sampling
-from polhode.body import RigidBody
-from polhode.checks import FloatArray
+from polhode.core.body import RigidBody
+from polhode.core.checks import FloatArray
+from polhode.core.rotation import matrix
+from polhode.core.state import State
 from polhode.ensembles import ensemble
 from polhode.flows.flow import Flow
 from polhode.flows.frb_matrix import FrbMatrix
@@ -16,8 +18,6 @@ from polhode.methods.splitting import Splitting
 from polhode.papers.experiment import Curve, Panel, Points
 from polhode.problem import Problem
 from polhode.propagation import propagate
-from polhode.rotation import matrix
-from polhode.state import State
 
 T_END = 10.0
 ORDERS = (6, 8, 10)

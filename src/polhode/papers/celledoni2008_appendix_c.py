@@ -20,9 +20,9 @@ from math import factorial
 
 import numpy as np
 
-from polhode.checks import FloatArray
+from polhode.core.checks import FloatArray
+from polhode.core.references import CELLEDONI_2008
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, number, trend
-from polhode.references import CELLEDONI_2008
 from polhode.scheme import Scheme
 from polhode.schemes import get
 

@@ -10,18 +10,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polhode.body import RigidBody
-from polhode.checks import FloatArray
-from polhode.errors import RunError
+from polhode.core.body import RigidBody
+from polhode.core.checks import FloatArray
+from polhode.core.errors import RunError
+from polhode.core.rotation import matrix
+from polhode.core.state import State
 from polhode.flows.exact import Exact
 from polhode.flows.flow import Flow
 from polhode.flows.three_rotations import ThreeRotations
 from polhode.interactions import DipolarSoftSpheres
 from polhode.methods.splitting import Splitting
 from polhode.papers.experiment import Curve, Panel
-from polhode.rotation import matrix
 from polhode.solve import integrate
-from polhode.state import State
 from polhode.system import System
 
 WATER = RigidBody((1.0, 1.88, 2.88), mass=1.0)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from polhode.checks import FloatArray
+from polhode.core.checks import FloatArray
+from polhode.core.references import CELLEDONI_2008
 from polhode.papers.celledoni2008_dipoles import BLOWN_UP, FLOWS, energy, energy_cost, panels, warm_up
 from polhode.papers.celledoni2008_fig3_9 import lattice
 from polhode.papers.experiment import Claim, Experiment, Report, beyond, trend
-from polhode.references import CELLEDONI_2008
 
 SPACING, PRINTED_SPACING, SEED, T_END = 2.0, 1.0, 1, 10.0
 FOURTH, SIXTH, NEWER = "RKN4_6b", "RKN6_14a", "RKN8_19"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from polhode.checks import FloatArray
+from polhode.core.checks import FloatArray
+from polhode.core.references import CELLEDONI_2008
 from polhode.flows.exact import Exact
 from polhode.flows.flow import Flow
 from polhode.papers.celledoni2008 import EXACT, PAPER, SMALL, T_END, Triangle, average, drawn_triangle
 from polhode.papers.experiment import Experiment, Report, beyond, trend
-from polhode.references import CELLEDONI_2008
 
 H, SHORT = 0.4, 0.04
 OURS = "Exact()"

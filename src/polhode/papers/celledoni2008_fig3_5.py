@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from polhode import sampling
-from polhode.checks import FloatArray
+from polhode.core.checks import FloatArray
+from polhode.core.references import CELLEDONI_2008
 from polhode.flows.composed import Composed
 from polhode.flows.exact import Exact
 from polhode.flows.flow import Flow
@@ -24,7 +25,6 @@ from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, b
 from polhode.papers.others import Found, by_dop853, by_heyoka
 from polhode.problem import Problem
 from polhode.problems.heavy_top import heavy_top
-from polhode.references import CELLEDONI_2008
 from polhode.solve import integrate
 
 EPS = (1e-3, 1e-6)

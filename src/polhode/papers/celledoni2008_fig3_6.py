@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from polhode.core.references import CELLEDONI_2008
 from polhode.flows.exact import Exact
 from polhode.flows.three_rotations import ThreeRotations
 from polhode.methods.splitting import Splitting
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, number, trend
 from polhode.problems.satellite import satellite
-from polhode.references import CELLEDONI_2008
 from polhode.solve import integrate
 from polhode.trajectory import Trajectory
 

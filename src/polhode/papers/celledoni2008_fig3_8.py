@@ -11,7 +11,9 @@ import time
 
 import numpy as np
 
-from polhode.checks import FloatArray
+from polhode.core.checks import FloatArray
+from polhode.core.references import CELLEDONI_2008
+from polhode.core.state import State
 from polhode.papers.celledoni2008_dipoles import (
     FLOWS,
     SCHEMES,
@@ -24,9 +26,7 @@ from polhode.papers.celledoni2008_dipoles import (
     warm_up,
 )
 from polhode.papers.experiment import Claim, Experiment, Report, beyond, number, trend
-from polhode.references import CELLEDONI_2008
 from polhode.solve import integrate
-from polhode.state import State
 from polhode.system import System
 from polhode.system_start import cubic_lattice, random_attitudes
 

@@ -13,10 +13,10 @@ from math import sqrt
 
 import numpy as np
 
-from polhode.checks import FloatArray
+from polhode.core.checks import FloatArray
+from polhode.core.references import CELLEDONI_2008
 from polhode.papers.celledoni2008_dipoles import BLOWN_UP, FLOWS, SCHEMES, at_rest, energy, energy_cost, panels, warm_up
 from polhode.papers.experiment import Claim, Experiment, Report, beyond, trend
-from polhode.references import CELLEDONI_2008
 from polhode.system import System
 from polhode.system_start import cubic_lattice, random_attitudes
 

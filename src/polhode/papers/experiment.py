@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy.typing as npt
 
-from polhode.checks import FloatArray
+from polhode.core.checks import FloatArray
 
 Verdict = Literal["agrees", "trend holds", "not reproduced", "beyond the paper"]
 
@@ -116,7 +116,7 @@ class Report:
 class Experiment:
     """A figure or table of a paper: ``run(full)`` makes it again, at the paper's size if ``full``."""
 
-    paper: str  # one of ``polhode.references``
+    paper: str  # one of ``polhode.core.references``
     figure: str
     title: str
     run: Callable[[bool], Report]

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from polhode.checks import FloatArray
+from polhode.core.checks import FloatArray
+from polhode.core.references import FRB_2010
 from polhode.flows.exact import Exact
 from polhode.flows.flow import Flow
 from polhode.papers.celledoni2008 import EXACT, LEAST, drawn_triangle, ends, first_octant, triangle
 from polhode.papers.experiment import Claim, Experiment, Panel, Points, Report, beyond, trend
 from polhode.papers.taylor import by_taylor
-from polhode.references import FRB_2010
 
 H = 1.0
 SMALL, PAPER = (40, 20, 6), (100, 50, 20)  # points along x and y, momenta at each

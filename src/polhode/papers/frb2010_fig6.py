@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from polhode.checks import FloatArray
+from polhode.core.checks import FloatArray
+from polhode.core.references import FRB_2010
 from polhode.flows.exact import Exact
 from polhode.flows.flow import Flow
 from polhode.flows.frb_matrix import FrbMatrix
@@ -20,7 +21,6 @@ from polhode.flows.three_rotations import NoSquish
 from polhode.papers.celledoni2008 import DMV, EXACT, log_errors
 from polhode.papers.celledoni2008_fig3_1 import bodies, seconds_per_run
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, trend
-from polhode.references import FRB_2010
 
 STEPS = (0.4, 0.2, 0.1, 0.05, 0.02, 0.01)
 BODIES, MORE_BODIES = 24, 100

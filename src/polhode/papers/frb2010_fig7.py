@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from polhode.checks import FloatArray
+from polhode.core.checks import FloatArray
+from polhode.core.references import FRB_2010
+from polhode.core.state import State
 from polhode.flows.frb_matrix import FrbMatrix
 from polhode.methods.splitting import Splitting
 from polhode.motion import free_motion
@@ -18,9 +20,7 @@ from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, b
 from polhode.papers.others import Found, by_dop853, by_heyoka
 from polhode.problem import Problem
 from polhode.problems.perturbed import U0, perturbed
-from polhode.references import FRB_2010
 from polhode.solve import integrate
-from polhode.state import State
 from polhode.trajectory import Trajectory
 
 H, T_END = 0.5, 5e4

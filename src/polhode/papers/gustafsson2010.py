@@ -19,12 +19,12 @@ from scipy.integrate import solve_ivp
 from scipy.special import ellipj, ellipkinc
 
 from polhode import sampling
-from polhode.checks import FloatArray
+from polhode.core.checks import FloatArray
+from polhode.core.state import State
+from polhode.core.vectors import unit
 from polhode.flows.magnus import Magnus
 from polhode.problems.free_body import DATA
 from polhode.quadrature import gauss_legendre
-from polhode.state import State
-from polhode.vectors import unit
 
 MOMENTS = np.array(DATA["gustafsson"].moments)
 T_END = DATA["gustafsson"].t_end

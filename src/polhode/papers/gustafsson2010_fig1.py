@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from polhode.checks import FloatArray
+from polhode.core.checks import FloatArray
+from polhode.core.references import GUSTAFSSON_2010
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, trend
 from polhode.papers.gustafsson2010 import momentum_by_energy, momentum_by_squares
 from polhode.papers.others import by_dop853
 from polhode.problem import Problem
 from polhode.problems.free_body import free_body
-from polhode.references import GUSTAFSSON_2010
 
 PERIODS = 3
 SAMPLES = 241

@@ -14,7 +14,9 @@ from math import log2
 
 import numpy as np
 
-from polhode.checks import FloatArray
+from polhode.core.checks import FloatArray
+from polhode.core.references import GUSTAFSSON_2010
+from polhode.core.state import State
 from polhode.flows.exact import Exact
 from polhode.flows.flow import Flow
 from polhode.flows.gauss import Gauss
@@ -32,8 +34,6 @@ from polhode.papers.gustafsson2010 import (
     starts,
 )
 from polhode.propagation import propagate
-from polhode.references import GUSTAFSSON_2010
-from polhode.state import State
 
 STEPS = (10, 20, 40, 100, 200, 400, 1000)  # numbers of them to t = 10
 FULL_STEPS = (*STEPS, 2000, 4000)

@@ -10,7 +10,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from polhode.checks import FloatArray
+from polhode.core.checks import FloatArray
+from polhode.core.references import GUSTAFSSON_2010
+from polhode.core.rotation import conjugate, rotate
+from polhode.core.state import State
 from polhode.flows.exact import Exact
 from polhode.flows.flow import Flow
 from polhode.flows.magnus import Magnus
@@ -19,10 +22,7 @@ from polhode.motion import free_motion
 from polhode.papers.experiment import Curve, Experiment, Panel, Report, beyond, trend
 from polhode.papers.gustafsson2010 import MOMENTS, ORDERS
 from polhode.problem import Problem
-from polhode.references import GUSTAFSSON_2010
-from polhode.rotation import conjugate, rotate
 from polhode.solve import integrate
-from polhode.state import State
 
 H, STEPS = 1.0, 4000
 START = State(m=(0.8, 0.48, 0.36), q=(0.5, 0.5, 0.5, 0.5))

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from polhode.checks import FloatArray
+from polhode.core.checks import FloatArray
+from polhode.core.references import GUSTAFSSON_2010
 from polhode.flows.magnus import Magnus
 from polhode.methods.adaptive import Adaptive
 from polhode.methods.splitting import Splitting
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, trend
 from polhode.problem import Problem
 from polhode.problems.vessel import AT_15, vessel
-from polhode.references import GUSTAFSSON_2010
 from polhode.solve import integrate
 from polhode.trajectory import Trajectory
 

@@ -16,14 +16,14 @@ from math import log2
 
 import numpy as np
 
-from polhode.checks import FloatArray
+from polhode.core.checks import FloatArray
+from polhode.core.references import GUSTAFSSON_2010
+from polhode.core.state import State
 from polhode.flows.exact import Exact
 from polhode.flows.flow import Flow
 from polhode.flows.frb_quaternion import FrbQuaternion
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, trend
 from polhode.papers.gustafsson2010 import MOMENTS, Momentum, momentum_by_energy, momentum_by_squares, starts
-from polhode.references import GUSTAFSSON_2010
-from polhode.state import State
 
 H = 0.1
 BODIES = 100

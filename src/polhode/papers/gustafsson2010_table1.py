@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from polhode.core.references import GUSTAFSSON_2010
 from polhode.papers import gustafsson2010
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, number, trend
 from polhode.papers.gustafsson2010 import ORDERS, commutator, product
 from polhode.papers.operations import ATTITUDE, Counted, count, kernel_operations
-from polhode.references import GUSTAFSSON_2010
 
 COMMUTATORS, PRODUCTS, CROSS = "commutators", "quaternion products", "cross products"
 ADDITIONS, OTHER, TOTAL = "additions and constants times vectors", "other operations", "total"

@@ -12,7 +12,9 @@ from itertools import product
 
 import numpy as np
 
-from polhode.checks import FloatArray
+from polhode.core.checks import FloatArray
+from polhode.core.references import VILMART_2013
+from polhode.core.rotation import matrix
 from polhode.flows.exact import Exact
 from polhode.flows.flow import Flow
 from polhode.flows.moser_veselov import MoserVeselov
@@ -22,8 +24,6 @@ from polhode.papers.others import by_dop853, by_heyoka
 from polhode.papers.taylor import by_taylor
 from polhode.problem import Problem
 from polhode.problems.free_body import free_body
-from polhode.references import VILMART_2013
-from polhode.rotation import matrix
 from polhode.solve import integrate
 from polhode.study import order_study
 

@@ -15,8 +15,11 @@ from __future__ import annotations
 import numpy as np
 
 from polhode import sampling
-from polhode.body import RigidBody
-from polhode.checks import FloatArray
+from polhode.core.body import RigidBody
+from polhode.core.checks import FloatArray
+from polhode.core.references import VILMART_2013
+from polhode.core.rotation import as_rotation, conjugate, from_rotation_vector, hat, multiply, rotate
+from polhode.core.state import State
 from polhode.flows.exact import Exact
 from polhode.flows.flow import Flow
 from polhode.flows.midpoint import Midpoint
@@ -24,9 +27,6 @@ from polhode.flows.moser_veselov import MoserVeselov
 from polhode.flows.symmetric_rotation import SymmetricRotation
 from polhode.flows.three_rotations import NoSquish
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, number, trend
-from polhode.references import VILMART_2013
-from polhode.rotation import as_rotation, conjugate, from_rotation_vector, hat, multiply, rotate
-from polhode.state import State
 from polhode.study import order_study
 
 YES, NO = "yes", "no"

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from polhode.body import RigidBody
-from polhode.checks import FloatArray
-from polhode.vectors import length
+from polhode.core.body import RigidBody
+from polhode.core.checks import FloatArray
+from polhode.core.vectors import length
 
 if TYPE_CHECKING:
     from polhode.trajectory import Trajectory

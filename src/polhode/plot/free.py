@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polhode.checks import FloatArray
-from polhode.errors import InputError
+from polhode.core.checks import FloatArray
+from polhode.core.errors import InputError
+from polhode.core.vectors import unit
 from polhode.motion import FreeMotion
 from polhode.plot.sphere import draw_sphere
 from polhode.plot.style import (
@@ -19,7 +20,6 @@ from polhode.plot.style import (
     new_figure,
     with_unit,
 )
-from polhode.vectors import unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polhode.checks import FloatArray
+from polhode.core.checks import FloatArray
+from polhode.core.rotation import rotate
+from polhode.core.vectors import length, unit
 from polhode.invariants import drifts
 from polhode.plot.curves import Curves
 from polhode.plot.sphere import draw_sphere, look_at
@@ -22,8 +24,6 @@ from polhode.plot.style import (
     series_style,
     with_unit,
 )
-from polhode.rotation import rotate
-from polhode.vectors import length, unit
 
 if TYPE_CHECKING:
     from polhode.trajectory import Trajectory

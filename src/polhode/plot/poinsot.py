@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polhode.body import RigidBody, flow_moments
-from polhode.checks import FloatArray
+from polhode.core.body import RigidBody, flow_moments
+from polhode.core.checks import FloatArray
 from polhode.geometry import herpolhode, herpolhode_radii, polhode
 from polhode.motion import FreeMotion
 from polhode.plot.free import figure_for

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from polhode.body import RigidBody, flow_moments
-from polhode.checks import FloatArray
+from polhode.core.body import RigidBody, flow_moments
+from polhode.core.checks import FloatArray
 from polhode.plot.style import GRAY
 
 TITLE = "angular momentum in body axes"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from polhode.errors import MissingExtraError
+from polhode.core.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from polhode.errors import InputError
+from polhode.core.errors import InputError
 from polhode.invariants import drifts
 from polhode.plot.curves import curves_of
 from polhode.plot.panels import ACROSS, PANELS

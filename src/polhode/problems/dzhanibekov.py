@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from polhode.body import RigidBody
+from polhode.core.body import RigidBody
+from polhode.core.state import State
 from polhode.problem import Problem
-from polhode.state import State
 
 STEEL = 7850.0  # kg/m^3
 RADIUS = 0.008  # m, of both rods

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polhode.errors import UnknownNameError
+from polhode.core.errors import UnknownNameError
+from polhode.core.references import BETSCH_SIEBERT_2009, GUSTAFSSON_2010, VILMART_2013
+from polhode.core.state import State
 from polhode.problem import Problem
-from polhode.references import BETSCH_SIEBERT_2009, GUSTAFSSON_2010, VILMART_2013
-from polhode.state import State
 
 
 class Data(NamedTuple):

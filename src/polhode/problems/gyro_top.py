@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.body import RigidBody
-from polhode.checks import FloatArray
+from polhode.core.body import RigidBody
+from polhode.core.checks import FloatArray
+from polhode.core.references import BETSCH_SIEBERT_2009
+from polhode.core.rotation import from_rotation_vector
+from polhode.core.state import State
 from polhode.forces import gravity
 from polhode.problem import Problem
-from polhode.references import BETSCH_SIEBERT_2009
-from polhode.rotation import from_rotation_vector
-from polhode.state import State
 
 WHITTAKER = "E. T. Whittaker, A treatise on the analytical dynamics of particles and rigid bodies, chapter VI (1904)"
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from polhode.checks import as_floats
-from polhode.errors import MomentumError
+from polhode.core.checks import as_floats
+from polhode.core.errors import MomentumError
+from polhode.core.references import CELLEDONI_2008
+from polhode.core.state import State
 from polhode.forces import gravity
 from polhode.problem import Problem
-from polhode.references import CELLEDONI_2008
-from polhode.state import State
 
 KINETIC = 1.0
 MOMENTS, M12 = (1.0, 1.5, 2.25), (0.5, 0.75)

@@ -9,10 +9,10 @@ For a satellite in a real orbit see ``satellite_orbit``.
 
 from __future__ import annotations
 
+from polhode.core.references import CELLEDONI_2008
+from polhode.core.state import State
 from polhode.forces import gravity_gradient
 from polhode.problem import Problem
-from polhode.references import CELLEDONI_2008
-from polhode.state import State
 
 MOMENTS = (1.7e4, 3.7e4, 5.4e4)
 OMEGA = (15.0, -15.0, 15.0)

@@ -19,10 +19,10 @@ from math import sin, sqrt
 import numpy as np
 import numpy.typing as npt
 
-from polhode.checks import FloatArray
+from polhode.core.checks import FloatArray
+from polhode.core.rotation import from_rotation_vector, multiply
 from polhode.forces import gravity_gradient
 from polhode.problem import Problem
-from polhode.rotation import from_rotation_vector, multiply
 
 EARTH_MU = 3.986004418e14  # m^3/s^2
 EARTH_RADIUS = 6378137.0  # m, at the equator

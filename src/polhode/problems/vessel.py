@@ -10,10 +10,10 @@ the ship comes to rest. It starts with an unreasonable 1 rad/s about every axis,
 from __future__ import annotations
 
 from polhode import forces
+from polhode.core.references import GUSTAFSSON_2010
+from polhode.core.state import State
 from polhode.force import Force
 from polhode.problem import Problem
-from polhode.references import GUSTAFSSON_2010
-from polhode.state import State
 
 MOMENTS = (3.2164e8, 5.4782e9, 5.7426e9)  # kg m^2
 MASS = 6.3622e6  # kg

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from polhode.checks import unknown_name
+from polhode.core.checks import unknown_name
 from polhode.scheme import Scheme
 from polhode.schemes import compositions, force_gradient, near_integrable, nystrom, papers, processed
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import isqrt
 
-from polhode.references import CHIN_1997, OMELYAN_2002_GRADIENT, VILMART_2013
+from polhode.core.references import CHIN_1997, OMELYAN_2002_GRADIENT, VILMART_2013
 from polhode.scheme import Scheme
 
 _SCALE = 10**50

@@ -11,7 +11,7 @@ from the printed digits by less than 1e-15).
 
 from __future__ import annotations
 
-from polhode.references import (
+from polhode.core.references import (
     BLANES_MOAN_2002,
     CELLEDONI_2008,
     OMELYAN_2002,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from polhode.errors import InputError
+from polhode.core.errors import InputError
 from polhode.system_trajectory import SystemTrajectory
 from polhode.viewer.crowd import system_scene
 from polhode.viewer.page import Page, render

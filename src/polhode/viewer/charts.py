@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polhode.checks import FloatArray
+from polhode.core.checks import FloatArray
+from polhode.core.rotation import conjugate, multiply, rotate
+from polhode.core.vectors import length
 from polhode.plot.style import BLUE, COMPONENT_COLORS, GRAY, GREEN, ORANGE, PURPLE, SKY, VERMILION, with_unit
-from polhode.rotation import conjugate, multiply, rotate
 from polhode.system_trajectory import SystemTrajectory
-from polhode.vectors import length
 from polhode.viewer.frames import Track
 
 BODY_COLORS = (ORANGE, SKY, GREEN, PURPLE, "#F0E442", GRAY)  # of Okabe and Ito; blue is m, vermilion omega

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from polhode.body import RigidBody
-from polhode.checks import FloatArray
-from polhode.errors import InputError
+from polhode.core.body import RigidBody
+from polhode.core.checks import FloatArray
+from polhode.core.errors import InputError
+from polhode.core.vectors import length
 from polhode.plot.style import ORANGE, SKY
 from polhode.system import System
 from polhode.system_trajectory import SystemTrajectory
-from polhode.vectors import length
 from polhode.viewer import frames
 from polhode.viewer.charts import BODY_COLORS, system_charts
 from polhode.viewer.scene import PASS, Scene, camera, coarse_note, shaded

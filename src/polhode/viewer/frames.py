@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from polhode.body import RigidBody
-from polhode.checks import FloatArray
-from polhode.errors import InputError, TimeError
+from polhode.core.body import RigidBody
+from polhode.core.checks import FloatArray
+from polhode.core.errors import InputError, TimeError
+from polhode.core.rotation import conjugate, from_rotation_vector, multiply
+from polhode.core.vectors import length
 from polhode.flows.exact import Exact
 from polhode.motion import FreeMotion
 from polhode.problem import Problem, checked_span
-from polhode.rotation import conjugate, from_rotation_vector, multiply
 from polhode.trajectory import Stats, Trajectory
-from polhode.vectors import length
 
 SMOOTH = 0.1  # radians from one frame to the next
 COARSE = 1.0  # radians beyond which what is between two frames is not drawn at all

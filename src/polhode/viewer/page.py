@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from polhode._version import __version__
 from polhode.atomic import replacing
-from polhode.extras import needed
+from polhode.core.extras import needed
 from polhode.plot.style import with_unit
 from polhode.viewer.charts import Chart
 from polhode.viewer.scene import Scene

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from polhode.body import RigidBody, flow_moments
-from polhode.checks import FloatArray
-from polhode.errors import InputError
+from polhode.core.body import RigidBody, flow_moments
+from polhode.core.checks import FloatArray
+from polhode.core.errors import InputError
+from polhode.core.vectors import length
 from polhode.plot.style import SKY
-from polhode.vectors import length
 from polhode.viewer import frames
 from polhode.viewer.charts import BODY_COLORS, Chart, track_charts, unit_of
 from polhode.viewer.shapes import Mesh, mesh_of, name_of, sphere

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.body import RigidBody
-from polhode.checks import FloatArray, as_floats, check_finite, unknown_name
-from polhode.errors import InputError, ShapeError
+from polhode.core.body import RigidBody
+from polhode.core.checks import FloatArray, as_floats, check_finite, unknown_name
+from polhode.core.errors import InputError, ShapeError
 from polhode.problems.dzhanibekov import BAR, RADIUS, STEM
 
 IntArray = npt.NDArray[np.int64]

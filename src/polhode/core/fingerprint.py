@@ -25,7 +25,7 @@ import numpy as np
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 INSTALLED = ("site-packages", "dist-packages")  # folders of packages that are not the user's own
-COMES_WITH = tuple(f"{folder}{os.sep}" for folder in (Path(__file__).parent, sysconfig.get_path("stdlib")))
+COMES_WITH = tuple(f"{folder}{os.sep}" for folder in (Path(__file__).parents[1], sysconfig.get_path("stdlib")))
 HAS_DOCSTRING = 0x4000000  # a flag of code, from Python 3.13 on
 BY_ADDRESS = 10**6  # bytes of arrays that compiled code reads where they are, instead of holding a copy
 FOUNDATION = {"polhode", "numpy", "scipy", "numba", *sys.stdlib_module_names}  # never the user's own

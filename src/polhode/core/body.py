@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.checks import (
+from polhode.core.checks import (
     FloatArray,
     are_matrices,
     as_floats,
@@ -19,9 +19,9 @@ from polhode.checks import (
     show,
     symmetric,
 )
-from polhode.errors import InertiaError, InputError, MomentumError, ShapeError
-from polhode.html import html_fields
-from polhode.rotation import conjugate, from_matrix, multiply
+from polhode.core.errors import InertiaError, InputError, MomentumError, ShapeError
+from polhode.core.html import html_fields
+from polhode.core.rotation import conjugate, from_matrix, multiply
 
 AS_TENSORS = (
     "an array (..., 3, 3) is read as inertia tensors; for the principal moments of several bodies type "

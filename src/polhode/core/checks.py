@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.errors import (
+from polhode.core.errors import (
     AttitudeError,
     InertiaError,
     InputError,

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from numpy.polynomial.polynomial import polyval
 
-from polhode.checks import FloatArray, as_floats, check_attitude, check_finite, first_bad, place, show
-from polhode.errors import AttitudeError, InputError, ShapeError
+from polhode.core.checks import FloatArray, as_floats, check_attitude, check_finite, first_bad, place, show
+from polhode.core.errors import AttitudeError, InputError, ShapeError
 from polhode.kernels.limits import NORM_TOLERANCE
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from functools import cache
 from math import inf
 from pathlib import Path
 
-from polhode.errors import MemoryLimitError, StoreError
+from polhode.core.errors import MemoryLimitError, StoreError
 
 UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
 

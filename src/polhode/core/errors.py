@@ -53,7 +53,7 @@ class ShapeError(InputError):
     >>> import polhode as ph
     >>> ph.State(m=(1, 2))
     Traceback (most recent call last):
-    polhode.errors.ShapeError: m has shape (2,); needed: (..., 3), the last axis being components
+    polhode.core.errors.ShapeError: m has shape (2,); needed: (..., 3), the last axis being components
     """
 
 
@@ -63,7 +63,7 @@ class InertiaError(InputError):
     >>> import polhode as ph
     >>> ph.RigidBody((1, 2, -3))
     Traceback (most recent call last):
-    polhode.errors.InertiaError: inertia = (1, 2, -3): principal moments must be positive and finite
+    polhode.core.errors.InertiaError: inertia = (1, 2, -3): principal moments must be positive and finite
     """
 
 
@@ -73,7 +73,7 @@ class MomentumError(InputError):
     >>> import polhode as ph
     >>> ph.State(m=(1, 1, float("nan")))
     Traceback (most recent call last):
-    polhode.errors.MomentumError: m = (1, 1, nan): every value must be finite
+    polhode.core.errors.MomentumError: m = (1, 1, nan): every value must be finite
     """
 
 
@@ -83,7 +83,7 @@ class AttitudeError(InputError):
     >>> import polhode as ph
     >>> ph.State(m=(1, 1, 1), q=(1, 1, 0, 0))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    polhode.errors.AttitudeError: q = (1, 1, 0, 0) has norm 1.41421356; needed: a unit quaternion, ...
+    polhode.core.errors.AttitudeError: q = (1, 1, 0, 0) has norm 1.41421356; needed: a unit quaternion, ...
     """
 
 
@@ -93,7 +93,7 @@ class TimeError(InputError):
     >>> import polhode as ph
     >>> ph.propagate((1, 2, 3), (1, 1, 1), t=float("inf"))
     Traceback (most recent call last):
-    polhode.errors.TimeError: t = (inf): every value must be finite
+    polhode.core.errors.TimeError: t = (inf): every value must be finite
     """
 
 
@@ -146,7 +146,7 @@ class UnknownNameError(InputError):
     >>> import polhode as ph
     >>> ph.problems.get("heavytop")
     Traceback (most recent call last):
-    polhode.errors.UnknownNameError: no problem is called 'heavytop'; did you mean 'heavy_top'?
+    polhode.core.errors.UnknownNameError: no problem is called 'heavytop'; did you mean 'heavy_top'?
     """
 
 
@@ -156,7 +156,7 @@ class StoreError(PolhodeError, OSError):
     >>> import polhode as ph
     >>> ph.load("nothing.csv")
     Traceback (most recent call last):
-    polhode.errors.StoreError: nothing.csv does not exist; give the name of a file that polhode wrote
+    polhode.core.errors.StoreError: nothing.csv does not exist; give the name of a file that polhode wrote
     """
 
 

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-from polhode.errors import InputError
+from polhode.core.errors import InputError
 
 MOST_THREADS = 4096  # more than any machine has cores; a larger number is a mistake
 CGROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")  # limits, and the groups of this process

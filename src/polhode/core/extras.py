@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from polhode.errors import MissingExtraError
+from polhode.core.errors import MissingExtraError
 
 
 def needed(package: str, extra: str) -> Any:

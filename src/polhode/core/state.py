@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.body import RigidBody, as_body
-from polhode.checks import IDENTITY, FloatArray, as_floats, check_finite, common_batch
-from polhode.errors import InputError
-from polhode.rotation import as_quaternion, as_rotation, rotate
+from polhode.core.body import RigidBody, as_body
+from polhode.core.checks import IDENTITY, FloatArray, as_floats, check_finite, common_batch
+from polhode.core.errors import InputError
+from polhode.core.rotation import as_quaternion, as_rotation, rotate
 
 
 class State:

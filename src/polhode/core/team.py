@@ -10,8 +10,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from polhode.core.threads import T, before_batches, started, thread_count
 from polhode.kernels.team import AWAKE, CAME, LEAVE, LOOKS, SIZE, help_out, wait_for_helpers
-from polhode.threads import T, before_batches, started, thread_count
 
 TEAM_FROM = 200  # steps of a body that take as long as a job; below, to hand it out costs more than it saves
 PATIENCE = 2e-4  # seconds for which a team stays awake: some times what it takes to wake up
