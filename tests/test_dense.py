@@ -17,11 +17,11 @@ import polhode as ph
 from conftest import EPS, distance, golden_cases, random_attitude
 from oracles.addition import addition_flow
 from polhode.core import threads
+from polhode.free.motion import MANY_TIMES
 from polhode.kernels import dense
 from polhode.kernels.dense import CLOSE, DEGREE, POLYNOMIALS, ROW, TIME_LIMIT, USABLE, Motion, arc, circle, read
 from polhode.kernels.drive import INPUT, TIMES
 from polhode.kernels.jit import JIT, entry
-from polhode.motion import MANY_TIMES
 
 CASES = golden_cases()
 ORDERS = [list(order) for order in permutations(range(3))]

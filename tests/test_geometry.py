@@ -17,7 +17,7 @@ from conftest import EPS, distance, random_attitude
 from oracles.addition import addition_flow
 from oracles.separatrix import convergents, separatrix_slope
 from polhode import errors, plot
-from polhode.geometry import herpolhode, herpolhode_radii, invariable_frame, polhode
+from polhode.free.geometry import herpolhode, herpolhode_radii, invariable_frame, polhode
 
 TURN = Rotation.from_rotvec((0.4, -0.7, 1.1)).as_matrix()
 Q0 = np.array([0.1, -0.5, 0.7, 0.5])

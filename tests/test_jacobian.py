@@ -23,7 +23,7 @@ from oracles.addition import addition_flow
 from oracles.taylor import taylor_flow
 from polhode.core.body import principal
 from polhode.core.rotation import conjugate, matrix, multiply
-from polhode.derivatives import Jacobian
+from polhode.free.derivatives import Jacobian
 
 CASES = golden_cases()
 TOLERANCE = 100

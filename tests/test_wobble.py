@@ -14,7 +14,7 @@ from condition import condition
 from conftest import EPS, distance, random_attitude
 from oracles.addition import addition_flow
 from oracles.symmetric import symmetric_flow
-from polhode.derivatives import SAFETY
+from polhode.free.derivatives import SAFETY
 
 
 def relative_errors(inertia, m, q, t, exact):

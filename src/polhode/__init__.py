@@ -23,7 +23,6 @@ if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests 
     from polhode import events as events
     from polhode import flows as flows
     from polhode import forces as forces
-    from polhode import geometry as geometry
     from polhode import interactions as interactions
     from polhode import plot as plot
     from polhode import problems as problems
@@ -41,8 +40,6 @@ if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests 
     from polhode.core.errors import InputError as InputError
     from polhode.core.errors import PolhodeError as PolhodeError
     from polhode.core.state import State as State
-    from polhode.derivatives import ErrorBound as ErrorBound
-    from polhode.derivatives import Jacobian as Jacobian
     from polhode.ensembles import ensemble as ensemble
     from polhode.ensembles import open_ensemble as open_ensemble
     from polhode.flows.composed import Composed as Composed
@@ -59,9 +56,15 @@ if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests 
     from polhode.flows.van_zon_schofield import VanZonSchofield as VanZonSchofield
     from polhode.force import Potential as Potential
     from polhode.force import Torque as Torque
-    from polhode.geometry import Andoyer as Andoyer
-    from polhode.geometry import andoyer as andoyer
-    from polhode.geometry import from_andoyer as from_andoyer
+    from polhode.free import geometry as geometry
+    from polhode.free.derivatives import ErrorBound as ErrorBound
+    from polhode.free.derivatives import Jacobian as Jacobian
+    from polhode.free.geometry import Andoyer as Andoyer
+    from polhode.free.geometry import andoyer as andoyer
+    from polhode.free.geometry import from_andoyer as from_andoyer
+    from polhode.free.motion import FreeMotion as FreeMotion
+    from polhode.free.motion import free_motion as free_motion
+    from polhode.free.propagation import propagate as propagate
     from polhode.methods.adaptive import Adaptive as Adaptive
     from polhode.methods.algo_c1 import AlgoC1 as AlgoC1
     from polhode.methods.dir_em import DirEM as DirEM
@@ -69,10 +72,7 @@ if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests 
     from polhode.methods.quat_vi import QuatVI as QuatVI
     from polhode.methods.rattle import Rattle as Rattle
     from polhode.methods.splitting import Splitting as Splitting
-    from polhode.motion import FreeMotion as FreeMotion
-    from polhode.motion import free_motion as free_motion
     from polhode.problem import Problem as Problem
-    from polhode.propagation import propagate as propagate
     from polhode.scheme import Scheme as Scheme
     from polhode.solve import integrate as integrate
     from polhode.store import load as load
@@ -91,7 +91,7 @@ _MODULES = {
     "events": "events",
     "flows": "flows",
     "forces": "forces",
-    "geometry": "geometry",
+    "geometry": "free.geometry",
     "interactions": "interactions",
     "plot": "plot",
     "problems": "problems",
@@ -103,11 +103,11 @@ _MODULES = {
     "variation": "variation",
 }
 _HOME = {
-    "Andoyer": "geometry",
-    "ErrorBound": "derivatives",
-    "FreeMotion": "motion",
+    "Andoyer": "free.geometry",
+    "ErrorBound": "free.derivatives",
+    "FreeMotion": "free.motion",
     "InputError": "core.errors",
-    "Jacobian": "derivatives",
+    "Jacobian": "free.derivatives",
     "OrderStudy": "study",
     "PolhodeError": "core.errors",
     "Potential": "force",
@@ -120,16 +120,16 @@ _HOME = {
     "Torque": "force",
     "Trajectory": "trajectory",
     "WorkPrecision": "comparison",
-    "andoyer": "geometry",
+    "andoyer": "free.geometry",
     "cite": "citing",
     "ensemble": "ensembles",
-    "free_motion": "motion",
-    "from_andoyer": "geometry",
+    "free_motion": "free.motion",
+    "from_andoyer": "free.geometry",
     "integrate": "solve",
     "load": "store",
     "open_ensemble": "ensembles",
     "order_study": "study",
-    "propagate": "propagation",
+    "propagate": "free.propagation",
     "resume": "streaming",
     "stream": "streaming",
     "view": "viewer",

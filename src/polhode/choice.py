@@ -27,12 +27,12 @@ from polhode.core.progress import Progress
 from polhode.force import Force
 from polhode.forces.base import writable
 from polhode.forces.nothing import nothing
+from polhode.free.propagation import propagate
 from polhode.methods import as_method
 from polhode.methods.adaptive import SMALLEST_RTOL, Adaptive, checked_tolerances
 from polhode.methods.method import Method
 from polhode.methods.splitting import Splitting
 from polhode.problem import Problem
-from polhode.propagation import propagate
 from polhode.running import Run
 from polhode.time_structure import CELLS, TimeStructure, time_structure
 from polhode.trajectory import Trajectory

@@ -23,9 +23,9 @@ from polhode.core.errors import InputError, RunError, RunWarning, ShapeError
 from polhode.core.progress import Report
 from polhode.environment import environment
 from polhode.flows.exact import Exact
-from polhode.motion import MANY_TIMES
+from polhode.free.motion import MANY_TIMES
+from polhode.free.propagation import propagate
 from polhode.problem import Problem
-from polhode.propagation import propagate
 from polhode.sampling import Rows, Samples
 from polhode.solve import integrate
 from polhode.trajectory import FAILED, INTERRUPTED, Stats, Trajectory

@@ -13,7 +13,7 @@ from polhode.core.checks import IDENTITY, as_floats
 from polhode.core.errors import InputError, MomentumError, TimeError
 from polhode.core.html import html_fields
 from polhode.core.state import State
-from polhode.motion import FreeMotion, free_motion
+from polhode.free.motion import FreeMotion, free_motion
 
 if TYPE_CHECKING:
     from polhode.force import Force

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polhode.core.checks import FloatArray
+from polhode.free.motion import FreeMotion
 from polhode.invariants import drifts
-from polhode.motion import FreeMotion
 
 if TYPE_CHECKING:
     from polhode.problem import Problem

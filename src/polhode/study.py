@@ -17,7 +17,7 @@ from polhode.core.extras import needed
 from polhode.core.html import html_rows
 from polhode.core.state import State
 from polhode.flows.flow import Flow
-from polhode.propagation import propagate
+from polhode.free.propagation import propagate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

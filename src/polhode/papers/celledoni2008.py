@@ -14,10 +14,10 @@ from polhode.flows.flow import Flow
 from polhode.flows.frb_matrix import FrbMatrix
 from polhode.flows.frb_quaternion import FrbQuaternion
 from polhode.flows.moser_veselov import MoserVeselov
+from polhode.free.propagation import propagate
 from polhode.methods.splitting import Splitting
 from polhode.papers.experiment import Curve, Panel, Points
 from polhode.problem import Problem
-from polhode.propagation import propagate
 
 T_END = 10.0
 ORDERS = (6, 8, 10)

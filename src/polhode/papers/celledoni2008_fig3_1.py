@@ -20,9 +20,9 @@ from polhode.core.state import State
 from polhode.flows.exact import Exact
 from polhode.flows.flow import Flow
 from polhode.flows.moser_veselov import MoserVeselov
+from polhode.free.propagation import propagate
 from polhode.papers.celledoni2008 import DMV, EXACT, SEMIEXACT, T_END, first_octant, log_errors
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, trend
-from polhode.propagation import propagate
 
 RUNS, STEPS = 100, np.geomspace(0.4, 0.01, 20)
 SEED, MANY = 3, 4000  # MANY bodies tell the share that converges

@@ -14,8 +14,8 @@ from polhode.core.checks import FloatArray
 from polhode.core.references import FRB_2010
 from polhode.core.state import State
 from polhode.flows.frb_matrix import FrbMatrix
+from polhode.free.motion import free_motion
 from polhode.methods.splitting import Splitting
-from polhode.motion import free_motion
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, number, trend
 from polhode.papers.others import Found, by_dop853, by_heyoka
 from polhode.problem import Problem

@@ -22,6 +22,7 @@ from polhode.flows.flow import Flow
 from polhode.flows.gauss import Gauss
 from polhode.flows.magnus import Magnus
 from polhode.flows.moser_veselov import MoserVeselov
+from polhode.free.propagation import propagate
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, trend
 from polhode.papers.gustafsson2010 import (
     MOMENTS,
@@ -33,7 +34,6 @@ from polhode.papers.gustafsson2010 import (
     magnus_attitude,
     starts,
 )
-from polhode.propagation import propagate
 
 STEPS = (10, 20, 40, 100, 200, 400, 1000)  # numbers of them to t = 10
 FULL_STEPS = (*STEPS, 2000, 4000)

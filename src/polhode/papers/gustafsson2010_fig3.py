@@ -17,8 +17,8 @@ from polhode.core.state import State
 from polhode.flows.exact import Exact
 from polhode.flows.flow import Flow
 from polhode.flows.magnus import Magnus
+from polhode.free.motion import free_motion
 from polhode.methods.splitting import Splitting
-from polhode.motion import free_motion
 from polhode.papers.experiment import Curve, Experiment, Panel, Report, beyond, trend
 from polhode.papers.gustafsson2010 import MOMENTS, ORDERS
 from polhode.problem import Problem

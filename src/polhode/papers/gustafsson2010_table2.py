@@ -19,9 +19,9 @@ from polhode.core.state import State
 from polhode.flows.flow import Flow
 from polhode.flows.gauss import Gauss
 from polhode.flows.magnus import Magnus
+from polhode.free.propagation import propagate
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, trend
 from polhode.papers.gustafsson2010 import MOMENTS, RUNS, T_END, by_ode45, starts
-from polhode.propagation import propagate
 
 STEPS = (0.25, 0.5, 1.0)
 C0_C3, C3 = "factorization, c0 = c3 = 1/2", "factorization, c0 = 0, c3 = 1/√2"

@@ -9,7 +9,7 @@ import numpy as np
 from polhode.core.checks import FloatArray
 from polhode.core.errors import InputError
 from polhode.core.vectors import unit
-from polhode.motion import FreeMotion
+from polhode.free.motion import FreeMotion
 from polhode.plot.sphere import draw_sphere
 from polhode.plot.style import (
     BLUE,

@@ -8,8 +8,8 @@ import numpy as np
 
 from polhode.core.body import RigidBody, flow_moments
 from polhode.core.checks import FloatArray
-from polhode.geometry import herpolhode, herpolhode_radii, polhode
-from polhode.motion import FreeMotion
+from polhode.free.geometry import herpolhode, herpolhode_radii, polhode
+from polhode.free.motion import FreeMotion
 from polhode.plot.free import figure_for
 from polhode.plot.sphere import look_at, separatrices
 from polhode.plot.style import BLUE, GRAY, VERMILION, with_unit

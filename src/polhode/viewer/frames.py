@@ -19,7 +19,7 @@ from polhode.core.errors import InputError, TimeError
 from polhode.core.rotation import conjugate, from_rotation_vector, multiply
 from polhode.core.vectors import length
 from polhode.flows.exact import Exact
-from polhode.motion import FreeMotion
+from polhode.free.motion import FreeMotion
 from polhode.problem import Problem, checked_span
 from polhode.trajectory import Stats, Trajectory
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode import geometry
 from polhode.core.body import RigidBody, as_body, flow_moments
 from polhode.core.checks import IDENTITY, FloatArray, as_floats, check_finite, check_spread, common_batch, show
 from polhode.core.errors import InputError, MomentumError, TimeError
@@ -19,8 +18,9 @@ from polhode.core.rotation import as_rotation, conjugate, from_matrix, multiply
 from polhode.core.state import State
 from polhode.core.threads import in_ranges
 from polhode.core.vectors import scalar, unit
-from polhode.derivatives import Jacobian
-from polhode.propagation import outputs, propagate
+from polhode.free import geometry
+from polhode.free.derivatives import Jacobian
+from polhode.free.propagation import outputs, propagate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

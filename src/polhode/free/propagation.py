@@ -26,7 +26,7 @@ from polhode.core.errors import InputError, MomentumError, ShapeError, TimeError
 from polhode.core.room import memory_for
 from polhode.core.rotation import RotationLike, as_rotation, is_rotation, quaternion_components
 from polhode.core.threads import in_ranges
-from polhode.derivatives import ErrorBound, Jacobian, error_bound, flow_jacobian
+from polhode.free.derivatives import ErrorBound, Jacobian, error_bound, flow_jacobian
 
 FEWER_STATES = "pass fewer bodies or times at once, or out=(m, q) with arrays on a disk (numpy.memmap)"
 MANY = 2**20  # states, for which there may be no room in memory
