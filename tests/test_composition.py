@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode.composition import BY_ORDER, COMPOSITIONS, Composition
 from polhode.core.errors import UnknownNameError
+from polhode.flows.composition import BY_ORDER, COMPOSITIONS, Composition
 
 NAMES = list(COMPOSITIONS)
 INERTIA, START = (1.0, 1.75, 2.75), ph.State((0.625, -0.5, 1.0), (0.5, 0.5, -0.5, 0.5))

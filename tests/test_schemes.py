@@ -16,8 +16,8 @@ from mpmath import mp, mpf
 from conftest import TESTS
 from oracles import lie
 from polhode import schemes
-from polhode.composition import COMPOSITIONS
 from polhode.core.errors import InputError, UnknownNameError
+from polhode.flows.composition import COMPOSITIONS
 from polhode.scheme import Scheme
 from polhode.schemes import compositions, force_gradient, near_integrable, nystrom, papers
 

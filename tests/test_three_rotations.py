@@ -11,7 +11,7 @@ import polhode as ph
 from conftest import EPS, distance, random_attitude
 from oracles.addition import addition_flow
 from oracles.miller import NO_SQUISH, split_step
-from polhode.composition import BY_ORDER
+from polhode.flows.composition import BY_ORDER
 from polhode.kernels.jit import JIT
 
 ORDERS = list(permutations((1, 2, 3)))

@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from polhode.composition import Composition
 from polhode.core.checks import FloatArray
 from polhode.core.errors import InputError
+from polhode.flows.composition import Composition
 
 Stage = tuple[str, Fraction]
 LETTERS = {"A": 0.0, "B": 1.0, "C": 2.0}  # DRIFT, KICK, GRADIENT of ``kernels.splitting``
@@ -83,7 +83,7 @@ class Scheme:
     def composed(cls, composition: Composition, first: str = "A") -> Scheme:
         """Strang's step, half a drift or half a kick ``first``, repeated with the lengths of a composition.
 
-        >>> from polhode.composition import COMPOSITIONS
+        >>> from polhode.flows.composition import COMPOSITIONS
         >>> Scheme.composed(COMPOSITIONS["Suzuki4"], first="B")
         <Scheme Suzuki4_BAB: order 4, kick first, 5 torques per step>
         """

@@ -1,13 +1,13 @@
-"""Any symmetric flow, raised to a higher order by a composition of its steps (data: ``polhode.composition``)."""
+"""Any symmetric flow, raised to a higher order by a composition of its steps (data: ``polhode.flows.composition``)."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
-from polhode.composition import COMPOSITIONS, Composition
 from polhode.core.checks import unknown_name
 from polhode.core.errors import InputError
+from polhode.flows.composition import COMPOSITIONS, Composition
 from polhode.flows.flow import Flow
 
 

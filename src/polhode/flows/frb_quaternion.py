@@ -25,6 +25,7 @@ import numpy as np
 from polhode.core.errors import InputError
 from polhode.core.references import CELLEDONI_2008, FRB_2010, KOSENKO_1998
 from polhode.flows.flow import INVARIANTS, Flow, Record
+from polhode.flows.quadrature import gauss_legendre
 from polhode.flows.three_rotations import turn_about, turn_about_momentum
 from polhode.kernels.jit import entry, helper
 from polhode.kernels.published_motion import (
@@ -44,7 +45,6 @@ from polhode.kernels.quat import product
 from polhode.kernels.repeat import REPEAT, repeat_steps
 from polhode.kernels.splitting import SPLIT, split_steps
 from polhode.kernels.trig import floor, is_odd, sincos
-from polhode.quadrature import gauss_legendre
 
 ON_AXIS = 1e-150  # of m/|m|: squares underflow, and m counts as lying on the axis
 NO_AXIS = -1

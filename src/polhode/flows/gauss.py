@@ -24,6 +24,7 @@ from polhode.core.errors import InputError
 from polhode.core.references import CELLEDONI_2008, GUSTAFSSON_2010
 from polhode.flows.exact import CONSTANTS, read_body, write_body
 from polhode.flows.flow import INVARIANTS, Flow, Record
+from polhode.flows.quadrature import gauss_legendre
 from polhode.kernels.drive import to_order
 from polhode.kernels.euler import CLOSE, separatrix_gap
 from polhode.kernels.jit import entry, helper
@@ -32,7 +33,6 @@ from polhode.kernels.quat import product
 from polhode.kernels.repeat import REPEAT, repeat_steps
 from polhode.kernels.splitting import SPLIT, split_steps
 from polhode.kernels.trig import sincos
-from polhode.quadrature import gauss_legendre
 
 MOST_NODES = 10
 NODES = CONSTANTS + 3  # where they begin among the constants, each followed by its weight

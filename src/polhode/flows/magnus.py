@@ -24,6 +24,7 @@ from polhode.core.references import BLANES_2000, CELLEDONI_2008, GUSTAFSSON_2010
 from polhode.core.rotation import from_matrix
 from polhode.flows.exact import CONSTANTS, read_body, write_body
 from polhode.flows.flow import ENERGY, NORM, Flow, Record
+from polhode.flows.quadrature import gauss_legendre
 from polhode.kernels.drive import from_order, standard_form, to_order, to_standard_time
 from polhode.kernels.jit import entry, helper
 from polhode.kernels.momentum import momentum_after
@@ -31,7 +32,6 @@ from polhode.kernels.quat import product
 from polhode.kernels.repeat import NO_SOLUTION, REPEAT, new_constants, repeat_steps
 from polhode.kernels.splitting import SPLIT, split_steps
 from polhode.kernels.trig import sincos
-from polhode.quadrature import gauss_legendre
 
 # steps of one body: (parameters, size of c, inertia, h, steps, m, Q), in place on m (3) and Q (3, 3)
 MATRIX_STEPS = "b1(f8[::1], i8, f8[::1], f8, i8, f8[::1], f8[:,::1])"

@@ -14,9 +14,9 @@ from itertools import permutations
 from math import sqrt
 from typing import Any
 
-from polhode.composition import BY_ORDER
 from polhode.core.errors import InputError
 from polhode.core.references import CELLEDONI_2008, MCLACHLAN_1993, MILLER_2002, REICH_1994, VILMART_2013
+from polhode.flows.composition import BY_ORDER
 from polhode.flows.flow import MOMENTUM_SPACE, NORM, Flow, Record
 from polhode.kernels.drive import to_order
 from polhode.kernels.jit import entry, helper

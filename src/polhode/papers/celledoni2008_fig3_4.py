@@ -10,9 +10,9 @@ from polhode.core.references import CELLEDONI_2008
 from polhode.flows.flow import Flow
 from polhode.flows.frb_matrix import FrbMatrix
 from polhode.flows.moser_veselov import MoserVeselov
+from polhode.flows.quadrature import gauss_legendre
 from polhode.papers.celledoni2008 import DMV, LEAST, ORDERS, PAPER, SEMIEXACT, SMALL, T_END, Triangle, average
 from polhode.papers.experiment import Claim, Experiment, Report, beyond, trend
-from polhode.quadrature import gauss_legendre
 
 LONG, SHORT = 0.4, 0.04
 LIMITS = {LONG: (-12.0, 0.0), SHORT: (-14.0, -6.0)}

@@ -23,8 +23,8 @@ from polhode.core.checks import FloatArray
 from polhode.core.state import State
 from polhode.core.vectors import unit
 from polhode.flows.magnus import Magnus
+from polhode.flows.quadrature import gauss_legendre
 from polhode.problems.free_body import DATA
-from polhode.quadrature import gauss_legendre
 
 MOMENTS = np.array(DATA["gustafsson"].moments)
 T_END = DATA["gustafsson"].t_end

@@ -1,8 +1,8 @@
-"""Every composition in ``polhode.composition``, of Strang's step with half a drift first."""
+"""Every composition in ``polhode.flows.composition``, of Strang's step with half a drift first."""
 
 from __future__ import annotations
 
-from polhode.composition import COMPOSITIONS
+from polhode.flows.composition import COMPOSITIONS
 from polhode.scheme import Scheme
 
 SCHEMES = tuple(Scheme.composed(composition) for composition in COMPOSITIONS.values())

@@ -6,7 +6,7 @@ ABA82 is Gauss-Legendre quadrature with four nodes: kicks are its weights, drift
 from __future__ import annotations
 
 from polhode.core.references import BLANES_2013, LASKAR_ROBUTEL_2001, MCLACHLAN_1995
-from polhode.quadrature import gauss_legendre
+from polhode.flows.quadrature import gauss_legendre
 from polhode.scheme import Scheme
 
 _NODES, _WEIGHTS = gauss_legendre(4)
