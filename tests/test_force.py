@@ -18,7 +18,7 @@ from mpmath import mp, mpf
 from conftest import EPS, random_attitude
 from polhode import forces, rotation
 from polhode.core.errors import InputError, ShapeError
-from polhode.force import Force, Potential, SlowTorqueWarning, Torque
+from polhode.forces.force import Force, Potential, SlowTorqueWarning, Torque
 from polhode.forces.functions import Recent
 from polhode.forces.trigonometric import riesz_nodes
 from polhode.interactions import Field, PairPotential

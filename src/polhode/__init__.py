@@ -54,8 +54,8 @@ if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests 
     from polhode.flows.three_rotations import NoSquish as NoSquish
     from polhode.flows.three_rotations import ThreeRotations as ThreeRotations
     from polhode.flows.van_zon_schofield import VanZonSchofield as VanZonSchofield
-    from polhode.force import Potential as Potential
-    from polhode.force import Torque as Torque
+    from polhode.forces.force import Potential as Potential
+    from polhode.forces.force import Torque as Torque
     from polhode.free import geometry as geometry
     from polhode.free.derivatives import ErrorBound as ErrorBound
     from polhode.free.derivatives import Jacobian as Jacobian
@@ -110,14 +110,14 @@ _HOME = {
     "Jacobian": "free.derivatives",
     "OrderStudy": "study",
     "PolhodeError": "core.errors",
-    "Potential": "force",
+    "Potential": "forces.force",
     "Problem": "problem",
     "RigidBody": "core.body",
     "Scheme": "scheme",
     "State": "core.state",
     "System": "system",
     "SystemTrajectory": "system_trajectory",
-    "Torque": "force",
+    "Torque": "forces.force",
     "Trajectory": "trajectory",
     "WorkPrecision": "comparison",
     "andoyer": "free.geometry",

@@ -24,8 +24,8 @@ from polhode.adaptive_run import AdaptiveRun
 from polhode.core.checks import FloatArray, common_batch, rows_of
 from polhode.core.errors import RunWarning
 from polhode.core.progress import Progress
-from polhode.force import Force
 from polhode.forces.base import writable
+from polhode.forces.force import Force
 from polhode.forces.nothing import nothing
 from polhode.free.propagation import propagate
 from polhode.methods import as_method

@@ -27,8 +27,8 @@ from polhode._version import __version__
 from polhode.core.checks import FloatArray
 from polhode.core.errors import InputError, StoreError, StoreWarning
 from polhode.core.fingerprint import Fingerprint, differences
-from polhode.force import Force
 from polhode.forces.base import diagonals
+from polhode.forces.force import Force
 from polhode.problem import Problem
 from polhode.trajectory import Trajectory
 

@@ -17,8 +17,8 @@ from polhode.core.errors import RunError, RunWarning, TimeError
 from polhode.core.progress import Progress
 from polhode.core.rotation import matrix
 from polhode.core.threads import in_ranges
-from polhode.force import Force
 from polhode.forces.base import diagonals, writable
+from polhode.forces.force import Force
 from polhode.forces.nothing import nothing
 from polhode.kernels.damping import OBLIQUE
 from polhode.methods.method import Bodies, Clock, Course, IntArray, Method

@@ -28,7 +28,7 @@ from polhode.core.checks import unknown_name
 from polhode.core.errors import InputError, PolhodeError
 from polhode.core.state import State
 from polhode.expressions import flow_of, method_of
-from polhode.force import Force, Torque
+from polhode.forces.force import Force, Torque
 from polhode.methods.splitting import Splitting
 from polhode.problem import Problem, checked_span
 from polhode.schema import SchemaError

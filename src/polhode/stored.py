@@ -12,7 +12,7 @@ from polhode.core.body import RigidBody
 from polhode.core.checks import FloatArray
 from polhode.core.errors import InputError
 from polhode.core.state import State
-from polhode.force import Force
+from polhode.forces.force import Force
 from polhode.problem import Problem
 from polhode.record import COLUMN, Record, check_format
 from polhode.trajectory import Stats, Trajectory

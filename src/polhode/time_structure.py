@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.core.checks import FloatArray
-from polhode.force import Force
 from polhode.forces import functions
 from polhode.forces.base import writable
+from polhode.forces.force import Force
 from polhode.kernels.time_structure import NOISE, analyze
 
 CELLS = 2039  # of the span; a prime number, so that no period of a round part of the span hides

@@ -11,9 +11,9 @@ from polhode.core.body import RigidBody
 from polhode.core.checks import common_batch, unknown_name
 from polhode.core.errors import InputError, ShapeError
 from polhode.core.state import State
-from polhode.force import Force
 from polhode.forces.base import as_params
 from polhode.forces.damping import damping_matrices, diagonal_matrices
+from polhode.forces.force import Force
 from polhode.problem import Problem
 from polhode.sampling import Rows
 

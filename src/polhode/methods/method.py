@@ -14,7 +14,7 @@ import numpy.typing as npt
 from polhode.core.checks import FloatArray
 
 if TYPE_CHECKING:
-    from polhode.force import Force
+    from polhode.forces.force import Force
 
 IntArray = npt.NDArray[np.int64]
 

@@ -15,7 +15,7 @@ from polhode.methods.method import Advance, Bodies, Clock, Course, IntArray, Met
 from polhode.methods.record import MethodRecord
 
 if TYPE_CHECKING:
-    from polhode.force import Force
+    from polhode.forces.force import Force
 
 INSTEAD = "S4_6, S6_10 or Adaptive()"
 
