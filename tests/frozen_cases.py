@@ -24,8 +24,8 @@ from polhode.environment import processor
 from polhode.flows import variants
 from polhode.interactions import DipolarSoftSpheres
 from polhode.kernels.jit import JIT
+from polhode.methods.schemes import SCHEMES
 from polhode.running import FIRST_PIECE
-from polhode.schemes import SCHEMES
 
 FILE = TESTS / "golden" / "frozen.json"
 NUDGE = 1e-7

@@ -13,6 +13,7 @@ from scipy.spatial.transform import Rotation
 
 import polhode as ph
 from polhode import papers
+from polhode.methods.schemes import get
 from polhode.papers import (
     celledoni2008,
     celledoni2008_appendix_c,
@@ -26,7 +27,6 @@ from polhode.papers import (
     celledoni2008_fig3_9,
     celledoni2008_fig3_10,
 )
-from polhode.schemes import get
 
 pytestmark = [pytest.mark.dense, pytest.mark.long]
 SMALL_MAP = (16, 8, 4)  # points along x and y, momenta

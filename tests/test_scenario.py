@@ -21,8 +21,8 @@ import polhode as ph
 from conftest import ROOT
 from polhode import errors, plot, schema, store
 from polhode.cli import cli
-from polhode.expressions import flow_of, method_of
 from polhode.methods import METHODS
+from polhode.methods.expressions import flow_of, method_of
 from polhode.scenario import build, json_schema, read, read_scenario, with_settings
 from polhode.scenario_ensemble import Made
 from polhode.toml_text import to_toml

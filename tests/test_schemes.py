@@ -18,8 +18,8 @@ from oracles import lie
 from polhode import schemes
 from polhode.core.errors import InputError, UnknownNameError
 from polhode.flows.composition import COMPOSITIONS
-from polhode.scheme import Scheme
-from polhode.schemes import compositions, force_gradient, near_integrable, nystrom, papers
+from polhode.methods.scheme import Scheme
+from polhode.methods.schemes import compositions, force_gradient, near_integrable, nystrom, papers
 
 FAMILIES = (papers, nystrom, near_integrable, force_gradient, compositions)
 ALL = [scheme for family in FAMILIES for scheme in family.SCHEMES]

@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 import polhode as ph
 from conftest import EPS, random_attitude
 from polhode.core.rotation import matrix
-from polhode.expressions import flow_of
+from polhode.methods.expressions import flow_of
 
 AXES = list(permutations((1, 2, 3)))
 

@@ -21,7 +21,7 @@ def flows() -> list[tuple[str, ...]]:
 
 
 def schemes() -> list[tuple[str, ...]]:
-    from polhode.schemes import SCHEMES
+    from polhode.methods.schemes import SCHEMES
 
     rows = [("scheme", "order", "weak torques", "torques", "gradients", "made for", "from")]
     for scheme in SCHEMES.values():

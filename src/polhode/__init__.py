@@ -28,7 +28,6 @@ if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests 
     from polhode import problems as problems
     from polhode import sampling as sampling
     from polhode import scenario as scenario
-    from polhode import schemes as schemes
     from polhode import summaries as summaries
     from polhode import variation as variation
     from polhode.citing import cite as cite
@@ -65,15 +64,16 @@ if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests 
     from polhode.free.motion import FreeMotion as FreeMotion
     from polhode.free.motion import free_motion as free_motion
     from polhode.free.propagation import propagate as propagate
+    from polhode.methods import schemes as schemes
     from polhode.methods.adaptive import Adaptive as Adaptive
     from polhode.methods.algo_c1 import AlgoC1 as AlgoC1
     from polhode.methods.dir_em import DirEM as DirEM
     from polhode.methods.quat_em import QuatEM as QuatEM
     from polhode.methods.quat_vi import QuatVI as QuatVI
     from polhode.methods.rattle import Rattle as Rattle
+    from polhode.methods.scheme import Scheme as Scheme
     from polhode.methods.splitting import Splitting as Splitting
     from polhode.problem import Problem as Problem
-    from polhode.scheme import Scheme as Scheme
     from polhode.solve import integrate as integrate
     from polhode.store import load as load
     from polhode.streaming import resume as resume
@@ -98,7 +98,7 @@ _MODULES = {
     "rotation": "core.rotation",
     "sampling": "sampling",
     "scenario": "scenario",
-    "schemes": "schemes",
+    "schemes": "methods.schemes",
     "summaries": "summaries",
     "variation": "variation",
 }
@@ -113,7 +113,7 @@ _HOME = {
     "Potential": "forces.force",
     "Problem": "problem",
     "RigidBody": "core.body",
-    "Scheme": "scheme",
+    "Scheme": "methods.scheme",
     "State": "core.state",
     "System": "system",
     "SystemTrajectory": "system_trajectory",

@@ -37,8 +37,7 @@ def _references(thing: Any) -> tuple[str, ...]:
 
 def _named(name: str) -> Any:
     """The scheme of that name, or the class of the method."""
-    from polhode import schemes
-    from polhode.methods import METHODS, load
+    from polhode.methods import METHODS, load, schemes
 
     known = name in METHODS and name not in schemes.SCHEMES
     return load(name)() if known else schemes.get(name)

@@ -27,8 +27,8 @@ from polhode.core.body import RigidBody
 from polhode.core.checks import unknown_name
 from polhode.core.errors import InputError, PolhodeError
 from polhode.core.state import State
-from polhode.expressions import flow_of, method_of
 from polhode.forces.force import Force, Torque
+from polhode.methods.expressions import flow_of, method_of
 from polhode.methods.splitting import Splitting
 from polhode.problem import Problem, checked_span
 from polhode.schema import SchemaError

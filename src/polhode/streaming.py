@@ -20,8 +20,8 @@ from polhode import chunked
 from polhode.core.checks import whole_number
 from polhode.core.errors import InputError, StoreWarning
 from polhode.environment import environment
-from polhode.expressions import method_of
 from polhode.methods import as_method
+from polhode.methods.expressions import method_of
 from polhode.methods.method import Method
 from polhode.problem import Problem, checked_span
 from polhode.record import check_functions, describe, functions_of, has_energy, parameters

@@ -136,7 +136,7 @@ def complete_source(ctx: click.Context, param: click.Parameter, begun: str) -> l
 def complete_method(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
     """Names of schemes and methods."""
     from polhode.methods import METHODS
-    from polhode.schemes import SCHEMES
+    from polhode.methods.schemes import SCHEMES
 
     return _beginning(begun, (*SCHEMES, *METHODS))
 

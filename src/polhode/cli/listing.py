@@ -11,7 +11,7 @@ from polhode.cli.command import Command, columns, complete_method, print_json
 
 if TYPE_CHECKING:
     from polhode.flows.flow import Record
-    from polhode.scheme import Scheme
+    from polhode.methods.scheme import Scheme
 
 as_json = click.option("--json", "as_json", is_flag=True, help="The whole records, for other programs.")
 
@@ -60,7 +60,7 @@ def methods(as_json: bool) -> None:
     """
     from polhode.flows import variants
     from polhode.methods import METHODS, load
-    from polhode.schemes import SCHEMES
+    from polhode.methods.schemes import SCHEMES
 
     flows = [flow.record for flow in variants()]
     whole = {name: load(name).__doc__.splitlines()[0].replace("``", "") for name in METHODS}
@@ -127,9 +127,9 @@ def cite(names: tuple[str, ...], as_json: bool) -> None:
 def _named(name: str) -> Any:
     """The problem, flow, scheme or method of that name."""
     from polhode import problems
-    from polhode.expressions import flow_of, method_of
     from polhode.flows import FLOWS
-    from polhode.schemes import SCHEMES
+    from polhode.methods.expressions import flow_of, method_of
+    from polhode.methods.schemes import SCHEMES
 
     if name in problems.REGISTRY:
         return problems.get(name)

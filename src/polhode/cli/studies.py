@@ -44,7 +44,7 @@ def order(
       polhode order "Gauss(3)"
       polhode order "ThreeRotations(4)" --t 5 --h 0.2 --h 0.1 --h 0.05 --plot order.png
     """
-    from polhode.expressions import flow_of
+    from polhode.methods.expressions import flow_of
     from polhode.study import order_study
 
     taken = _problem(problem, settings)
@@ -104,7 +104,7 @@ def _problem(name: str, settings: tuple[str, ...]) -> Problem:
 
 
 def _method(text: str) -> Any:
-    from polhode.expressions import method_of
+    from polhode.methods.expressions import method_of
 
     return method_of(text)
 

@@ -32,8 +32,8 @@ def as_method(method: Any) -> Any:
     from polhode.core.checks import unknown_name
     from polhode.methods.adaptive import Adaptive
     from polhode.methods.method import Method
+    from polhode.methods.schemes import SCHEMES
     from polhode.methods.splitting import Splitting
-    from polhode.schemes import SCHEMES
 
     if isinstance(method, Method | Adaptive):
         return method

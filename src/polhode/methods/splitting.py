@@ -10,8 +10,8 @@ import numpy as np
 from polhode.core.checks import FloatArray
 from polhode.core.errors import InputError
 from polhode.methods.method import Advance, Bodies, Clock, Course, IntArray, Method
-from polhode.scheme import Scheme
-from polhode.schemes import get
+from polhode.methods.scheme import Scheme
+from polhode.methods.schemes import get
 
 if TYPE_CHECKING:
     from polhode.flows.flow import Flow

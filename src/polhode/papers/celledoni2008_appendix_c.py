@@ -22,9 +22,9 @@ import numpy as np
 
 from polhode.core.checks import FloatArray
 from polhode.core.references import CELLEDONI_2008
+from polhode.methods.scheme import Scheme
+from polhode.methods.schemes import get
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, number, trend
-from polhode.scheme import Scheme
-from polhode.schemes import get
 
 PRINTED = {"S4_6": "0.56", "RKN4_6b": "0.28", "S6_10": "1.12", "RKN6_14a": "0.63"}
 NEWER = ("PEFRL", "RKN6_11b")

@@ -136,7 +136,7 @@ def _operations_of(flow: Any, momentum_given: bool) -> int:
 
 
 def _main() -> None:
-    from polhode.expressions import flow_of
+    from polhode.methods.expressions import flow_of
 
     told = {name: _operations_of(flow_of(name), name not in WHOLE) for name in (*FLOWS, *WHOLE)}
     print(json.dumps(told))

@@ -8,8 +8,8 @@
 from __future__ import annotations
 
 from polhode.core.checks import unknown_name
-from polhode.scheme import Scheme
-from polhode.schemes import compositions, force_gradient, near_integrable, nystrom, papers, processed
+from polhode.methods.scheme import Scheme
+from polhode.methods.schemes import compositions, force_gradient, near_integrable, nystrom, papers, processed
 
 SCHEMES: dict[str, Scheme] = {
     scheme.name: scheme

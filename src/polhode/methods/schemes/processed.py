@@ -24,7 +24,7 @@ from fractions import Fraction
 from math import factorial
 
 from polhode.core.references import BLANES_CASAS_ROS_2000, ROWLANDS_1991, WISDOM_1996, WISDOM_2006
-from polhode.scheme import Scheme, Stage
+from polhode.methods.scheme import Scheme, Stage
 
 CORRECTIONS = 8  # n: orders up to 17 in the step
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 from math import isqrt
 
 from polhode.core.references import CHIN_1997, OMELYAN_2002_GRADIENT, VILMART_2013
-from polhode.scheme import Scheme
+from polhode.methods.scheme import Scheme
 
 _SCALE = 10**50
 _ROOT3 = Fraction(isqrt(3 * _SCALE**2), _SCALE)

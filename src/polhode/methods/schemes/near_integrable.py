@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from polhode.core.references import BLANES_2013, LASKAR_ROBUTEL_2001, MCLACHLAN_1995
 from polhode.flows.quadrature import gauss_legendre
-from polhode.scheme import Scheme
+from polhode.methods.scheme import Scheme
 
 _NODES, _WEIGHTS = gauss_legendre(4)
 

@@ -6,7 +6,7 @@ RKN6_11b: Blanes and Moan 2002. RKN8_19: Blanes, Casas and Escorihuela-Tomas 202
 from __future__ import annotations
 
 from polhode.core.references import BLANES_CASAS_ESCORIHUELA_2022, BLANES_MOAN_2002
-from polhode.scheme import Scheme
+from polhode.methods.scheme import Scheme
 
 SCHEMES = (
     Scheme.from_half(

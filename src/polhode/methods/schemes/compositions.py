@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from polhode.flows.composition import COMPOSITIONS
-from polhode.scheme import Scheme
+from polhode.methods.scheme import Scheme
 
 SCHEMES = tuple(Scheme.composed(composition) for composition in COMPOSITIONS.values())

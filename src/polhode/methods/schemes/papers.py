@@ -18,7 +18,7 @@ from polhode.core.references import (
     STRANG_1968,
     VAN_ZON_SCHOFIELD_2007_SYMPLECTIC,
 )
-from polhode.scheme import Scheme
+from polhode.methods.scheme import Scheme
 
 _STRANG = (STRANG_1968, CELLEDONI_2008)
 _BLANES_MOAN = (BLANES_MOAN_2002, CELLEDONI_2008)
