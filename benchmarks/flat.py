@@ -15,11 +15,11 @@ from math import sqrt
 import numpy as np
 
 from polhode import problems
+from polhode.integration.running import BaseRun
 from polhode.kernels.dormand_prince import COLUMN, END, FIFTH, FIRST, NODE, STAGES, THIRD, WEIGHT
 from polhode.kernels.jit import borrowed, entry, helper, keep
 from polhode.kernels.splitting import call_torque, matrix
 from polhode.methods.adaptive import Adaptive
-from polhode.running import BaseRun
 
 SIZE, STRIDE = 7, 8
 SAFETY, MOST, LEAST = 0.9, 10.0, 0.2

@@ -24,9 +24,9 @@ from scipy.integrate import solve_ivp
 import polhode as ph
 from flat import solve as flat_solve
 from polhode import problems
-from polhode.adaptive_run import AdaptiveRun
 from polhode.core.rotation import matrix
-from polhode.running import Run
+from polhode.integration.adaptive_run import AdaptiveRun
+from polhode.integration.running import Run
 
 REPEATS = 15
 PATIENCE = 4.0  # seconds for the repeats of one run

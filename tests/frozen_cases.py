@@ -22,10 +22,10 @@ from polhode import forces, sampling
 from polhode.core.progress import Progress
 from polhode.environment import processor
 from polhode.flows import variants
+from polhode.integration.running import FIRST_PIECE
 from polhode.interactions import DipolarSoftSpheres
 from polhode.kernels.jit import JIT
 from polhode.methods.schemes import SCHEMES
-from polhode.running import FIRST_PIECE
 
 FILE = TESTS / "golden" / "frozen.json"
 NUDGE = 1e-7

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polhode as ph
 from polhode import forces, stream_writer, streaming
-from polhode.problem import Problem
+from polhode.integration.problem import Problem
 from polhode.solve import integrate
 
 TENSOR = ((2.0, 0.1, -0.2), (0.1, 2.5, 0.3), (-0.2, 0.3, 3.0))

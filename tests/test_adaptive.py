@@ -18,9 +18,9 @@ import polhode as ph
 from conftest import EPS, distance, random_attitude
 from polhode import forces, problems
 from polhode.core.errors import InputError, RunError, RunWarning
+from polhode.integration.running import BaseRun
 from polhode.kernels import jit
 from polhode.methods.adaptive import SMALLEST_RTOL, Adaptive
-from polhode.running import BaseRun
 from polhode.solve import integrate
 from test_torqued_golden import CASES, PROBLEMS, errors, times
 

@@ -11,7 +11,7 @@ from ccsds_ndm import Aem
 import polhode as ph
 from polhode import aem_reader, epochs, errors, forces, store
 from polhode.core.rotation import matrix, rotate
-from polhode.problem import Problem
+from polhode.integration.problem import Problem
 from polhode.solve import integrate
 
 OPTIONS = {

@@ -16,10 +16,11 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import polhode as ph
-from polhode import atomic, chunked, errors, running, stream_writer
+from polhode import atomic, chunked, errors, stream_writer
 from polhode.core.progress import Progress
+from polhode.integration import running
+from polhode.integration.stretches import Steps, Stretches
 from polhode.scenario import read_scenario
-from polhode.stretches import Steps, Stretches
 
 MOMENTS, M0, Q0 = np.array((1.0, 1.5, 2.0)), (0.1, 0.2, 1.0), (1.0, 0.0, 0.0, 0.0)
 BREAKS, SPAN = (1.31, 2.07), (0.0, 4.0)

@@ -12,12 +12,13 @@ import polhode as ph
 from conftest import distance
 from oracles.addition import addition_flow
 from oracles.top import top_flow
-from polhode import choice, forces, problems
-from polhode.choice import Found, measured
+from polhode import forces, problems
 from polhode.core.errors import InputError, RunWarning
+from polhode.integration import choice
+from polhode.integration.choice import Found, measured
+from polhode.integration.problem import Problem
 from polhode.methods.adaptive import Adaptive
 from polhode.methods.splitting import Splitting
-from polhode.problem import Problem
 from polhode.solve import integrate
 from switching import slope
 from test_torqued_golden import CASES, PROBLEMS, errors

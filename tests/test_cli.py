@@ -744,7 +744,7 @@ def test_every_command_has_help_with_an_example():
 
 def test_drifts_see_an_error():
     """Of |q|, energy, |m| and Q m, each by an amount that is put in."""
-    from polhode.invariants import drifts
+    from polhode.integration.invariants import drifts
 
     problem = ph.Problem((1, 2, 3), ph.State(m=(1, 1, 1)), t_span=(0, 9))
     traj = ph.integrate(problem, method="V2", h=0.5)

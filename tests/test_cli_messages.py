@@ -10,9 +10,9 @@ from polhode import aem, cluster, record, store
 from polhode.cli import cli
 from polhode.cli.words import in_shell_words
 from polhode.core.errors import PolhodeError
+from polhode.integration.stretches import step_length
 from polhode.scenario import build
 from polhode.streaming import stream
-from polhode.stretches import step_length
 
 
 def run(*args):

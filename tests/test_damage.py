@@ -14,7 +14,7 @@ from ensemble_cases import CHUNK as MEMBERS
 from ensemble_cases import HOW, SAMPLES, pendulums
 from polhode import atomic, checksums, chunked, ensemble_reader, errors, forces, store, streaming
 from polhode.ensembles import ensemble, open_ensemble
-from polhode.problem import Problem
+from polhode.integration.problem import Problem
 from polhode.solve import integrate
 from streaming_job import CHUNK, EVERY, METHOD, TENSOR, H, problem
 

@@ -45,7 +45,7 @@ def test_python_blocks_run(page, tmp_path, fresh_process):
 
 def test_a_name_of_another_page_is_not_there(tmp_path, fresh_process):
     first, second = tmp_path / "first.md", tmp_path / "second.md"
-    first.write_text("```python\nimport polhode\nimport polhode.running\n```\n")
+    first.write_text("```python\nimport polhode\nimport polhode.integration.running\n```\n")
     second.write_text("```python\nimport polhode\npolhode.running\n```\n")
     fresh_process(run_page, first, tmp_path)
     with pytest.raises(AttributeError, match="no attribute 'running'"):

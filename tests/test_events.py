@@ -15,9 +15,9 @@ from oracles.addition import addition_flow, addition_period
 from oracles.top import top_flow
 from polhode import errors, events, forces
 from polhode.core.rotation import matrix, rotate
-from polhode.problem import Problem
+from polhode.integration.problem import Problem
+from polhode.integration.watching import chandrupatla
 from polhode.solve import integrate
-from polhode.watching import chandrupatla
 
 MOMENTS, M0 = (1.0, 1.65, 1.97), (0.3, 0.2, 0.9)
 FREE = Problem(MOMENTS, ph.State(M0), t_span=(0.0, 80.0))  # m circles the third axis

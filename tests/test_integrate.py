@@ -17,9 +17,9 @@ from conftest import EPS, random_attitude
 from polhode import errors, forces
 from polhode.core.rotation import conjugate, from_matrix, matrix
 from polhode.forces.force import Torque
+from polhode.integration.problem import Problem
+from polhode.integration.running import Run
 from polhode.methods.splitting import Splitting
-from polhode.problem import Problem
-from polhode.running import Run
 from polhode.solve import integrate
 
 MOMENTS, M0 = (1.0, 1.65, 1.97), (0.3, 0.2, 0.9)

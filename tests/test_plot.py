@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 import polhode as ph
 from polhode import errors, plot
-from polhode.invariants import drifts
+from polhode.integration.invariants import drifts
 from polhode.plot.sphere import separatrices
 
 BODIES = [(1.0, 2.0, 3.0), (3.0, 1.0, 1.2), (2.0, 0.9, 1.0)]

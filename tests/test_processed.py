@@ -14,8 +14,8 @@ import polhode as ph
 from oracles import lie
 from polhode import problems, schemes
 from polhode.core.errors import InputError
+from polhode.integration.running import Run
 from polhode.methods.scheme import Scheme
-from polhode.running import Run
 from polhode.solve import integrate
 
 MODULE = sys.modules[Run.__module__]

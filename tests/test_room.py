@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 import polhode as ph
-from polhode import running
 from polhode.cli import cli
 from polhode.core import room
 from polhode.core.errors import MemoryLimitError, StoreError
+from polhode.integration import running
 from polhode.interactions import DipolarSoftSpheres
 from polhode.streaming import open_stream
 

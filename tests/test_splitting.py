@@ -12,9 +12,9 @@ from conftest import EPS, distance
 from oracles.top import top_flow
 from polhode.core.rotation import conjugate, from_rotation_vector, multiply
 from polhode.forces.force import Torque
+from polhode.integration.problem import Problem
 from polhode.methods.schemes import SCHEMES
 from polhode.methods.splitting import Splitting
-from polhode.problem import Problem
 from polhode.solve import integrate
 
 MOMENTS, M0, Q0 = (1.0, 1.75, 2.75), (0.625, -0.5, 1.0), (0.5, 0.5, -0.5, 0.5)

@@ -16,7 +16,7 @@ import xarray
 import polhode as ph
 from conftest import random_attitude
 from polhode import atomic, csv_file, errors, forces, store
-from polhode.problem import Problem
+from polhode.integration.problem import Problem
 from polhode.solve import integrate
 
 SUFFIXES = (".nc", ".zarr", ".csv")

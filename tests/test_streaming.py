@@ -22,10 +22,11 @@ from zarr.storage import _local
 
 import polhode as ph
 from conftest import TESTS
-from polhode import atomic, chunked, errors, forces, record, running, store, stream_writer, streaming, writer_lock
+from polhode import atomic, chunked, errors, forces, record, store, stream_writer, streaming, writer_lock
 from polhode.core.progress import Progress
+from polhode.integration import running
+from polhode.integration.problem import Problem
 from polhode.kernels import jit
-from polhode.problem import Problem
 from polhode.solve import integrate
 from streaming_job import CHUNK, EVERY, METHOD, H, problem
 

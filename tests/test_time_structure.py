@@ -11,9 +11,9 @@ import pytest
 import polhode as ph
 from polhode import forces
 from polhode.core.errors import RunWarning
+from polhode.integration.time_structure import CELLS, time_structure
 from polhode.methods.adaptive import Adaptive
 from polhode.solve import integrate
-from polhode.time_structure import CELLS, time_structure
 from switching import by_scipy, error_at_end, random_switches, switched
 
 SPAN = 0.0, 100.0

@@ -20,7 +20,6 @@ from polhode.methods import METHODS
 
 if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests compare
     from polhode import adapters as adapters
-    from polhode import events as events
     from polhode import flows as flows
     from polhode import forces as forces
     from polhode import interactions as interactions
@@ -64,6 +63,9 @@ if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests 
     from polhode.free.motion import FreeMotion as FreeMotion
     from polhode.free.motion import free_motion as free_motion
     from polhode.free.propagation import propagate as propagate
+    from polhode.integration import events as events
+    from polhode.integration.problem import Problem as Problem
+    from polhode.integration.trajectory import Trajectory as Trajectory
     from polhode.methods import schemes as schemes
     from polhode.methods.adaptive import Adaptive as Adaptive
     from polhode.methods.algo_c1 import AlgoC1 as AlgoC1
@@ -73,7 +75,6 @@ if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests 
     from polhode.methods.rattle import Rattle as Rattle
     from polhode.methods.scheme import Scheme as Scheme
     from polhode.methods.splitting import Splitting as Splitting
-    from polhode.problem import Problem as Problem
     from polhode.solve import integrate as integrate
     from polhode.store import load as load
     from polhode.streaming import resume as resume
@@ -82,13 +83,12 @@ if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests 
     from polhode.study import order_study as order_study
     from polhode.system import System as System
     from polhode.system_trajectory import SystemTrajectory as SystemTrajectory
-    from polhode.trajectory import Trajectory as Trajectory
     from polhode.viewer import view as view
 
 _MODULES = {
     "adapters": "adapters",
     "errors": "core.errors",
-    "events": "events",
+    "events": "integration.events",
     "flows": "flows",
     "forces": "forces",
     "geometry": "free.geometry",
@@ -111,14 +111,14 @@ _HOME = {
     "OrderStudy": "study",
     "PolhodeError": "core.errors",
     "Potential": "forces.force",
-    "Problem": "problem",
+    "Problem": "integration.problem",
     "RigidBody": "core.body",
     "Scheme": "methods.scheme",
     "State": "core.state",
     "System": "system",
     "SystemTrajectory": "system_trajectory",
     "Torque": "forces.force",
-    "Trajectory": "trajectory",
+    "Trajectory": "integration.trajectory",
     "WorkPrecision": "comparison",
     "andoyer": "free.geometry",
     "cite": "citing",

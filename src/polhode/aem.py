@@ -25,7 +25,7 @@ import numpy as np
 from polhode import epochs
 from polhode.core.checks import FloatArray
 from polhode.core.errors import InputError
-from polhode.trajectory import Trajectory
+from polhode.integration.trajectory import Trajectory
 
 LONGEST_LINE = 254  # 6.6.1
 CHECKSUM = "COMMENT SHA-256 of the other lines: "

@@ -15,9 +15,9 @@ from polhode.core.errors import RunError, ShapeError
 from polhode.core.extras import needed
 from polhode.core.html import html_rows
 from polhode.core.state import State
+from polhode.integration.problem import Problem
 from polhode.methods import as_method
 from polhode.methods.adaptive import Adaptive
-from polhode.problem import Problem
 from polhode.solve import integrate
 
 if TYPE_CHECKING:

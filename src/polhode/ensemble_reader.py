@@ -19,8 +19,8 @@ from polhode.checksums import RAISE, SEAL, SKIP, check_seal, compare, of_texts
 from polhode.chunked import ZARR_FORMAT, chunk_file
 from polhode.core.errors import StoreError, StoreWarning
 from polhode.core.extras import needed
+from polhode.integration.trajectory import INTERRUPTED
 from polhode.record import Record
-from polhode.trajectory import INTERRUPTED
 
 KIND, FORMAT = "polhode ensemble", 1
 MARKS = Path("status", "done")  # in a folder where Zarr does not look for further members of the group

@@ -40,9 +40,9 @@ from polhode.ensemble_reader import (
     unfinished,
     warn_of_loss,
 )
+from polhode.integration.trajectory import INTERRUPTED
 from polhode.members import Chunk
 from polhode.record import LABELS, Record, check_functions
-from polhode.trajectory import INTERRUPTED
 
 FEWER = "keep fewer times (t_eval=...) or a summary (reduce=...), follow fewer members"
 STARTS = ("m", "omega", "q")  # samples that are called start_m and so on, because results have these names

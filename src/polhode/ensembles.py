@@ -25,8 +25,8 @@ from polhode.ensemble_plan import Wanted, layout_of, plan
 from polhode.ensemble_reader import Contents, opened
 from polhode.ensemble_store import InMemory, Layout, OnDisk
 from polhode.environment import environment
+from polhode.integration.problem import Problem
 from polhode.members import Factory, Job, Reduce
-from polhode.problem import Problem
 from polhode.sampling import Samples, as_samples
 from polhode.streams import as_seed
 from polhode.summaries import as_summary

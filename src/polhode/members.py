@@ -25,10 +25,10 @@ from polhode.environment import environment
 from polhode.flows.exact import Exact
 from polhode.free.motion import MANY_TIMES
 from polhode.free.propagation import propagate
-from polhode.problem import Problem
+from polhode.integration.problem import Problem
+from polhode.integration.trajectory import FAILED, INTERRUPTED, Stats, Trajectory
 from polhode.sampling import Rows, Samples
 from polhode.solve import integrate
-from polhode.trajectory import FAILED, INTERRUPTED, Stats, Trajectory
 from polhode.variation import OWN_TIME, batch_of, member, varied
 
 STOPPED = re.compile(r"^body(\[0\])? stopped")  # how the message of a run begins

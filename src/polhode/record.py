@@ -29,8 +29,8 @@ from polhode.core.errors import InputError, StoreError, StoreWarning
 from polhode.core.fingerprint import Fingerprint, differences
 from polhode.forces.base import diagonals
 from polhode.forces.force import Force
-from polhode.problem import Problem
-from polhode.trajectory import Trajectory
+from polhode.integration.problem import Problem
+from polhode.integration.trajectory import Trajectory
 
 KIND, SYSTEM, FORMAT = "polhode trajectory", "polhode system", 1
 COLUMN = "column"  # of a matrix

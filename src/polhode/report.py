@@ -11,12 +11,12 @@ import numpy as np
 
 from polhode.core.checks import FloatArray
 from polhode.free.motion import FreeMotion
-from polhode.invariants import drifts
+from polhode.integration.invariants import drifts
 
 if TYPE_CHECKING:
-    from polhode.problem import Problem
+    from polhode.integration.problem import Problem
+    from polhode.integration.trajectory import Trajectory
     from polhode.stream_writer import Streamed
-    from polhode.trajectory import Trajectory
 
 RELATIVE = "energy", "|m|", "Q m", "m along axis"
 MOST_FLIPS = 12  # that a line of the table shows

@@ -27,19 +27,19 @@ import numpy as np
 
 from polhode import chunked, report, store, streaming
 from polhode.atomic import replacing, telling
-from polhode.choice import Choice, choose, explain, has_to_choose
 from polhode.core.checks import FloatArray, common_batch
 from polhode.core.errors import InputError, MissingExtraError, RunError, StoreError
 from polhode.core.room import check_disk, memory_for
 from polhode.flows.exact import Exact
+from polhode.integration.choice import Choice, choose, explain, has_to_choose
+from polhode.integration.problem import Problem
+from polhode.integration.stretches import step_count, step_length
+from polhode.integration.trajectory import INTERRUPTED, Stats, Trajectory
 from polhode.methods.adaptive import Adaptive
-from polhode.problem import Problem
 from polhode.scenario import AUTO, Scenario, defaults_of, json_schema, read_scenario
 from polhode.solve import DEFAULT_RTOL, FEWER_STATES, integrate
 from polhode.stream_writer import Streamed
-from polhode.stretches import step_count, step_length
 from polhode.toml_text import to_toml
-from polhode.trajectory import INTERRUPTED, Stats, Trajectory
 
 LONG = 200_000  # states: a run that keeps more grows on the disk
 READ_AGAIN = 10_000_000  # states, up to which such a run is then read for pictures and errors

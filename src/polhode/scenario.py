@@ -28,9 +28,9 @@ from polhode.core.checks import unknown_name
 from polhode.core.errors import InputError, PolhodeError
 from polhode.core.state import State
 from polhode.forces.force import Force, Torque
+from polhode.integration.problem import Problem, checked_span
 from polhode.methods.expressions import flow_of, method_of
 from polhode.methods.splitting import Splitting
-from polhode.problem import Problem, checked_span
 from polhode.schema import SchemaError
 from polhode.toml_text import toml_value
 

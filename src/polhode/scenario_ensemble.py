@@ -11,7 +11,7 @@ import numpy as np
 
 from polhode import sampling
 from polhode.core.errors import InputError
-from polhode.problem import Problem
+from polhode.integration.problem import Problem
 from polhode.sampling import Rows, Samples
 from polhode.scenario import Scenario, build, set_value
 from polhode.variation import batch_of

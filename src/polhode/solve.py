@@ -9,23 +9,23 @@ from typing import Any, NamedTuple, TypedDict, Unpack, overload
 import numpy as np
 import numpy.typing as npt
 
-from polhode.adaptive_run import AdaptiveRun, AdaptiveSolution
-from polhode.choice import choose, closing_check, explain, has_to_choose
 from polhode.core.checks import FloatArray, whole_number
 from polhode.core.errors import InputError, TimeError
 from polhode.core.progress import Progress, Report
 from polhode.core.room import memory_for
+from polhode.integration.adaptive_run import AdaptiveRun, AdaptiveSolution
+from polhode.integration.choice import choose, closing_check, explain, has_to_choose
+from polhode.integration.problem import Problem, checked_span
+from polhode.integration.running import BaseRun, Run, times_within
+from polhode.integration.solution import FixedSolution
+from polhode.integration.trajectory import Trajectory
+from polhode.integration.watching import Watch
 from polhode.methods import as_method
 from polhode.methods.adaptive import Adaptive, checked_tolerances
 from polhode.methods.method import IntArray, Method
-from polhode.problem import Problem, checked_span
-from polhode.running import BaseRun, Run, times_within
-from polhode.solution import FixedSolution
 from polhode.system import System
 from polhode.system_integration import integrate_system
 from polhode.system_trajectory import SystemTrajectory
-from polhode.trajectory import Trajectory
-from polhode.watching import Watch
 
 DEFAULT_RTOL = 1e-9
 STATE_BYTES = 7 * 8  # of m and q

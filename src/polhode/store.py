@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     import xarray
 
-    from polhode.trajectory import Trajectory
+    from polhode.integration.trajectory import Trajectory
 
 NEEDED = {".nc": ("xarray", "h5netcdf", "h5py"), ".zarr": ("xarray", "zarr")}
 

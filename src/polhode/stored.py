@@ -13,9 +13,9 @@ from polhode.core.checks import FloatArray
 from polhode.core.errors import InputError
 from polhode.core.state import State
 from polhode.forces.force import Force
-from polhode.problem import Problem
+from polhode.integration.problem import Problem
+from polhode.integration.trajectory import Stats, Trajectory
 from polhode.record import COLUMN, Record, check_format
-from polhode.trajectory import Stats, Trajectory
 
 
 class Text(str):

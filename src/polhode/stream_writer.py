@@ -17,10 +17,10 @@ from polhode.core.errors import RunError
 from polhode.core.progress import Progress
 from polhode.core.room import check_disk
 from polhode.environment import environment
+from polhode.integration.running import Run
+from polhode.integration.trajectory import INTERRUPTED, REACHED_END, Stats, Trajectory
 from polhode.methods.method import IntArray
 from polhode.record import Record, body_dimensions, describe, functions_of, has_energy, parameters
-from polhode.running import Run
-from polhode.trajectory import INTERRUPTED, REACHED_END, Stats, Trajectory
 
 FEWER_STATES = "keep fewer, with save_every=..."
 BLOCK_SECONDS = 0.5  # of computing, after which states are taken over

@@ -20,12 +20,12 @@ from polhode import chunked
 from polhode.core.checks import whole_number
 from polhode.core.errors import InputError, StoreWarning
 from polhode.environment import environment
+from polhode.integration.problem import Problem, checked_span
+from polhode.integration.running import Run
 from polhode.methods import as_method
 from polhode.methods.expressions import method_of
 from polhode.methods.method import Method
-from polhode.problem import Problem, checked_span
 from polhode.record import check_functions, describe, functions_of, has_energy, parameters
-from polhode.running import Run
 from polhode.stream_writer import Streamed, StreamWriter, streamed
 from polhode.writer_lock import only_writer
 

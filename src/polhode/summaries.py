@@ -9,7 +9,7 @@ import numpy as np
 
 from polhode.core.checks import FloatArray, unknown_name
 from polhode.core.rotation import rotate
-from polhode.trajectory import Trajectory
+from polhode.integration.trajectory import Trajectory
 
 __all__ = [
     "SUMMARIES",

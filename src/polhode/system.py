@@ -15,10 +15,10 @@ from polhode.core.errors import InertiaError, InputError, MomentumError, ShapeEr
 from polhode.core.html import html_fields
 from polhode.core.rotation import matrix
 from polhode.core.state import State
+from polhode.integration.problem import checked_span
 from polhode.interactions.base import Interaction
 from polhode.interactions.molecular import Molecular
 from polhode.interactions.neighbors import Box
-from polhode.problem import checked_span
 from polhode.system_start import cubic_lattice, maxwell_boltzmann, random_attitudes, scattered, spread_in_cube
 
 ONE_OR_ALL = "give one body for all, or one for each state"

@@ -12,14 +12,14 @@ from polhode.core.checks import FloatArray, whole_number
 from polhode.core.errors import InputError, RunError
 from polhode.core.progress import Progress, Report
 from polhode.core.room import memory_for
+from polhode.integration.problem import checked_span
+from polhode.integration.running import times_within
+from polhode.integration.trajectory import FAILED, INTERRUPTED, REACHED_END, Stats
 from polhode.methods import as_method
 from polhode.methods.splitting import Splitting
-from polhode.problem import checked_span
-from polhode.running import times_within
 from polhode.system import System
 from polhode.system_run import CannotGoOn, SystemRun
 from polhode.system_trajectory import SystemTrajectory
-from polhode.trajectory import FAILED, INTERRUPTED, REACHED_END, Stats
 
 DEFAULT_METHOD = "V2"
 STATE_BYTES = 13 * 8  # of x, p, m and q

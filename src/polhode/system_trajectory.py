@@ -11,9 +11,9 @@ from polhode.core.body import scale_along
 from polhode.core.checks import FloatArray
 from polhode.core.rotation import matrix, rotate
 from polhode.core.state import State
+from polhode.integration.trajectory import Stats
 from polhode.system import System
 from polhode.system_record import pack_system
-from polhode.trajectory import Stats
 
 
 class SystemTrajectory:

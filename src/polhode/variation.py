@@ -14,7 +14,7 @@ from polhode.core.state import State
 from polhode.forces.base import as_params
 from polhode.forces.damping import damping_matrices, diagonal_matrices
 from polhode.forces.force import Force
-from polhode.problem import Problem
+from polhode.integration.problem import Problem
 from polhode.sampling import Rows
 
 __all__ = [

@@ -27,8 +27,8 @@ def convert(source: Path, target: Path, settings: tuple[str, ...]) -> None:
     """
     from polhode import store
     from polhode.core.errors import InputError
+    from polhode.integration.trajectory import Trajectory
     from polhode.scenario import with_settings
-    from polhode.trajectory import Trajectory
 
     trajectory = store.load(source)
     if not isinstance(trajectory, Trajectory):

@@ -11,7 +11,7 @@ import click
 from polhode.cli.command import Command, complete_flow, complete_method, complete_problem, complete_setting, print_json
 
 if TYPE_CHECKING:
-    from polhode.problem import Problem
+    from polhode.integration.problem import Problem
 
 USUAL = ("V2", "S4_6", "S6_10", "RKN6_14a", "ABA1064")
 STEPS = (2.0, 1.0, 0.5, 0.25)  # times the step that suits the problem

@@ -11,15 +11,15 @@ from polhode.core.errors import RunError
 from polhode.core.rotation import multiply, normalize
 from polhode.core.state import State
 from polhode.forces.base import Force
+from polhode.integration.problem import Problem
+from polhode.integration.trajectory import Trajectory
 from polhode.methods.algo_c1 import AlgoC1
 from polhode.methods.dir_em import DirEM
 from polhode.methods.quat_em import QuatEM
 from polhode.methods.quat_vi import QuatVI
 from polhode.papers.experiment import Claim, Curve, Panel, trend
-from polhode.problem import Problem
 from polhode.problems.gyro_top import LEVER, gyro_top, mass_center
 from polhode.solve import integrate
-from polhode.trajectory import Trajectory
 
 METHODS = {"QUAT_EM": QuatEM(), "QUAT_VI": QuatVI(), "DIR_EM": DirEM(), "ALGO_C1": AlgoC1()}
 UNIT = 1e-15

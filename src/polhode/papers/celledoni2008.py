@@ -15,9 +15,9 @@ from polhode.flows.frb_matrix import FrbMatrix
 from polhode.flows.frb_quaternion import FrbQuaternion
 from polhode.flows.moser_veselov import MoserVeselov
 from polhode.free.propagation import propagate
+from polhode.integration.problem import Problem
 from polhode.methods.splitting import Splitting
 from polhode.papers.experiment import Curve, Panel, Points
-from polhode.problem import Problem
 
 T_END = 10.0
 ORDERS = (6, 8, 10)

@@ -20,10 +20,10 @@ from polhode.flows.exact import Exact
 from polhode.flows.flow import Flow
 from polhode.flows.frb_matrix import FrbMatrix
 from polhode.flows.three_rotations import ThreeRotations
+from polhode.integration.problem import Problem
 from polhode.methods.splitting import Splitting
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, trend
 from polhode.papers.others import Found, by_dop853, by_heyoka
-from polhode.problem import Problem
 from polhode.problems.heavy_top import heavy_top
 from polhode.solve import integrate
 

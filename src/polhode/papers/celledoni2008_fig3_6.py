@@ -12,11 +12,11 @@ import numpy as np
 from polhode.core.references import CELLEDONI_2008
 from polhode.flows.exact import Exact
 from polhode.flows.three_rotations import ThreeRotations
+from polhode.integration.trajectory import Trajectory
 from polhode.methods.splitting import Splitting
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, number, trend
 from polhode.problems.satellite import satellite
 from polhode.solve import integrate
-from polhode.trajectory import Trajectory
 
 STEPS = (0.1, 0.05)
 SCHEME, NEWER = "RKN6_14a", "ABA1064"  # 14 and 8 torques per step

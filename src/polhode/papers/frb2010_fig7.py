@@ -15,13 +15,13 @@ from polhode.core.references import FRB_2010
 from polhode.core.state import State
 from polhode.flows.frb_matrix import FrbMatrix
 from polhode.free.motion import free_motion
+from polhode.integration.problem import Problem
+from polhode.integration.trajectory import Trajectory
 from polhode.methods.splitting import Splitting
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, number, trend
 from polhode.papers.others import Found, by_dop853, by_heyoka
-from polhode.problem import Problem
 from polhode.problems.perturbed import U0, perturbed
 from polhode.solve import integrate
-from polhode.trajectory import Trajectory
 
 H, T_END = 0.5, 5e4
 PUBLISHED = Splitting(FrbMatrix(), "RKN6_14a")

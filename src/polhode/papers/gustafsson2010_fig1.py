@@ -10,10 +10,10 @@ import numpy as np
 
 from polhode.core.checks import FloatArray
 from polhode.core.references import GUSTAFSSON_2010
+from polhode.integration.problem import Problem
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, trend
 from polhode.papers.gustafsson2010 import momentum_by_energy, momentum_by_squares
 from polhode.papers.others import by_dop853
-from polhode.problem import Problem
 from polhode.problems.free_body import free_body
 
 PERIODS = 3

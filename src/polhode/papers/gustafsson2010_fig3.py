@@ -18,10 +18,10 @@ from polhode.flows.exact import Exact
 from polhode.flows.flow import Flow
 from polhode.flows.magnus import Magnus
 from polhode.free.motion import free_motion
+from polhode.integration.problem import Problem
 from polhode.methods.splitting import Splitting
 from polhode.papers.experiment import Curve, Experiment, Panel, Report, beyond, trend
 from polhode.papers.gustafsson2010 import MOMENTS, ORDERS
-from polhode.problem import Problem
 from polhode.solve import integrate
 
 H, STEPS = 1.0, 4000

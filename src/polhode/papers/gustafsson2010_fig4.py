@@ -11,13 +11,13 @@ import numpy as np
 from polhode.core.checks import FloatArray
 from polhode.core.references import GUSTAFSSON_2010
 from polhode.flows.magnus import Magnus
+from polhode.integration.problem import Problem
+from polhode.integration.trajectory import Trajectory
 from polhode.methods.adaptive import Adaptive
 from polhode.methods.splitting import Splitting
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, trend
-from polhode.problem import Problem
 from polhode.problems.vessel import AT_15, vessel
 from polhode.solve import integrate
-from polhode.trajectory import Trajectory
 
 H = 0.1
 AT_REST = 200.0  # s

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from polhode.core.checks import FloatArray
-from polhode.problem import Problem
+from polhode.integration.problem import Problem
 
 NO_WEIGHT = (0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 

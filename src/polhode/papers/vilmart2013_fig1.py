@@ -18,11 +18,11 @@ from polhode.core.rotation import matrix
 from polhode.flows.exact import Exact
 from polhode.flows.flow import Flow
 from polhode.flows.moser_veselov import MoserVeselov
+from polhode.integration.problem import Problem
 from polhode.methods.splitting import Splitting
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, trend
 from polhode.papers.others import by_dop853, by_heyoka
 from polhode.papers.taylor import by_taylor
-from polhode.problem import Problem
 from polhode.problems.free_body import free_body
 from polhode.solve import integrate
 from polhode.study import order_study

@@ -12,7 +12,7 @@ from polhode.core.checks import FloatArray
 from polhode.core.vectors import length
 
 if TYPE_CHECKING:
-    from polhode.trajectory import Trajectory
+    from polhode.integration.trajectory import Trajectory
 
 MOST_BODIES = 3  # of a batch
 TURNS = 30  # beyond that number, curves over time would be a blur

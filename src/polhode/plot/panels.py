@@ -10,7 +10,7 @@ import numpy as np
 from polhode.core.checks import FloatArray
 from polhode.core.rotation import rotate
 from polhode.core.vectors import length, unit
-from polhode.invariants import drifts
+from polhode.integration.invariants import drifts
 from polhode.plot.curves import Curves
 from polhode.plot.sphere import draw_sphere, look_at
 from polhode.plot.style import (
@@ -26,7 +26,7 @@ from polhode.plot.style import (
 )
 
 if TYPE_CHECKING:
-    from polhode.trajectory import Trajectory
+    from polhode.integration.trajectory import Trajectory
 
 STRETCHES = 1000  # of a long run: each shows its largest error
 ROUND_OFF = 2.0**-53

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from polhode.core.errors import InputError
-from polhode.invariants import drifts
+from polhode.integration.invariants import drifts
 from polhode.plot.curves import curves_of
 from polhode.plot.panels import ACROSS, PANELS
 from polhode.plot.style import new_figure
@@ -19,7 +19,7 @@ from polhode.schema import near
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from polhode.trajectory import Trajectory
+    from polhode.integration.trajectory import Trajectory
 
 
 def plot_trajectory(traj: Trajectory, kinds: Sequence[str] | None = None) -> Figure:

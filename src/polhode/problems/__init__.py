@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from polhode.core.checks import unknown_name
-from polhode.problem import Problem
+from polhode.integration.problem import Problem
 from polhode.problems.dzhanibekov import dzhanibekov
 from polhode.problems.free_body import free_body
 from polhode.problems.gyro_top import gyro_top

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from polhode.core.body import RigidBody
 from polhode.core.state import State
-from polhode.problem import Problem
+from polhode.integration.problem import Problem
 
 STEEL = 7850.0  # kg/m^3
 RADIUS = 0.008  # m, of both rods

@@ -14,7 +14,7 @@ import numpy as np
 from polhode.core.errors import UnknownNameError
 from polhode.core.references import BETSCH_SIEBERT_2009, GUSTAFSSON_2010, VILMART_2013
 from polhode.core.state import State
-from polhode.problem import Problem
+from polhode.integration.problem import Problem
 
 
 class Data(NamedTuple):

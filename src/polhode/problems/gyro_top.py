@@ -24,7 +24,7 @@ from polhode.core.references import BETSCH_SIEBERT_2009
 from polhode.core.rotation import from_rotation_vector
 from polhode.core.state import State
 from polhode.forces import gravity
-from polhode.problem import Problem
+from polhode.integration.problem import Problem
 
 WHITTAKER = "E. T. Whittaker, A treatise on the analytical dynamics of particles and rigid bodies, chapter VI (1904)"
 

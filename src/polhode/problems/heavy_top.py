@@ -16,7 +16,7 @@ from polhode.core.errors import MomentumError
 from polhode.core.references import CELLEDONI_2008
 from polhode.core.state import State
 from polhode.forces import gravity
-from polhode.problem import Problem
+from polhode.integration.problem import Problem
 
 KINETIC = 1.0
 MOMENTS, M12 = (1.0, 1.5, 2.25), (0.5, 0.75)

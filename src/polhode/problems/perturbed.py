@@ -12,7 +12,7 @@ import numpy as np
 from polhode.core.references import FRB_2010
 from polhode.core.state import State
 from polhode.forces import gravity
-from polhode.problem import Problem
+from polhode.integration.problem import Problem
 
 MOMENTS = (1.0, 1.0126869887825154, 3.3062374224730378)
 M0 = (-3.4790957088547336e-01, -1.9822914599675923e-01, -9.1633189192763642e-01)

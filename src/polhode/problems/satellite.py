@@ -12,7 +12,7 @@ from __future__ import annotations
 from polhode.core.references import CELLEDONI_2008
 from polhode.core.state import State
 from polhode.forces import gravity_gradient
-from polhode.problem import Problem
+from polhode.integration.problem import Problem
 
 MOMENTS = (1.7e4, 3.7e4, 5.4e4)
 OMEGA = (15.0, -15.0, 15.0)

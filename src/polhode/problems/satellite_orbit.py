@@ -22,7 +22,7 @@ import numpy.typing as npt
 from polhode.core.checks import FloatArray
 from polhode.core.rotation import from_rotation_vector, multiply
 from polhode.forces import gravity_gradient
-from polhode.problem import Problem
+from polhode.integration.problem import Problem
 
 EARTH_MU = 3.986004418e14  # m^3/s^2
 EARTH_RADIUS = 6378137.0  # m, at the equator

@@ -13,7 +13,7 @@ from polhode import forces
 from polhode.core.references import GUSTAFSSON_2010
 from polhode.core.state import State
 from polhode.forces.force import Force
-from polhode.problem import Problem
+from polhode.integration.problem import Problem
 
 MOMENTS = (3.2164e8, 5.4782e9, 5.7426e9)  # kg m^2
 MASS = 6.3622e6  # kg

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from polhode.core.references import VILMART_2013
 from polhode.core.state import State
 from polhode.forces import gravity
-from polhode.problem import Problem
+from polhode.integration.problem import Problem
 
 MOMENTS, M0, Q0 = (0.6, 0.8, 1.0), (0.5, -0.25, 1.0), (0.5, 0.5, -0.5, 0.5)
 AT_10 = State(  # Taylor series in high precision

@@ -20,8 +20,8 @@ from polhode.core.rotation import conjugate, from_rotation_vector, multiply
 from polhode.core.vectors import length
 from polhode.flows.exact import Exact
 from polhode.free.motion import FreeMotion
-from polhode.problem import Problem, checked_span
-from polhode.trajectory import Stats, Trajectory
+from polhode.integration.problem import Problem, checked_span
+from polhode.integration.trajectory import Stats, Trajectory
 
 SMOOTH = 0.1  # radians from one frame to the next
 COARSE = 1.0  # radians beyond which what is between two frames is not drawn at all

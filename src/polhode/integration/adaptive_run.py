@@ -11,16 +11,16 @@ import numpy as np
 from polhode.core.checks import FloatArray
 from polhode.core.progress import Progress, Report
 from polhode.core.threads import in_ranges
+from polhode.integration.problem import Problem
+from polhode.integration.running import NOT_FINITE, PIECE_SECONDS, RAISED, TOO_MANY, BaseRun
+from polhode.integration.solution import Solution
+from polhode.integration.stretches import Stretches
+from polhode.integration.time_structure import time_structure
 from polhode.methods.adaptive import Adaptive, AdaptiveCourse
 from polhode.methods.method import IntArray
-from polhode.problem import Problem
-from polhode.running import NOT_FINITE, PIECE_SECONDS, RAISED, TOO_MANY, BaseRun
-from polhode.solution import Solution
-from polhode.stretches import Stretches
-from polhode.time_structure import time_structure
 
 if TYPE_CHECKING:
-    from polhode.watching import Watch
+    from polhode.integration.watching import Watch
 
 FIRST_PIECE, LARGEST_PIECE = 1000, 2**18  # trials; and, of all bodies together, steps that are kept at a time
 MARKS = 1000  # of the progress bar

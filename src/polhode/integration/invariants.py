@@ -10,7 +10,7 @@ from polhode.core.checks import FloatArray
 from polhode.core.vectors import length
 
 if TYPE_CHECKING:
-    from polhode.trajectory import Trajectory
+    from polhode.integration.trajectory import Trajectory
 
 
 def drifts(traj: Trajectory) -> dict[str, FloatArray]:

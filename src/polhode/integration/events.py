@@ -21,7 +21,7 @@ from polhode.core.checks import FloatArray, unknown_name
 from polhode.core.errors import InputError
 from polhode.core.rotation import rotate
 from polhode.forces.base import direction as unit_vector
-from polhode.problem import Problem
+from polhode.integration.problem import Problem
 
 __all__ = [
     "Event",

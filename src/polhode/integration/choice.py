@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode.adaptive_run import AdaptiveRun
 from polhode.core.checks import FloatArray, common_batch, rows_of
 from polhode.core.errors import RunWarning
 from polhode.core.progress import Progress
@@ -28,14 +27,15 @@ from polhode.forces.base import writable
 from polhode.forces.force import Force
 from polhode.forces.nothing import nothing
 from polhode.free.propagation import propagate
+from polhode.integration.adaptive_run import AdaptiveRun
+from polhode.integration.problem import Problem
+from polhode.integration.running import Run
+from polhode.integration.time_structure import CELLS, TimeStructure, time_structure
+from polhode.integration.trajectory import Trajectory
 from polhode.methods import as_method
 from polhode.methods.adaptive import SMALLEST_RTOL, Adaptive, checked_tolerances
 from polhode.methods.method import Method
 from polhode.methods.splitting import Splitting
-from polhode.problem import Problem
-from polhode.running import Run
-from polhode.time_structure import CELLS, TimeStructure, time_structure
-from polhode.trajectory import Trajectory
 
 WEAK, STRONG, DAMPED = (
     ("ABA82", "ABA864", "ABA1064"),

@@ -20,11 +20,11 @@ from polhode.core.threads import in_ranges
 from polhode.forces.base import diagonals, writable
 from polhode.forces.force import Force
 from polhode.forces.nothing import nothing
+from polhode.integration.problem import Problem
+from polhode.integration.stretches import Steps, step_length
+from polhode.integration.trajectory import ENDED_BY_EVENT, FAILED, INTERRUPTED, REACHED_END, Stats, Trajectory
 from polhode.kernels.damping import OBLIQUE
 from polhode.methods.method import Bodies, Clock, Course, IntArray, Method
-from polhode.problem import Problem
-from polhode.stretches import Steps, step_length
-from polhode.trajectory import ENDED_BY_EVENT, FAILED, INTERRUPTED, REACHED_END, Stats, Trajectory
 
 PIECE_SECONDS = 0.1  # after which a loop comes back to look at the clock and the keyboard
 FIRST_PIECE = 1000  # steps of all bodies together

@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from polhode.core.checks import FloatArray
 from polhode.core.errors import InputError, ShapeError
-from polhode.running import STOPPED
+from polhode.integration.running import STOPPED
 
 if TYPE_CHECKING:
+    from polhode.integration.running import BaseRun
+    from polhode.integration.solution import Solution
     from polhode.methods.method import IntArray
-    from polhode.running import BaseRun
-    from polhode.solution import Solution
 
 Event = Callable[[FloatArray, FloatArray, FloatArray], Any]
 Found = tuple[Any, FloatArray, FloatArray]  # t, m, q

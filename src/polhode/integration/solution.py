@@ -13,8 +13,8 @@ from polhode.core.errors import TimeError
 from polhode.methods.method import IntArray
 
 if TYPE_CHECKING:
-    from polhode.running import BaseRun, Run
-    from polhode.watching import Watch
+    from polhode.integration.running import BaseRun, Run
+    from polhode.integration.watching import Watch
 
 
 class Solution(ABC):

@@ -12,8 +12,8 @@ from polhode.core.checks import IDENTITY, FloatArray
 from polhode.core.html import html_fields
 from polhode.core.rotation import as_rotation, matrix, multiply, rotate
 from polhode.core.state import State
-from polhode.invariants import drifts
-from polhode.problem import Problem
+from polhode.integration.invariants import drifts
+from polhode.integration.problem import Problem
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
