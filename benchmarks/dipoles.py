@@ -15,10 +15,10 @@ import sys
 import numpy as np
 
 import polhode as ph
-from polhode.interactions import DipolarSoftSpheres
-from polhode.system import System
-from polhode.system_integration import integrate_system
-from polhode.system_start import random_attitudes
+from polhode.systems.integration import integrate_system
+from polhode.systems.interactions import DipolarSoftSpheres
+from polhode.systems.start import random_attitudes
+from polhode.systems.system import System
 
 BODY = ph.RigidBody((1.0, 1.88, 2.88), mass=1.0)
 DIPOLE = (0.0, 1.0, 1.0)

@@ -26,10 +26,10 @@ import numpy as np
 
 import polhode as ph
 from polhode.core.rotation import matrix
-from polhode.interactions import BOLTZMANN, DipolarSoftSpheres, water
-from polhode.interactions.neighbors import Neighbors
-from polhode.system_drift import Drift
-from polhode.system_integration import integrate_system
+from polhode.systems.drift import Drift
+from polhode.systems.integration import integrate_system
+from polhode.systems.interactions import BOLTZMANN, DipolarSoftSpheres, water
+from polhode.systems.interactions.neighbors import Neighbors
 
 BODY = ph.RigidBody((1.0, 1.88, 2.88), mass=1.0)
 DIPOLE = (0.0, 1.0, 1.0)
@@ -239,8 +239,8 @@ def print_openmm():
     try:
         import openmm
 
-        from polhode.adapters import SiteForces
-        from polhode.adapters.openmm import OpenMM
+        from polhode.systems.adapters import SiteForces
+        from polhode.systems.adapters.openmm import OpenMM
     except ImportError:
         print("\nOpenMM is not installed")
         return

@@ -19,8 +19,8 @@ import time
 import numpy as np
 
 import polhode as ph
-from polhode.interactions import BOLTZMANN, water
-from polhode.system_integration import integrate_system
+from polhode.systems.integration import integrate_system
+from polhode.systems.interactions import BOLTZMANN, water
 
 KT = 298.15 * BOLTZMANN
 MOLECULES = 216

@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 import polhode as ph
-from polhode.interactions import DipolarSoftSpheres
+from polhode.systems.interactions import DipolarSoftSpheres
 from polhode.viewer import Page, view
 
 HERE = Path(__file__).parent

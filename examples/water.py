@@ -12,7 +12,7 @@ import sys
 import numpy as np
 
 import polhode as ph
-from polhode.interactions import BOLTZMANN, water
+from polhode.systems.interactions import BOLTZMANN, water
 
 KT = 298.15 * BOLTZMANN
 FS = 0.001  # ps

@@ -23,9 +23,9 @@ from polhode.core.progress import Progress
 from polhode.environment import processor
 from polhode.flows import variants
 from polhode.integration.running import FIRST_PIECE
-from polhode.interactions import DipolarSoftSpheres
 from polhode.kernels.jit import JIT
 from polhode.methods.schemes import SCHEMES
+from polhode.systems.interactions import DipolarSoftSpheres
 
 FILE = TESTS / "golden" / "frozen.json"
 NUDGE = 1e-7

@@ -7,13 +7,13 @@ import pytest
 
 import polhode as ph
 from conftest import random_attitude
-from polhode.adapters import SiteForces
 from polhode.core.errors import InputError, RunError, ShapeError
 from polhode.core.rotation import matrix
-from polhode.interactions import BOLTZMANN, COULOMB, water
-from polhode.interactions.neighbors import Box
-from polhode.system import System
-from polhode.system_integration import integrate_system
+from polhode.systems.adapters import SiteForces
+from polhode.systems.integration import integrate_system
+from polhode.systems.interactions import BOLTZMANN, COULOMB, water
+from polhode.systems.interactions.neighbors import Box
+from polhode.systems.system import System
 
 SITES = [(0.0, 0.1, 0.2), (0.3, -0.1, 0.0)]
 BODY = ph.RigidBody((1.0, 2.0, 2.5), mass=2.0)
@@ -133,7 +133,7 @@ def openmm():
 
 
 def engine_of(system, **more):
-    from polhode.adapters.openmm import OpenMM
+    from polhode.systems.adapters.openmm import OpenMM
 
     return OpenMM(system, **more)
 

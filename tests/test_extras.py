@@ -25,7 +25,7 @@ import sys, tempfile
 sys.modules[{package!r}] = None  # as if it were not installed
 import polhode as ph
 from polhode import sampling
-from polhode.adapters.openmm import OpenMM
+from polhode.systems.adapters.openmm import OpenMM
 
 folder = tempfile.mkdtemp()
 top = ph.Problem((1.0, 1.0, 0.5), ph.State(m=(0.1, 0.0, 2.0)), ph.forces.gravity(1.0, (0, 0, 0.3)), (0, 1))

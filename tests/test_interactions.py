@@ -12,8 +12,8 @@ from conftest import EPS, random_attitude
 from polhode.core.errors import InputError, ShapeError
 from polhode.core.rotation import from_rotation_vector, matrix
 from polhode.forces.functions import SlowTorqueWarning
-from polhode.interactions import DipolarSoftSpheres, Field, PairPotential, SitePotential
-from polhode.interactions.dipoles import parts_of
+from polhode.systems.interactions import DipolarSoftSpheres, Field, PairPotential, SitePotential
+from polhode.systems.interactions.dipoles import parts_of
 
 MU, EPSILON, SIGMA = (0.1, 1.0, 1.2), 1.3, 0.9
 

@@ -10,12 +10,12 @@ import polhode as ph
 from conftest import EPS, random_attitude
 from polhode.core.errors import InputError, RunError
 from polhode.core.rotation import matrix
-from polhode.interactions import DipolarSoftSpheres, Field, Molecular, PairPotential, SitePotential
-from polhode.interactions.near import NearInteraction
-from polhode.interactions.neighbors import Box, Neighbors, closest_pair
 from polhode.kernels.jit import JIT
-from polhode.system import System
-from polhode.system_integration import integrate_system
+from polhode.systems.integration import integrate_system
+from polhode.systems.interactions import DipolarSoftSpheres, Field, Molecular, PairPotential, SitePotential
+from polhode.systems.interactions.near import NearInteraction
+from polhode.systems.interactions.neighbors import Box, Neighbors, closest_pair
+from polhode.systems.system import System
 
 BODY = ph.RigidBody((1.0, 1.88, 2.88), mass=1.0)
 SITES = np.array([(0.1, 0.2, -0.1), (-0.2, 0.1, 0.15), (0.05, -0.25, 0.1)])

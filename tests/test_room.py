@@ -14,8 +14,8 @@ from polhode.cli import cli
 from polhode.core import room
 from polhode.core.errors import MemoryLimitError, StoreError
 from polhode.integration import running
-from polhode.interactions import DipolarSoftSpheres
 from polhode.streaming import open_stream
+from polhode.systems.interactions import DipolarSoftSpheres
 
 Usage = namedtuple("Usage", "total used free")
 SAMPLES = ph.sampling.draw(1000, m=ph.sampling.direction())

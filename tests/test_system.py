@@ -12,13 +12,13 @@ import polhode as ph
 from conftest import EPS, TESTS, random_attitude
 from polhode.core.errors import InertiaError, InputError, MomentumError, RunError, ShapeError, StoreError, TimeError
 from polhode.core.rotation import from_matrix, matrix, multiply
-from polhode.interactions import DipolarSoftSpheres, Field, water
 from polhode.methods.splitting import Splitting
 from polhode.solve import integrate
-from polhode.system import System
-from polhode.system_integration import integrate_system
-from polhode.system_run import Moving, SystemRun
-from polhode.system_start import cubic_lattice, maxwell_boltzmann, random_attitudes
+from polhode.systems.integration import integrate_system
+from polhode.systems.interactions import DipolarSoftSpheres, Field, water
+from polhode.systems.run import Moving, SystemRun
+from polhode.systems.start import cubic_lattice, maxwell_boltzmann, random_attitudes
+from polhode.systems.system import System
 
 CASES = json.loads((TESTS / "golden" / "torqued.json").read_text())["cases"]
 GOLDEN = next(case for case in CASES if case["name"] == "dipoles_8")

@@ -14,9 +14,9 @@ import pytest
 from polhode.core import team
 from polhode.core.team import NO_DESK, TEAM_FROM
 from polhode.core.threads import PARALLEL_FROM, in_ranges
-from polhode.interactions import DipolarSoftSpheres
 from polhode.kernels.jit import JIT, entry, helper
 from polhode.kernels.team import AWAKE, CAME, LOOKS, in_pieces
+from polhode.systems.interactions import DipolarSoftSpheres
 
 pytestmark = pytest.mark.dense
 
@@ -227,7 +227,7 @@ AT_EXIT = """
 import atexit
 import numpy as np
 import polhode as ph
-from polhode.interactions import DipolarSoftSpheres
+from polhode.systems.interactions import DipolarSoftSpheres
 
 def work():
     m = np.tile((0.3, 0.4, 0.5), (30_000, 1))

@@ -17,7 +17,7 @@ import polhode as ph
 from conftest import random_attitude
 from polhode import errors
 from polhode.cli import cli
-from polhode.interactions import DipolarSoftSpheres
+from polhode.systems.interactions import DipolarSoftSpheres
 from polhode.viewer import frames, view
 from polhode.viewer.charts import Chart, Curve
 from polhode.viewer.shapes import SHAPES, mesh_of

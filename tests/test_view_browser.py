@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 import polhode as ph
-from polhode.interactions import DipolarSoftSpheres
+from polhode.systems.interactions import DipolarSoftSpheres
 from polhode.viewer import view
 from polhode.viewer.shapes import mesh_of
 from view_pages import FLAGS, data_of, installed_browser, numbers

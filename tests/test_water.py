@@ -11,10 +11,10 @@ import pytest
 import polhode as ph
 from conftest import ROOT
 from polhode.core.errors import InputError, UnknownNameError
-from polhode.interactions import BOLTZMANN, COULOMB, Molecular, water
-from polhode.interactions.molecular import DALTON_PER_NM3
-from polhode.system import System
-from polhode.system_integration import integrate_system
+from polhode.systems.integration import integrate_system
+from polhode.systems.interactions import BOLTZMANN, COULOMB, Molecular, water
+from polhode.systems.interactions.molecular import DALTON_PER_NM3
+from polhode.systems.system import System
 
 KT = 298.15 * BOLTZMANN
 DEBYE = 48.0320471  # per e nm

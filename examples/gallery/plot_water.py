@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import polhode as ph
-from polhode.interactions import BOLTZMANN, water
+from polhode.systems.interactions import BOLTZMANN, water
 
 KT = 298.15 * BOLTZMANN  # kJ/mol
 STEP = 0.002  # ps

@@ -19,10 +19,8 @@ from polhode.flows import FLOWS
 from polhode.methods import METHODS
 
 if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests compare
-    from polhode import adapters as adapters
     from polhode import flows as flows
     from polhode import forces as forces
-    from polhode import interactions as interactions
     from polhode import plot as plot
     from polhode import problems as problems
     from polhode import sampling as sampling
@@ -81,18 +79,20 @@ if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests 
     from polhode.streaming import stream as stream
     from polhode.study import OrderStudy as OrderStudy
     from polhode.study import order_study as order_study
-    from polhode.system import System as System
-    from polhode.system_trajectory import SystemTrajectory as SystemTrajectory
+    from polhode.systems import adapters as adapters
+    from polhode.systems import interactions as interactions
+    from polhode.systems.system import System as System
+    from polhode.systems.trajectory import SystemTrajectory as SystemTrajectory
     from polhode.viewer import view as view
 
 _MODULES = {
-    "adapters": "adapters",
+    "adapters": "systems.adapters",
     "errors": "core.errors",
     "events": "integration.events",
     "flows": "flows",
     "forces": "forces",
     "geometry": "free.geometry",
-    "interactions": "interactions",
+    "interactions": "systems.interactions",
     "plot": "plot",
     "problems": "problems",
     "rotation": "core.rotation",
@@ -115,8 +115,8 @@ _HOME = {
     "RigidBody": "core.body",
     "Scheme": "methods.scheme",
     "State": "core.state",
-    "System": "system",
-    "SystemTrajectory": "system_trajectory",
+    "System": "systems.system",
+    "SystemTrajectory": "systems.trajectory",
     "Torque": "forces.force",
     "Trajectory": "integration.trajectory",
     "WorkPrecision": "comparison",

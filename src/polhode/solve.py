@@ -23,9 +23,9 @@ from polhode.integration.watching import Watch
 from polhode.methods import as_method
 from polhode.methods.adaptive import Adaptive, checked_tolerances
 from polhode.methods.method import IntArray, Method
-from polhode.system import System
-from polhode.system_integration import integrate_system
-from polhode.system_trajectory import SystemTrajectory
+from polhode.systems.integration import integrate_system
+from polhode.systems.system import System
+from polhode.systems.trajectory import SystemTrajectory
 
 DEFAULT_RTOL = 1e-9
 STATE_BYTES = 7 * 8  # of m and q

@@ -16,7 +16,7 @@ from polhode._version import __version__
 from polhode.record import FORMAT, SYSTEM, Arrays, Record
 
 if TYPE_CHECKING:
-    from polhode.system_trajectory import SystemTrajectory
+    from polhode.systems.trajectory import SystemTrajectory
 
 
 def pack_system(trajectory: SystemTrajectory) -> Record:

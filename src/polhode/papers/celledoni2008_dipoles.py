@@ -18,11 +18,11 @@ from polhode.core.state import State
 from polhode.flows.exact import Exact
 from polhode.flows.flow import Flow
 from polhode.flows.three_rotations import ThreeRotations
-from polhode.interactions import DipolarSoftSpheres
 from polhode.methods.splitting import Splitting
 from polhode.papers.experiment import Curve, Panel
 from polhode.solve import integrate
-from polhode.system import System
+from polhode.systems.interactions import DipolarSoftSpheres
+from polhode.systems.system import System
 
 WATER = RigidBody((1.0, 1.88, 2.88), mass=1.0)
 INTERACTION = DipolarSoftSpheres((0.0, 1.0, 1.0))
@@ -57,7 +57,7 @@ def energy(system: System) -> float:
 def energy_cost(system: System, scheme: str, flow: Flow, evaluations: int, t_end: float) -> Cost:
     """Of the run with about so many evaluations.
 
-    >>> from polhode.system_start import cubic_lattice, random_attitudes
+    >>> from polhode.systems.start import cubic_lattice, random_attitudes
     >>> cube = at_rest(cubic_lattice(2, 3.0), random_attitudes(8))
     >>> [energy_cost(cube, scheme, Exact(), 12, 1.0).error < 1e-6 for scheme in ("V2", "RKN4_6b")]
     [False, True]

@@ -27,8 +27,8 @@ from polhode.papers.celledoni2008_dipoles import (
 )
 from polhode.papers.experiment import Claim, Experiment, Report, beyond, number, trend
 from polhode.solve import integrate
-from polhode.system import System
-from polhode.system_start import cubic_lattice, random_attitudes
+from polhode.systems.start import cubic_lattice, random_attitudes
+from polhode.systems.system import System
 
 COUNT, SPREAD = 100, 100.0
 PUBLISHED_ENERGY = "0.14134185611814"

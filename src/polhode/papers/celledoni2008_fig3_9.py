@@ -17,8 +17,8 @@ from polhode.core.checks import FloatArray
 from polhode.core.references import CELLEDONI_2008
 from polhode.papers.celledoni2008_dipoles import BLOWN_UP, FLOWS, SCHEMES, at_rest, energy, energy_cost, panels, warm_up
 from polhode.papers.experiment import Claim, Experiment, Report, beyond, trend
-from polhode.system import System
-from polhode.system_start import cubic_lattice, random_attitudes
+from polhode.systems.start import cubic_lattice, random_attitudes
+from polhode.systems.system import System
 
 SIDE, SHAKEN = 5, 0.01
 TARGETS = {4.0: 3.0, 3.0: 6.0, 2.5: 15.0}  # spacing: energy, from low to high

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from polhode.core.errors import InputError
-from polhode.system_trajectory import SystemTrajectory
+from polhode.systems.trajectory import SystemTrajectory
 from polhode.viewer.crowd import system_scene
 from polhode.viewer.page import Page, render
 from polhode.viewer.scene import motion_scene

@@ -11,7 +11,7 @@ from polhode.core.checks import FloatArray
 from polhode.core.rotation import conjugate, multiply, rotate
 from polhode.core.vectors import length
 from polhode.plot.style import BLUE, COMPONENT_COLORS, GRAY, GREEN, ORANGE, PURPLE, SKY, VERMILION, with_unit
-from polhode.system_trajectory import SystemTrajectory
+from polhode.systems.trajectory import SystemTrajectory
 from polhode.viewer.frames import Track
 
 BODY_COLORS = (ORANGE, SKY, GREEN, PURPLE, "#F0E442", GRAY)  # of Okabe and Ito; blue is m, vermilion omega

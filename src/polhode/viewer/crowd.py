@@ -12,8 +12,8 @@ from polhode.core.checks import FloatArray
 from polhode.core.errors import InputError
 from polhode.core.vectors import length
 from polhode.plot.style import ORANGE, SKY
-from polhode.system import System
-from polhode.system_trajectory import SystemTrajectory
+from polhode.systems.system import System
+from polhode.systems.trajectory import SystemTrajectory
 from polhode.viewer import frames
 from polhode.viewer.charts import BODY_COLORS, system_charts
 from polhode.viewer.scene import PASS, Scene, camera, coarse_note, shaded

@@ -12,8 +12,8 @@ from polhode.core.checks import FloatArray
 from polhode.core.rotation import matrix, rotate
 from polhode.core.state import State
 from polhode.integration.trajectory import Stats
-from polhode.system import System
 from polhode.system_record import pack_system
+from polhode.systems.system import System
 
 
 class SystemTrajectory:
@@ -23,7 +23,7 @@ class SystemTrajectory:
     interrupted. Temperatures are energies: k_B is 1. ``stats.torques`` counts evaluations of all forces and torques.
 
     >>> from polhode import RigidBody, integrate
-    >>> from polhode.interactions import DipolarSoftSpheres
+    >>> from polhode.systems.interactions import DipolarSoftSpheres
     >>> gas = System.lattice(RigidBody((1, 2, 3), mass=1), 2, 2.0, DipolarSoftSpheres((0, 0, 1)), kT=0.1, seed=1)
     >>> traj = integrate(gas, (0, 1), method="RKN4_6b", h=0.1)
     >>> traj.x.shape, traj.q.shape, bool(abs(traj.momentum).max() < 1e-13)

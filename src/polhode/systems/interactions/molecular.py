@@ -11,9 +11,9 @@ import numpy.typing as npt
 from polhode.core.body import RigidBody
 from polhode.core.checks import FloatArray, as_floats, check_finite, unknown_name
 from polhode.core.errors import InputError, ShapeError
-from polhode.interactions.base import as_sites
-from polhode.interactions.near import NearInteraction
 from polhode.kernels.molecules import place_sites, sum_molecules
+from polhode.systems.interactions.base import as_sites
+from polhode.systems.interactions.near import NearInteraction
 
 COULOMB = 138.93545764438198  # e^2 N_A/(4 pi eps_0) in kJ/mol nm, CODATA 2018
 BOLTZMANN = 0.00831446261815324  # k_B N_A in kJ/(mol K): temperature to kT

@@ -28,13 +28,13 @@ from polhode.core.progress import Progress
 from polhode.core.rotation import from_rotation_vector, multiply
 from polhode.integration.running import PIECE_SECONDS
 from polhode.integration.stretches import step_count, step_length
-from polhode.interactions.neighbors import closest_pair
 from polhode.kernels.system_steps import NOBODY, add_scaled, attitude_matrices, torques_in_body
 from polhode.methods.method import IntArray
 from polhode.methods.scheme import LETTERS
 from polhode.methods.splitting import Splitting
-from polhode.system import System
-from polhode.system_drift import Drift
+from polhode.systems.drift import Drift
+from polhode.systems.interactions.neighbors import closest_pair
+from polhode.systems.system import System
 
 DRIFT, GRADIENT = LETTERS["A"], LETTERS["C"]
 LARGEST_TURN = 2.0**-9  # radians, of the difference quotient in (1)

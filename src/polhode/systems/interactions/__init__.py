@@ -7,12 +7,12 @@ DipolarSoftSpheres + nothing
 
 from __future__ import annotations
 
-from polhode.interactions.base import Interaction
-from polhode.interactions.dipoles import DipolarSoftSpheres
-from polhode.interactions.field import Field
-from polhode.interactions.molecular import BOLTZMANN, COULOMB, Molecular, water
-from polhode.interactions.pair import PairPotential
-from polhode.interactions.sites import SitePotential
+from polhode.systems.interactions.base import Interaction
+from polhode.systems.interactions.dipoles import DipolarSoftSpheres
+from polhode.systems.interactions.field import Field
+from polhode.systems.interactions.molecular import BOLTZMANN, COULOMB, Molecular, water
+from polhode.systems.interactions.pair import PairPotential
+from polhode.systems.interactions.sites import SitePotential
 
 __all__ = [
     "BOLTZMANN",

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from polhode.adapters.sites import SiteEngine, SiteForces
+from polhode.systems.adapters.sites import SiteEngine, SiteForces
 
 __all__ = ["SiteEngine", "SiteForces"]
 

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from polhode.core.checks import as_floats
 from polhode.core.errors import ShapeError
 from polhode.forces.functions import Function
-from polhode.interactions.base import as_sites, takes
-from polhode.interactions.pair import COMPLEX_HINT, PAIR_FORM, PairInteraction, Part
 from polhode.kernels import pair_functions as templates
+from polhode.systems.interactions.base import as_sites, takes
+from polhode.systems.interactions.pair import COMPLEX_HINT, PAIR_FORM, PairInteraction, Part
 
 
 class SitePotential(PairInteraction):

@@ -16,10 +16,10 @@ from polhode.core.html import html_fields
 from polhode.core.rotation import matrix
 from polhode.core.state import State
 from polhode.integration.problem import checked_span
-from polhode.interactions.base import Interaction
-from polhode.interactions.molecular import Molecular
-from polhode.interactions.neighbors import Box
-from polhode.system_start import cubic_lattice, maxwell_boltzmann, random_attitudes, scattered, spread_in_cube
+from polhode.systems.interactions.base import Interaction
+from polhode.systems.interactions.molecular import Molecular
+from polhode.systems.interactions.neighbors import Box
+from polhode.systems.start import cubic_lattice, maxwell_boltzmann, random_attitudes, scattered, spread_in_cube
 
 ONE_OR_ALL = "give one body for all, or one for each state"
 
@@ -36,7 +36,7 @@ class System:
         every other one. Places are not wrapped; ``system.box.wrapped(x)`` does. None: open space
     h : a step that suits the system
 
-    >>> from polhode.interactions import DipolarSoftSpheres
+    >>> from polhode.systems.interactions import DipolarSoftSpheres
     >>> body = RigidBody((1.0, 1.88, 2.88), mass=1.0)
     >>> states = State(m=np.zeros((2, 3)), x=[(0, 0, 0), (0, 0, 1.5)])
     >>> System(body, states, DipolarSoftSpheres((0, 1, 1))).count
@@ -99,7 +99,7 @@ class System:
         to be run by ``integrate(weak, (0, 1), method=Splitting(Exact(), "RKN4_6b"), h=1/steps)``, and compared at equal
         ``stats.torques`` by ``abs(traj.energy_error()).max()``; see benchmarks/dipoles.py.
 
-        >>> from polhode.interactions import DipolarSoftSpheres
+        >>> from polhode.systems.interactions import DipolarSoftSpheres
         >>> gas = System.lattice(RigidBody((1, 2, 3), mass=1), 3, 2.0, DipolarSoftSpheres((0, 0, 1)), kT=0.5, seed=1)
         >>> gas.count, float(abs(gas.state.p.sum(axis=0)).max()) < 1e-14
         (27, True)
@@ -149,7 +149,7 @@ class System:
         ``density`` is their number in a unit of volume; that of the model, unless told otherwise. What begins on a
         lattice has to melt: its temperature changes for a while.
 
-        >>> from polhode.interactions import BOLTZMANN, water
+        >>> from polhode.systems.interactions import BOLTZMANN, water
         >>> liquid = System.liquid(water("SPC/E"), 216, kT=298.15 * BOLTZMANN, seed=1)
         >>> liquid.count, liquid.box
         (216, box (1.86445, 1.86445, 1.86445))
@@ -173,7 +173,7 @@ class System:
     def at_temperature(self, kT: float) -> System:
         """The same bodies at the same places, momenta scaled so that both temperatures are kT.
 
-        >>> from polhode.interactions import DipolarSoftSpheres
+        >>> from polhode.systems.interactions import DipolarSoftSpheres
         >>> gas = System.lattice(RigidBody((1, 2, 3), mass=1), 3, 2.0, DipolarSoftSpheres((0, 0, 1)), kT=0.5, seed=1)
         >>> float((gas.at_temperature(2.0).state.p ** 2).sum() / (3 * gas.count)).__round__(12)
         2.0

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from polhode.core.checks import FloatArray, show
 from polhode.core.errors import InputError, ShapeError
-from polhode.interactions.base import Interaction, as_sites
-from polhode.interactions.neighbors import Box, closest_pair
+from polhode.systems.interactions.base import Interaction, as_sites
+from polhode.systems.interactions.neighbors import Box, closest_pair
 
 DIFFERENCE = 2.0**-14  # of the first body's place, relative to the size of bodies, or to their distance without one
 TOLERANCE = 1e-3  # of that, relative to the sizes of forces; single precision passes, a wrong sign or unit does not

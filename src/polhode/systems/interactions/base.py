@@ -11,7 +11,7 @@ import numpy.typing as npt
 from polhode.core.checks import FloatArray, as_floats, check_finite
 from polhode.core.errors import InputError, ShapeError
 from polhode.forces.base import check_call
-from polhode.interactions.neighbors import Box
+from polhode.systems.interactions.neighbors import Box
 
 
 class Interaction(ABC):

@@ -14,9 +14,9 @@ from polhode.core.checks import FloatArray
 from polhode.core.errors import ShapeError
 from polhode.forces.base import as_params, in_space, writable
 from polhode.forces.functions import compiled_as_it_is, plain, warn_slow
-from polhode.interactions.base import Interaction, takes
-from polhode.interactions.neighbors import Box
 from polhode.kernels import jit
+from polhode.systems.interactions.base import Interaction, takes
+from polhode.systems.interactions.neighbors import Box
 
 ROWS, MATRICES, NUMBERS = "f8[:,::1]", "f8[:,:,::1]", "f8[::1]"
 FORCES = f"void(f8, {ROWS}, {MATRICES}, {ROWS}, {ROWS}, {NUMBERS})"

@@ -17,9 +17,9 @@ from polhode.integration.running import times_within
 from polhode.integration.trajectory import FAILED, INTERRUPTED, REACHED_END, Stats
 from polhode.methods import as_method
 from polhode.methods.splitting import Splitting
-from polhode.system import System
-from polhode.system_run import CannotGoOn, SystemRun
-from polhode.system_trajectory import SystemTrajectory
+from polhode.systems.run import CannotGoOn, SystemRun
+from polhode.systems.system import System
+from polhode.systems.trajectory import SystemTrajectory
 
 DEFAULT_METHOD = "V2"
 STATE_BYTES = 13 * 8  # of x, p, m and q
@@ -41,7 +41,7 @@ def integrate_system(
     """Follow the bodies of a system; arguments are those of ``integrate``, and V2 is the method unless told otherwise.
 
     >>> from polhode import RigidBody
-    >>> from polhode.interactions import DipolarSoftSpheres
+    >>> from polhode.systems.interactions import DipolarSoftSpheres
     >>> gas = System.lattice(RigidBody((1, 2, 3), mass=1), 2, 2.0, DipolarSoftSpheres((0, 0, 1)), kT=0.1, seed=1)
     >>> traj = integrate_system(gas, (0, 1), method="RKN4_6b", h=0.1)
     >>> len(traj), bool(abs(traj.energy_error()).max() < 1e-6)

@@ -13,12 +13,12 @@ from polhode.core.errors import InputError, ShapeError
 from polhode.core.rotation import from_rotation_vector, matrix
 from polhode.forces.base import as_params, writable
 from polhode.forces.functions import Form, Function
-from polhode.interactions.base import takes
-from polhode.interactions.near import NearInteraction
-from polhode.interactions.neighbors import closest_pair
 from polhode.kernels import jit
 from polhode.kernels import pair_functions as templates
 from polhode.kernels.pairs import PAIR, sum_pairs
+from polhode.systems.interactions.base import takes
+from polhode.systems.interactions.near import NearInteraction
+from polhode.systems.interactions.neighbors import closest_pair
 
 PAIR_FORM = Form("pair", ("r", "A", "B", "p"), (10,), "", PAIR, *(None,) * 3)  # type: ignore[arg-type]
 COMPLEX_HINT = (

@@ -11,8 +11,8 @@ import numpy as np
 from polhode.core.checks import FloatArray, as_floats
 from polhode.core.errors import InputError
 from polhode.core.team import in_team
-from polhode.interactions.base import Interaction
-from polhode.interactions.neighbors import Box, Neighbors
+from polhode.systems.interactions.base import Interaction
+from polhode.systems.interactions.neighbors import Box, Neighbors
 
 BODIES_PER_PART, MOST_PARTS = 32, 16
 SWITCH, SKIN = 0.8, 0.12  # parts of the cut-off: where the energy begins to fall, and what a list reaches further

@@ -10,9 +10,9 @@ import numpy.typing as npt
 from polhode.core.checks import FloatArray, as_floats, check_finite, show
 from polhode.core.errors import InputError, ShapeError
 from polhode.core.team import in_team
-from polhode.interactions.near import NearInteraction
 from polhode.kernels.dipoles import dipole_forces
 from polhode.kernels.near_dipoles import sum_dipoles
+from polhode.systems.interactions.near import NearInteraction
 
 PAIRS_PER_BODY = 16  # so many pairs take as long as the step of a body, by which ``threads`` measures work
 NEAR_COST = 0.4  # of a pair of a list of neighbors, in steps of a body
