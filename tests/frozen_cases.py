@@ -20,7 +20,7 @@ import polhode as ph
 from conftest import EPS, TESTS, golden_cases
 from polhode import forces, sampling
 from polhode.core.progress import Progress
-from polhode.environment import processor
+from polhode.files.environment import processor
 from polhode.flows import variants
 from polhode.integration.running import FIRST_PIECE
 from polhode.kernels.jit import JIT

@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 
 import polhode as ph
-from polhode import forces, stream_writer, streaming
+from polhode import forces
+from polhode.files import long_run_writer as stream_writer
+from polhode.files import long_runs as streaming
 from polhode.integration.problem import Problem
 from polhode.solve import integrate
 

@@ -9,8 +9,10 @@ import pytest
 from ccsds_ndm import Aem
 
 import polhode as ph
-from polhode import aem_reader, epochs, errors, forces, store
+from polhode import errors, forces
 from polhode.core.rotation import matrix, rotate
+from polhode.files import aem_reader, epochs
+from polhode.files import saving as store
 from polhode.integration.problem import Problem
 from polhode.solve import integrate
 

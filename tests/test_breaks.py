@@ -16,8 +16,10 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import polhode as ph
-from polhode import atomic, chunked, errors, stream_writer
+from polhode import errors
 from polhode.core.progress import Progress
+from polhode.files import atomic, chunked
+from polhode.files import long_run_writer as stream_writer
 from polhode.integration import running
 from polhode.integration.stretches import Steps, Stretches
 from polhode.scenario import read_scenario

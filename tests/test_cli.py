@@ -21,8 +21,8 @@ from click.testing import CliRunner
 import polhode as ph
 from conftest import ROOT
 from oracles.addition import addition_flow, addition_period
-from polhode import store
 from polhode.cli import cli
+from polhode.files import saving as store
 from polhode.methods import METHODS
 
 pytestmark = pytest.mark.usefixtures("empty_pictures")

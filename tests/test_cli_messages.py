@@ -6,13 +6,15 @@ import pytest
 from click.testing import CliRunner
 
 import polhode as ph
-from polhode import aem, cluster, record, store
+from polhode import cluster
 from polhode.cli import cli
 from polhode.cli.words import in_shell_words
 from polhode.core.errors import PolhodeError
+from polhode.files import aem, record
+from polhode.files import saving as store
+from polhode.files.long_runs import stream
 from polhode.integration.stretches import step_length
 from polhode.scenario import build
-from polhode.streaming import stream
 
 
 def run(*args):

@@ -12,8 +12,11 @@ import pytest
 import polhode as ph
 from ensemble_cases import CHUNK as MEMBERS
 from ensemble_cases import HOW, SAMPLES, pendulums
-from polhode import atomic, checksums, chunked, ensemble_reader, errors, forces, store, streaming
+from polhode import ensemble_reader, errors, forces
 from polhode.ensembles import ensemble, open_ensemble
+from polhode.files import atomic, checksums, chunked
+from polhode.files import long_runs as streaming
+from polhode.files import saving as store
 from polhode.integration.problem import Problem
 from polhode.solve import integrate
 from streaming_job import CHUNK, EVERY, METHOD, TENSOR, H, problem

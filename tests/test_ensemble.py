@@ -13,8 +13,9 @@ import xarray
 import polhode as ph
 from conftest import EPS, distance, golden_cases
 from ensemble_cases import CHUNK, COUNT, HOW, SAMPLES, SEED, pendulums, tops
-from polhode import atomic, checksums, chunked, ensemble_reader, ensemble_store, errors, forces, members, sampling
+from polhode import ensemble_reader, ensemble_store, errors, forces, members, sampling
 from polhode.ensembles import ensemble, open_ensemble
+from polhode.files import atomic, checksums, chunked
 from polhode.solve import integrate
 
 FREE = ph.Problem((1.0, 1.5, 2.0), ph.State(m=(0, 0, 1)), t_span=(0.0, 10.0))

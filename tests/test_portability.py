@@ -16,9 +16,9 @@ import types
 import pytest
 
 from conftest import ROOT
-from polhode import atomic, environment
 from polhode.core import threads
 from polhode.core.errors import StoreError, StoreWarning
+from polhode.files import atomic, environment
 
 SOURCES = sorted((ROOT / "src" / "polhode").rglob("*.py"))
 # What Windows lacks, and the files in which it may be used, because they have an alternative (the tests below).
@@ -84,7 +84,7 @@ def on_windows(monkeypatch):
     msvcrt.LK_NBLCK, msvcrt.locking, msvcrt.places = 2, locking, places
     monkeypatch.setitem(sys.modules, "msvcrt", msvcrt)
     monkeypatch.setitem(sys.modules, "fcntl", None)
-    spec = importlib.util.spec_from_file_location("windows_lock", ROOT / "src" / "polhode" / "writer_lock.py")
+    spec = importlib.util.spec_from_file_location("windows_lock", ROOT / "src" / "polhode" / "files" / "writer_lock.py")
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setattr(sys, "platform", "win32")
     spec.loader.exec_module(module)
@@ -109,7 +109,7 @@ def test_the_lock_of_windows(on_windows, tmp_path):
 
 
 def test_a_system_without_locks_warns(monkeypatch, tmp_path):
-    from polhode import writer_lock
+    from polhode.files import writer_lock
 
     monkeypatch.setattr(writer_lock, "fcntl", None)
     with pytest.warns(StoreWarning, match="no file locks"), writer_lock.only_writer(tmp_path / "run.zarr"):

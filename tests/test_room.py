@@ -13,8 +13,8 @@ import polhode as ph
 from polhode.cli import cli
 from polhode.core import room
 from polhode.core.errors import MemoryLimitError, StoreError
+from polhode.files.long_runs import open_stream
 from polhode.integration import running
-from polhode.streaming import open_stream
 from polhode.systems.interactions import DipolarSoftSpheres
 
 Usage = namedtuple("Usage", "total used free")

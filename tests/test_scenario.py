@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 
 import polhode as ph
 from conftest import ROOT
-from polhode import errors, plot, schema, store
+from polhode import errors, plot, schema
 from polhode.cli import cli
+from polhode.files import saving as store
 from polhode.methods import METHODS
 from polhode.methods.expressions import flow_of, method_of
 from polhode.scenario import build, json_schema, read, read_scenario, with_settings

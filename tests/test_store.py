@@ -15,7 +15,9 @@ import xarray
 
 import polhode as ph
 from conftest import random_attitude
-from polhode import atomic, csv_file, errors, forces, store
+from polhode import errors, forces
+from polhode.files import atomic, csv_file
+from polhode.files import saving as store
 from polhode.integration.problem import Problem
 from polhode.solve import integrate
 
@@ -355,7 +357,7 @@ def test_damaged_files(tmp_path, suffix):
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_other_versions_and_other_files(tmp_path, monkeypatch, suffix):
     path = tmp_path / f"run{suffix}"
-    monkeypatch.setattr("polhode.record.FORMAT", 2)
+    monkeypatch.setattr("polhode.files.record.FORMAT", 2)
     store.save(run(), path)
     monkeypatch.undo()
     with pytest.raises(errors.StoreError, match=r"format 2, .*pip install --upgrade polhode"):

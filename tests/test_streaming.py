@@ -22,8 +22,12 @@ from zarr.storage import _local
 
 import polhode as ph
 from conftest import TESTS
-from polhode import atomic, chunked, errors, forces, record, store, stream_writer, streaming, writer_lock
+from polhode import errors, forces
 from polhode.core.progress import Progress
+from polhode.files import atomic, chunked, record, writer_lock
+from polhode.files import long_run_writer as stream_writer
+from polhode.files import long_runs as streaming
+from polhode.files import saving as store
 from polhode.integration import running
 from polhode.integration.problem import Problem
 from polhode.kernels import jit
@@ -572,7 +576,7 @@ def test_steps_must_be_of_one_length(tmp_path):
 def test_other_conditions_are_told(tmp_path, monkeypatch):
     path = tmp_path / "run.zarr"
     unfinished(monkeypatch, path)
-    monkeypatch.setattr("polhode.environment.processor", lambda: "abacus")
+    monkeypatch.setattr("polhode.files.environment.processor", lambda: "abacus")
     with pytest.warns(errors.StoreWarning, match=r"processor was .* and is abacus"):
         assert streaming.resume(path, problem(12.0)).success
 

@@ -38,6 +38,9 @@ if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests 
     from polhode.core.state import State as State
     from polhode.ensembles import ensemble as ensemble
     from polhode.ensembles import open_ensemble as open_ensemble
+    from polhode.files.long_runs import resume as resume
+    from polhode.files.long_runs import stream as stream
+    from polhode.files.saving import load as load
     from polhode.flows.composed import Composed as Composed
     from polhode.flows.exact import Exact as Exact
     from polhode.flows.frb_matrix import FrbMatrix as FrbMatrix
@@ -74,9 +77,6 @@ if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests 
     from polhode.methods.scheme import Scheme as Scheme
     from polhode.methods.splitting import Splitting as Splitting
     from polhode.solve import integrate as integrate
-    from polhode.store import load as load
-    from polhode.streaming import resume as resume
-    from polhode.streaming import stream as stream
     from polhode.study import OrderStudy as OrderStudy
     from polhode.study import order_study as order_study
     from polhode.systems import adapters as adapters
@@ -126,12 +126,12 @@ _HOME = {
     "free_motion": "free.motion",
     "from_andoyer": "free.geometry",
     "integrate": "solve",
-    "load": "store",
+    "load": "files.saving",
     "open_ensemble": "ensembles",
     "order_study": "study",
     "propagate": "free.propagation",
-    "resume": "streaming",
-    "stream": "streaming",
+    "resume": "files.long_runs",
+    "stream": "files.long_runs",
     "view": "viewer",
     "work_precision": "comparison",
 }

@@ -17,13 +17,13 @@ from polhode.core.fingerprint import Fingerprint, digest, fingerprint, merged
 from polhode.distributions import Distribution, Each
 from polhode.ensemble_reader import FORMAT, KIND
 from polhode.ensemble_store import Layout
-from polhode.environment import environment
+from polhode.files.environment import environment
+from polhode.files.record import describe, functions_of, parameters
 from polhode.integration.problem import Problem, checked_span
 from polhode.integration.stretches import step_count, step_length
 from polhode.members import Factory, Job, Reduce
 from polhode.methods import as_method
 from polhode.methods.adaptive import Adaptive
-from polhode.record import describe, functions_of, parameters
 from polhode.sampling import Rows, Samples
 from polhode.solve import integrate
 from polhode.variation import OWN_TIME, batch_of

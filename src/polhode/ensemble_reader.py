@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.atomic import guarded
-from polhode.checksums import RAISE, SEAL, SKIP, check_seal, compare, of_texts
-from polhode.chunked import ZARR_FORMAT, chunk_file
 from polhode.core.errors import StoreError, StoreWarning
 from polhode.core.extras import needed
+from polhode.files.atomic import guarded
+from polhode.files.checksums import RAISE, SEAL, SKIP, check_seal, compare, of_texts
+from polhode.files.chunked import ZARR_FORMAT, chunk_file
+from polhode.files.record import Record
 from polhode.integration.trajectory import INTERRUPTED
-from polhode.record import Record
 
 KIND, FORMAT = "polhode ensemble", 1
 MARKS = Path("status", "done")  # in a folder where Zarr does not look for further members of the group

@@ -4,7 +4,7 @@ Dimensions: ``member``, then ``time``, ``xyz`` and so on. The chunks of the stor
 file of its own, so that several processes can write at once. A chunk counts once its mark is there, a small file that
 is written last and also holds the errors of its members, and the checksums of the chunk's arrays:
 
-    name.zarr/m/0.0.0  q/0.0.0  status/0 ...    chunks of members, as in ``polhode.chunked``
+    name.zarr/m/0.0.0  q/0.0.0  status/0 ...    chunks of members, as in ``polhode.files.chunked``
     name.zarr/status/done/0.json                 the mark of chunk 0
 
 ``polhode.ensemble_reader`` reads it.
@@ -21,10 +21,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode import chunked
-from polhode.atomic import guarded, replacing, sync
-from polhode.checksums import SEAL, of_texts, of_values
-from polhode.chunked import ZARR_FORMAT
 from polhode.core.errors import StoreError
 from polhode.core.extras import needed
 from polhode.core.room import check_disk, memory_for
@@ -40,9 +36,13 @@ from polhode.ensemble_reader import (
     unfinished,
     warn_of_loss,
 )
+from polhode.files import chunked
+from polhode.files.atomic import guarded, replacing, sync
+from polhode.files.checksums import SEAL, of_texts, of_values
+from polhode.files.chunked import ZARR_FORMAT
+from polhode.files.record import LABELS, Record, check_functions
 from polhode.integration.trajectory import INTERRUPTED
 from polhode.members import Chunk
-from polhode.record import LABELS, Record, check_functions
 
 FEWER = "keep fewer times (t_eval=...) or a summary (reduce=...), follow fewer members"
 STARTS = ("m", "omega", "q")  # samples that are called start_m and so on, because results have these names

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy.typing as npt
 
-from polhode.checksums import RAISE, as_damaged
 from polhode.cluster import check_client, on_cluster
 from polhode.core.errors import InputError, StoreWarning
 from polhode.core.progress import MemberProgress
@@ -24,13 +23,14 @@ from polhode.core.room import memory_for
 from polhode.ensemble_plan import Wanted, layout_of, plan
 from polhode.ensemble_reader import Contents, opened
 from polhode.ensemble_store import InMemory, Layout, OnDisk
-from polhode.environment import environment
+from polhode.files.checksums import RAISE, as_damaged
+from polhode.files.environment import environment
+from polhode.files.writer_lock import only_writer
 from polhode.integration.problem import Problem
 from polhode.members import Factory, Job, Reduce
 from polhode.sampling import Samples, as_samples
 from polhode.streams import as_seed
 from polhode.summaries import as_summary
-from polhode.writer_lock import only_writer
 
 Sink = InMemory | OnDisk
 Compute = Callable[[Job, list[tuple[int, Samples]], Sink, MemberProgress], None]

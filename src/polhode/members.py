@@ -21,7 +21,7 @@ import numpy.typing as npt
 from polhode.core.checks import FloatArray, as_floats
 from polhode.core.errors import InputError, RunError, RunWarning, ShapeError
 from polhode.core.progress import Report
-from polhode.environment import environment
+from polhode.files.environment import environment
 from polhode.flows.exact import Exact
 from polhode.free.motion import MANY_TIMES
 from polhode.free.propagation import propagate

@@ -14,9 +14,9 @@ from polhode.free.motion import FreeMotion
 from polhode.integration.invariants import drifts
 
 if TYPE_CHECKING:
+    from polhode.files.long_run_writer import Streamed
     from polhode.integration.problem import Problem
     from polhode.integration.trajectory import Trajectory
-    from polhode.stream_writer import Streamed
 
 RELATIVE = "energy", "|m|", "Q m", "m along axis"
 MOST_FLIPS = 12  # that a line of the table shows

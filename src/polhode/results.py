@@ -25,11 +25,15 @@ from typing import Any
 
 import numpy as np
 
-from polhode import chunked, report, store, streaming
-from polhode.atomic import replacing, telling
+from polhode import report
 from polhode.core.checks import FloatArray, common_batch
 from polhode.core.errors import InputError, MissingExtraError, RunError, StoreError
 from polhode.core.room import check_disk, memory_for
+from polhode.files import chunked
+from polhode.files import long_runs as streaming
+from polhode.files import saving as store
+from polhode.files.atomic import replacing, telling
+from polhode.files.long_run_writer import Streamed
 from polhode.flows.exact import Exact
 from polhode.integration.choice import Choice, choose, explain, has_to_choose
 from polhode.integration.problem import Problem
@@ -38,7 +42,6 @@ from polhode.integration.trajectory import INTERRUPTED, Stats, Trajectory
 from polhode.methods.adaptive import Adaptive
 from polhode.scenario import AUTO, Scenario, defaults_of, json_schema, read_scenario
 from polhode.solve import DEFAULT_RTOL, FEWER_STATES, integrate
-from polhode.stream_writer import Streamed
 from polhode.toml_text import to_toml
 
 LONG = 200_000  # states: a run that keeps more grows on the disk

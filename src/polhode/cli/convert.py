@@ -25,8 +25,8 @@ def convert(source: Path, target: Path, settings: tuple[str, ...]) -> None:
       polhode convert run.nc run.aem --set object_name=TOP --set object_id=2026-001A --set originator=ME \\
         --set epoch=2026-01-01T00:00:00 --set time_system=UTC --set space_frame=EME2000 --set body_frame=SC_BODY_1
     """
-    from polhode import store
     from polhode.core.errors import InputError
+    from polhode.files import saving as store
     from polhode.integration.trajectory import Trajectory
     from polhode.scenario import with_settings
 

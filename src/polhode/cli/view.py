@@ -31,7 +31,7 @@ def view(
       polhode view out/dzhanibekov
       polhode view exact.nc three_rotations.nc --out both.html --shape t-handle
     """
-    from polhode import store
+    from polhode.files import saving as store
     from polhode.results import list_page
     from polhode.viewer import view as write
 

@@ -19,7 +19,7 @@ WORDS: tuple[
     (r" \(in Python: allow_python=True\)", ""),
     (r"type save\(path, (\w+)=\.\.\., \.\.\.\)", r"add --set \1=..."),
     (r"; load\(path, damaged='skip'\)", "; in Python, polhode.load(path, damaged='skip')"),
-    (r"type polhode\.aem_reader\.read\(path\) for", "in Python, polhode.aem_reader.read(path) returns"),
+    (r"type polhode\.files\.aem_reader\.read\(path\) for", "in Python, polhode.files.aem_reader.read(path) returns"),
     (r"type polhode\.rotation\.normalize\(q\)", "divide it by its norm"),
     (r"type (Adaptive\([^)]*\))", r'add --method "\1"'),
     (r"leave h away", "omit --h"),

@@ -190,13 +190,13 @@ class Trajectory:
 
     def to_xarray(self) -> Any:
         """As an ``xarray.Dataset``, with units and frames in its attributes."""
-        from polhode.store import to_xarray
+        from polhode.files.saving import to_xarray
 
         return to_xarray(self)
 
     def save(self, path: Any, **options: Any) -> None:
-        """To a file whose name ends in .nc (netCDF), .zarr, .csv or .aem (CCSDS, see ``polhode.aem.write``)."""
-        from polhode.store import save
+        """To a file whose name ends in .nc (netCDF), .zarr, .csv or .aem (CCSDS, see ``polhode.files.aem.write``)."""
+        from polhode.files.saving import save
 
         save(self, path, **options)
 

@@ -11,8 +11,8 @@ from polhode.core.body import scale_along
 from polhode.core.checks import FloatArray
 from polhode.core.rotation import matrix, rotate
 from polhode.core.state import State
+from polhode.files.system_record import pack_system
 from polhode.integration.trajectory import Stats
-from polhode.system_record import pack_system
 from polhode.systems.system import System
 
 
@@ -152,14 +152,14 @@ class SystemTrajectory:
         )
 
     def to_xarray(self) -> Any:
-        """As an ``xarray.Dataset``, with frames in its attributes: see ``polhode.system_record``."""
-        from polhode.store import dataset_of
+        """As an ``xarray.Dataset``, with frames in its attributes: see ``polhode.files.system_record``."""
+        from polhode.files.saving import dataset_of
 
         return dataset_of(pack_system(self))
 
     def save(self, path: Any) -> None:
         """To a file whose name ends in .nc (netCDF) or .zarr, to be read by xarray."""
-        from polhode.store import save_record
+        from polhode.files.saving import save_record
 
         save_record(pack_system(self), path)
 

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode._version import __version__
-from polhode.atomic import replacing
 from polhode.core.extras import needed
+from polhode.files.atomic import replacing
 from polhode.plot.style import with_unit
 from polhode.viewer.charts import Chart
 from polhode.viewer.scene import Scene

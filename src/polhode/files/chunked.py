@@ -2,10 +2,10 @@
 
 States are written in chunks, each of which is a file of its own, once, with its checksum. Then the checkpoint, a small
 file, is replaced in one go: it tells how many states count, and holds those after the last whole chunk (the tail),
-where the run is, and the checksums (see ``polhode.checksums``) of attributes, constants and chunks, in their order.
-What is in other files beyond that does not count, and will be written again.
+where the run is, and the checksums (see ``polhode.files.checksums``) of attributes, constants and chunks, in their
+order. What is in other files beyond that does not count, and will be written again.
 
-    name.zarr/.zgroup .zattrs .zmetadata     the group; attributes as in ``polhode.record``
+    name.zarr/.zgroup .zattrs .zmetadata     the group; attributes as in ``polhode.files.record``
     name.zarr/time/0 1 2 ...                 chunks of states; m, q and energy alike
     name.zarr/time/checkpoint                in a folder where Zarr does not look for further members of the group
 """
@@ -24,12 +24,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode import checksums
-from polhode.atomic import guarded, replacing, sync, telling
 from polhode.core.errors import StoreError
 from polhode.core.extras import needed
 from polhode.core.room import memory_for
-from polhode.record import LABELS, Arrays, Record, check_format
+from polhode.files import checksums
+from polhode.files.atomic import guarded, replacing, sync, telling
+from polhode.files.record import LABELS, Arrays, Record, check_format
 
 ZARR_FORMAT = 2  # version 3 of Zarr has no texts yet, such as the labels of axes
 CHECKPOINT = Path("time", "checkpoint")

@@ -10,7 +10,7 @@ The standard asks for up to 16 digits (6.8.4.2), with which not every float64 co
 to be obeyed to the letter. Minus zero is written as zero, as 6.8.5 asks. A comment after the version, where the header
 may have some (4.2.2), holds a checksum of all other lines; programs that do not know it read over it.
 
-``polhode.aem_reader`` reads such files.
+``polhode.files.aem_reader`` reads such files.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from polhode import epochs
 from polhode.core.checks import FloatArray
 from polhode.core.errors import InputError
+from polhode.files import epochs
 from polhode.integration.trajectory import Trajectory
 
 LONGEST_LINE = 254  # 6.6.1

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from polhode.atomic import telling
 from polhode.core.errors import StoreError, StoreWarning
+from polhode.files.atomic import telling
 
 BUSY = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)  # what systems answer if another one has the lock
 

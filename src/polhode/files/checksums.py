@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.atomic import guarded
 from polhode.core.errors import InputError, StoreError, StoreWarning
-from polhode.record import Arrays, Record, check_format
+from polhode.files.atomic import guarded
+from polhode.files.record import Arrays, Record, check_format
 
 SEAL, TABLE, BLOCK = "checksum", "checksums", "checksum_states"  # two attributes, and an array between them
 BLOCK_BYTES = 2**20  # of states, all arrays together

@@ -16,18 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from polhode import chunked
 from polhode.core.checks import whole_number
 from polhode.core.errors import InputError, StoreWarning
-from polhode.environment import environment
+from polhode.files import chunked
+from polhode.files.environment import environment
+from polhode.files.long_run_writer import Streamed, StreamWriter, streamed
+from polhode.files.record import check_functions, describe, functions_of, has_energy, parameters
+from polhode.files.writer_lock import only_writer
 from polhode.integration.problem import Problem, checked_span
 from polhode.integration.running import Run
 from polhode.methods import as_method
 from polhode.methods.expressions import method_of
 from polhode.methods.method import Method
-from polhode.record import check_functions, describe, functions_of, has_energy, parameters
-from polhode.stream_writer import Streamed, StreamWriter, streamed
-from polhode.writer_lock import only_writer
 
 CHUNK_BYTES = 2**23
 

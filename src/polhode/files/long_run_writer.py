@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from polhode import checksums, chunked
-from polhode.chunked import Checkpoint, Rows
 from polhode.core.errors import RunError
 from polhode.core.progress import Progress
 from polhode.core.room import check_disk
-from polhode.environment import environment
+from polhode.files import checksums, chunked
+from polhode.files.chunked import Checkpoint, Rows
+from polhode.files.environment import environment
+from polhode.files.record import Record, body_dimensions, describe, functions_of, has_energy, parameters
 from polhode.integration.running import Run
 from polhode.integration.trajectory import INTERRUPTED, REACHED_END, Stats, Trajectory
 from polhode.methods.method import IntArray
-from polhode.record import Record, body_dimensions, describe, functions_of, has_energy, parameters
 
 FEWER_STATES = "keep fewer, with save_every=..."
 BLOCK_SECONDS = 0.5  # of computing, after which states are taken over

@@ -1,7 +1,7 @@
 """Attitude ephemeris messages are read here, in KVN: CCSDS 504.0-B-2 (version 2) and 504.0-B-1 (version 1), section 4.
 
-``polhode.aem`` explains what a quaternion from frame A to frame B is. In version 1 the scalar may be first or last
-(QUATERNION_TYPE), and the quaternion may be that from B to A (ATTITUDE_DIR). Its QUATERNION/RATE is what is called
+``polhode.files.aem`` explains what a quaternion from frame A to frame B is. In version 1 the scalar may be first or
+last (QUATERNION_TYPE), and the quaternion may be that from B to A (ATTITUDE_DIR). Its QUATERNION/RATE is what is called
 QUATERNION/ANGVEL in version 2 (annex J); with the direction B2A it does not say whose angular velocity that is.
 """
 
@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from polhode import aem, epochs
 from polhode.core.checks import FloatArray
 from polhode.core.errors import InputError, StoreError
 from polhode.core.rotation import conjugate, multiply, rotate
+from polhode.files import aem, epochs
 from polhode.methods.method import IntArray
 
 COLUMNS = {"QUATERNION": 4, "QUATERNION/ANGVEL": 7, "QUATERNION/RATE": 7, "QUATERNION/DERIVATIVE": 8}
@@ -66,7 +66,9 @@ def read_one(path: str | os.PathLike[str]) -> Attitudes:
     """The attitudes of a file that has a single segment."""
     segments = read(path)
     if len(segments) != 1:
-        raise StoreError(f"{path} has {len(segments)} segments; type polhode.aem_reader.read(path) for a list of them")
+        raise StoreError(
+            f"{path} has {len(segments)} segments; type polhode.files.aem_reader.read(path) for a list of them"
+        )
     return segments[0]
 
 

@@ -1,4 +1,4 @@
-"""Trajectories as they come out of files: ``unpack`` makes one of a ``polhode.record.Record``."""
+"""Trajectories as they come out of files: ``unpack`` makes one of a ``polhode.files.record.Record``."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from polhode.core.body import RigidBody
 from polhode.core.checks import FloatArray
 from polhode.core.errors import InputError
 from polhode.core.state import State
+from polhode.files.record import COLUMN, Record, check_format
 from polhode.forces.force import Force
 from polhode.integration.problem import Problem
 from polhode.integration.trajectory import Stats, Trajectory
-from polhode.record import COLUMN, Record, check_format
 
 
 class Text(str):

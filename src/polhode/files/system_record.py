@@ -1,4 +1,4 @@
-"""The trajectory of a system as named arrays and texts, which is what files hold (see ``polhode.record``).
+"""The trajectory of a system as named arrays and texts, which is what files hold (see ``polhode.files.record``).
 
     time (time)    x, p, m, omega (time, body, xyz)    q (time, body, quaternion)    energy, kinetic (time)
     mass (body)    moments (body, xyz)    axes (body, xyz, principal)    box (xyz), of a periodic system
@@ -13,7 +13,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from polhode._version import __version__
-from polhode.record import FORMAT, SYSTEM, Arrays, Record
+from polhode.files.record import FORMAT, SYSTEM, Arrays, Record
 
 if TYPE_CHECKING:
     from polhode.systems.trajectory import SystemTrajectory

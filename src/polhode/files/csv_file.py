@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from polhode.core.errors import StoreError
-from polhode.record import LABELS, Arrays, Record
+from polhode.files.record import LABELS, Arrays, Record
 
 TIMES_PER_PIECE = 1000
 

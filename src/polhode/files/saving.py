@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polhode import aem, aem_reader, checksums, chunked, csv_file
-from polhode.atomic import guarded, replacing, telling
 from polhode.core.errors import InputError, StoreError
 from polhode.core.extras import needed
-from polhode.record import LABELS, Arrays, Record, pack
-from polhode.stored import StoredTrajectory, unpack
+from polhode.files import aem, aem_reader, checksums, chunked, csv_file
+from polhode.files.atomic import guarded, replacing, telling
+from polhode.files.record import LABELS, Arrays, Record, pack
+from polhode.files.stored_trajectory import StoredTrajectory, unpack
 
 if TYPE_CHECKING:
     import os
@@ -47,7 +47,7 @@ def save(trajectory: Trajectory, path: str | os.PathLike[str], **options: Any) -
 
     The first three hold everything but functions, and checksums of it. A netCDF file is made in memory before it is
     written. An .aem holds attitudes and angular velocities of one body, and needs ``options``, those of
-    ``polhode.aem.write``.
+    ``polhode.files.aem.write``.
 
     >>> import tempfile
     >>> from polhode import Problem, State, integrate
@@ -87,7 +87,7 @@ def _overwriting(path: Path) -> Iterator[Path]:
 
 
 def load(path: str | os.PathLike[str], *, damaged: str = checksums.RAISE) -> StoredTrajectory | aem_reader.Attitudes:
-    """Read what ``save`` wrote, and long runs written by ``polhode.streaming``, finished or not.
+    """Read what ``save`` wrote, and long runs written by ``polhode.files.long_runs``, finished or not.
 
     Everything that is read is compared with the checksums in the file; StoreError names the file that is damaged. With
     ``damaged="skip"``, blocks of states that are damaged are left out, and a StoreWarning and the trajectory's message

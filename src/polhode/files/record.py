@@ -1,4 +1,5 @@
-"""A trajectory as named arrays and texts, which is what files hold; ``polhode.stored`` makes trajectories of them.
+"""A trajectory as named arrays and texts, which is what files hold; ``polhode.files.stored_trajectory`` makes
+trajectories of them.
 
 Arrays, with their dimensions (``body``, or ``body_0``, ``body_1``..., only of a batch):
 
