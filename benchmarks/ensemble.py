@@ -18,7 +18,7 @@ import time
 
 import polhode as ph
 from polhode import forces, sampling
-from polhode.ensembles import ensemble
+from polhode.ensembles.ensemble import ensemble
 
 FREE, TORQUED, STEPS = 1_000_000, 100_000, 1000
 SMALL_CHUNKS = 200

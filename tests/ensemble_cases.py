@@ -11,7 +11,7 @@ import numpy as np
 
 import polhode as ph
 from polhode import forces, sampling
-from polhode.variation import with_params
+from polhode.ensembles.variation import with_params
 
 COUNT, CHUNK, SEED = 240, 16, 11
 HOW = {"method": "S6_10", "h": 0.05, "t_eval": np.linspace(0, 4, 5), "seed": SEED, "chunk": CHUNK}

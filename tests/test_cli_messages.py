@@ -6,10 +6,10 @@ import pytest
 from click.testing import CliRunner
 
 import polhode as ph
-from polhode import cluster
 from polhode.cli import cli
 from polhode.cli.words import in_shell_words
 from polhode.core.errors import PolhodeError
+from polhode.ensembles import cluster
 from polhode.files import aem, record
 from polhode.files import saving as store
 from polhode.files.long_runs import stream

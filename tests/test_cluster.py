@@ -12,8 +12,9 @@ import pytest
 
 import polhode as ph
 from ensemble_cases import CHUNK, COUNT, HOW, SAMPLES, KillsItsWorker, pendulums, slowly, tops, torque
-from polhode import cluster, errors, sampling
-from polhode.ensembles import ensemble, open_ensemble
+from polhode import errors, sampling
+from polhode.ensembles import cluster
+from polhode.ensembles.ensemble import ensemble, open_ensemble
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("default")  # those of other packages are theirs

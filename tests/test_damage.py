@@ -12,8 +12,9 @@ import pytest
 import polhode as ph
 from ensemble_cases import CHUNK as MEMBERS
 from ensemble_cases import HOW, SAMPLES, pendulums
-from polhode import ensemble_reader, errors, forces
-from polhode.ensembles import ensemble, open_ensemble
+from polhode import errors, forces
+from polhode.ensembles import reader as ensemble_reader
+from polhode.ensembles.ensemble import ensemble, open_ensemble
 from polhode.files import atomic, checksums, chunked
 from polhode.files import long_runs as streaming
 from polhode.files import saving as store

@@ -13,8 +13,11 @@ import xarray
 import polhode as ph
 from conftest import EPS, distance, golden_cases
 from ensemble_cases import CHUNK, COUNT, HOW, SAMPLES, SEED, pendulums, tops
-from polhode import ensemble_reader, ensemble_store, errors, forces, members, sampling
-from polhode.ensembles import ensemble, open_ensemble
+from polhode import errors, forces, sampling
+from polhode.ensembles import members
+from polhode.ensembles import reader as ensemble_reader
+from polhode.ensembles import store as ensemble_store
+from polhode.ensembles.ensemble import ensemble, open_ensemble
 from polhode.files import atomic, checksums, chunked
 from polhode.solve import integrate
 

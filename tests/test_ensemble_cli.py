@@ -13,10 +13,11 @@ from click.testing import CliRunner
 
 import polhode as ph
 from conftest import ROOT
-from polhode import errors, members, sampling, summaries
+from polhode import errors, sampling, summaries
 from polhode.cli import cli
 from polhode.core import progress
-from polhode.ensembles import ensemble, open_ensemble
+from polhode.ensembles import members
+from polhode.ensembles.ensemble import ensemble, open_ensemble
 from polhode.integration import running
 from polhode.scenario import build, json_schema
 from polhode.scenario_ensemble import arguments_of

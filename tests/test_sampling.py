@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from polhode import distributions, errors, sampling, streams
+from polhode import errors, sampling
 from polhode.core.rotation import matrix
+from polhode.ensembles import distributions
+from polhode.ensembles import random_streams as streams
 from polhode.kernels import philox
 
 SEED = 0x1EDCBA9876543210

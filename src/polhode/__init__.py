@@ -23,10 +23,7 @@ if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests 
     from polhode import forces as forces
     from polhode import plot as plot
     from polhode import problems as problems
-    from polhode import sampling as sampling
     from polhode import scenario as scenario
-    from polhode import summaries as summaries
-    from polhode import variation as variation
     from polhode.citing import cite as cite
     from polhode.comparison import WorkPrecision as WorkPrecision
     from polhode.comparison import work_precision as work_precision
@@ -36,8 +33,11 @@ if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests 
     from polhode.core.errors import InputError as InputError
     from polhode.core.errors import PolhodeError as PolhodeError
     from polhode.core.state import State as State
-    from polhode.ensembles import ensemble as ensemble
-    from polhode.ensembles import open_ensemble as open_ensemble
+    from polhode.ensembles import sampling as sampling
+    from polhode.ensembles import summaries as summaries
+    from polhode.ensembles import variation as variation
+    from polhode.ensembles.ensemble import ensemble as ensemble
+    from polhode.ensembles.ensemble import open_ensemble as open_ensemble
     from polhode.files.long_runs import resume as resume
     from polhode.files.long_runs import stream as stream
     from polhode.files.saving import load as load
@@ -96,11 +96,11 @@ _MODULES = {
     "plot": "plot",
     "problems": "problems",
     "rotation": "core.rotation",
-    "sampling": "sampling",
+    "sampling": "ensembles.sampling",
     "scenario": "scenario",
     "schemes": "methods.schemes",
-    "summaries": "summaries",
-    "variation": "variation",
+    "summaries": "ensembles.summaries",
+    "variation": "ensembles.variation",
 }
 _HOME = {
     "Andoyer": "free.geometry",
@@ -122,12 +122,12 @@ _HOME = {
     "WorkPrecision": "comparison",
     "andoyer": "free.geometry",
     "cite": "citing",
-    "ensemble": "ensembles",
+    "ensemble": "ensembles.ensemble",
     "free_motion": "free.motion",
     "from_andoyer": "free.geometry",
     "integrate": "solve",
     "load": "files.saving",
-    "open_ensemble": "ensembles",
+    "open_ensemble": "ensembles.ensemble",
     "order_study": "study",
     "propagate": "free.propagation",
     "resume": "files.long_runs",

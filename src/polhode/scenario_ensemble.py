@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from polhode import sampling
 from polhode.core.errors import InputError
+from polhode.ensembles import sampling
+from polhode.ensembles.sampling import Rows, Samples
+from polhode.ensembles.variation import batch_of
 from polhode.integration.problem import Problem
-from polhode.sampling import Rows, Samples
 from polhode.scenario import Scenario, build, set_value
-from polhode.variation import batch_of
 
 DAMPING = re.compile(r"force(\.\d+)?\.D")
 

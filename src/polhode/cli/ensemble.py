@@ -41,7 +41,7 @@ def ensemble(
       polhode ensemble examples/debris.toml --scheduler tcp://10.0.0.1:8786 --out /shared/debris.zarr
       polhode ensemble examples/debris.toml --resume
     """
-    from polhode.ensembles import ensemble as follow
+    from polhode.ensembles.ensemble import ensemble as follow
     from polhode.scenario import read_scenario
     from polhode.scenario_ensemble import arguments_of
 

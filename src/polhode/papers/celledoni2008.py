@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from polhode import sampling
 from polhode.core.body import RigidBody
 from polhode.core.checks import FloatArray
 from polhode.core.rotation import matrix
 from polhode.core.state import State
-from polhode.ensembles import ensemble
+from polhode.ensembles import sampling
+from polhode.ensembles.ensemble import ensemble
 from polhode.flows.flow import Flow
 from polhode.flows.frb_matrix import FrbMatrix
 from polhode.flows.frb_quaternion import FrbQuaternion

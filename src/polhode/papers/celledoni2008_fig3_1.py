@@ -12,11 +12,11 @@ from math import sqrt
 
 import numpy as np
 
-from polhode import sampling
 from polhode.core.body import RigidBody
 from polhode.core.checks import FloatArray
 from polhode.core.references import CELLEDONI_2008
 from polhode.core.state import State
+from polhode.ensembles import sampling
 from polhode.flows.exact import Exact
 from polhode.flows.flow import Flow
 from polhode.flows.moser_veselov import MoserVeselov

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polhode import sampling
 from polhode.core.checks import FloatArray
 from polhode.core.references import CELLEDONI_2008
+from polhode.ensembles import sampling
 from polhode.flows.composed import Composed
 from polhode.flows.exact import Exact
 from polhode.flows.flow import Flow

@@ -18,10 +18,10 @@ import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.special import ellipj, ellipkinc
 
-from polhode import sampling
 from polhode.core.checks import FloatArray
 from polhode.core.state import State
 from polhode.core.vectors import unit
+from polhode.ensembles import sampling
 from polhode.flows.magnus import Magnus
 from polhode.flows.quadrature import gauss_legendre
 from polhode.problems.free_body import DATA

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from polhode import sampling
 from polhode.core.body import RigidBody
 from polhode.core.checks import FloatArray
 from polhode.core.references import VILMART_2013
 from polhode.core.rotation import as_rotation, conjugate, from_rotation_vector, hat, multiply, rotate
 from polhode.core.state import State
+from polhode.ensembles import sampling
 from polhode.flows.exact import Exact
 from polhode.flows.flow import Flow
 from polhode.flows.midpoint import Midpoint

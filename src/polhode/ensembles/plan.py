@@ -14,19 +14,19 @@ import numpy.typing as npt
 from polhode.core.checks import FloatArray, as_floats, check_finite, show, whole_number
 from polhode.core.errors import InputError, RunError, ShapeError, TimeError
 from polhode.core.fingerprint import Fingerprint, digest, fingerprint, merged
-from polhode.distributions import Distribution, Each
-from polhode.ensemble_reader import FORMAT, KIND
-from polhode.ensemble_store import Layout
+from polhode.ensembles.distributions import Distribution, Each
+from polhode.ensembles.members import Factory, Job, Reduce
+from polhode.ensembles.reader import FORMAT, KIND
+from polhode.ensembles.sampling import Rows, Samples
+from polhode.ensembles.store import Layout
+from polhode.ensembles.variation import OWN_TIME, batch_of
 from polhode.files.environment import environment
 from polhode.files.record import describe, functions_of, parameters
 from polhode.integration.problem import Problem, checked_span
 from polhode.integration.stretches import step_count, step_length
-from polhode.members import Factory, Job, Reduce
 from polhode.methods import as_method
 from polhode.methods.adaptive import Adaptive
-from polhode.sampling import Rows, Samples
 from polhode.solve import integrate
-from polhode.variation import OWN_TIME, batch_of
 
 PILOT = 8  # members
 CHUNK_BYTES, LARGEST_CHUNK = 2**24, 2**16  # of the states of a chunk, and members

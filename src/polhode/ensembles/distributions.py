@@ -17,7 +17,7 @@ from polhode.core.checks import FloatArray, as_floats, check_moments, common_bat
 from polhode.core.errors import InputError, ShapeError
 from polhode.core.rotation import as_quaternion, from_rotation_vector, multiply
 from polhode.core.threads import in_ranges
-from polhode.streams import generator, uniforms
+from polhode.ensembles.random_streams import generator, uniforms
 
 Shape = tuple[int, ...]
 

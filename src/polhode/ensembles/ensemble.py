@@ -16,21 +16,21 @@ from typing import Any
 
 import numpy.typing as npt
 
-from polhode.cluster import check_client, on_cluster
 from polhode.core.errors import InputError, StoreWarning
 from polhode.core.progress import MemberProgress
 from polhode.core.room import memory_for
-from polhode.ensemble_plan import Wanted, layout_of, plan
-from polhode.ensemble_reader import Contents, opened
-from polhode.ensemble_store import InMemory, Layout, OnDisk
+from polhode.ensembles.cluster import check_client, on_cluster
+from polhode.ensembles.members import Factory, Job, Reduce
+from polhode.ensembles.plan import Wanted, layout_of, plan
+from polhode.ensembles.random_streams import as_seed
+from polhode.ensembles.reader import Contents, opened
+from polhode.ensembles.sampling import Samples, as_samples
+from polhode.ensembles.store import InMemory, Layout, OnDisk
+from polhode.ensembles.summaries import as_summary
 from polhode.files.checksums import RAISE, as_damaged
 from polhode.files.environment import environment
 from polhode.files.writer_lock import only_writer
 from polhode.integration.problem import Problem
-from polhode.members import Factory, Job, Reduce
-from polhode.sampling import Samples, as_samples
-from polhode.streams import as_seed
-from polhode.summaries import as_summary
 
 Sink = InMemory | OnDisk
 Compute = Callable[[Job, list[tuple[int, Samples]], Sink, MemberProgress], None]

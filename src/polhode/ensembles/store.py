@@ -7,7 +7,7 @@ is written last and also holds the errors of its members, and the checksums of t
     name.zarr/m/0.0.0  q/0.0.0  status/0 ...    chunks of members, as in ``polhode.files.chunked``
     name.zarr/status/done/0.json                 the mark of chunk 0
 
-``polhode.ensemble_reader`` reads it.
+``polhode.ensembles.reader`` reads it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ import numpy.typing as npt
 from polhode.core.errors import StoreError
 from polhode.core.extras import needed
 from polhode.core.room import check_disk, memory_for
-from polhode.ensemble_reader import (
+from polhode.ensembles.members import Chunk
+from polhode.ensembles.reader import (
     MARKS,
     Contents,
     Errors,
@@ -42,7 +43,6 @@ from polhode.files.checksums import SEAL, of_texts, of_values
 from polhode.files.chunked import ZARR_FORMAT
 from polhode.files.record import LABELS, Record, check_functions
 from polhode.integration.trajectory import INTERRUPTED
-from polhode.members import Chunk
 
 FEWER = "keep fewer times (t_eval=...) or a summary (reduce=...), follow fewer members"
 STARTS = ("m", "omega", "q")  # samples that are called start_m and so on, because results have these names

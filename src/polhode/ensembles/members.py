@@ -21,15 +21,15 @@ import numpy.typing as npt
 from polhode.core.checks import FloatArray, as_floats
 from polhode.core.errors import InputError, RunError, RunWarning, ShapeError
 from polhode.core.progress import Report
+from polhode.ensembles.sampling import Rows, Samples
+from polhode.ensembles.variation import OWN_TIME, batch_of, member, varied
 from polhode.files.environment import environment
 from polhode.flows.exact import Exact
 from polhode.free.motion import MANY_TIMES
 from polhode.free.propagation import propagate
 from polhode.integration.problem import Problem
 from polhode.integration.trajectory import FAILED, INTERRUPTED, Stats, Trajectory
-from polhode.sampling import Rows, Samples
 from polhode.solve import integrate
-from polhode.variation import OWN_TIME, batch_of, member, varied
 
 STOPPED = re.compile(r"^body(\[0\])? stopped")  # how the message of a run begins
 

@@ -1,6 +1,6 @@
 """What the members of an ensemble are: arrays, distributions by a seed, or a grid.
 
-A member's values depend on the seed and its own number alone: see ``polhode.streams``.
+A member's values depend on the seed and its own number alone: see ``polhode.ensembles.random_streams``.
 
 >>> from polhode import sampling
 >>> spins = sampling.draw(1000, omega=sampling.normal((0, 0.1, 0), 0.01), q=sampling.attitude())
@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from polhode.core.checks import FloatArray, as_floats, whole_number
 from polhode.core.errors import InputError, ShapeError
-from polhode.distributions import (
+from polhode.ensembles.distributions import (
     Always,
     Attitude,
     AttitudeNear,
@@ -38,7 +38,7 @@ from polhode.distributions import (
     second_moments,
     standard_normal,
 )
-from polhode.streams import as_seed
+from polhode.ensembles.random_streams import as_seed
 
 __all__ = [
     "Samples",

@@ -1,6 +1,6 @@
 """Stored ensembles are read here: everything is compared with its checksum, the arrays when they are asked for.
 
-``polhode.ensemble_store`` writes them, and says what is where.
+``polhode.ensembles.store`` writes them, and says what is where.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Contents:
 def opened(path: Path, damaged: str = RAISE) -> Any:
     """An xarray.Dataset that reads what it is asked for."""
     xarray = needed("xarray", "store")
-    from polhode.member_array import MemberArray
+    from polhode.ensembles.member_array import MemberArray
 
     contents = Contents(path)
     contents.check(read=damaged == SKIP)

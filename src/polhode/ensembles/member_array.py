@@ -10,7 +10,7 @@ from xarray.backends import BackendArray
 from xarray.core import indexing
 
 if TYPE_CHECKING:
-    from polhode.ensemble_reader import Contents
+    from polhode.ensembles.reader import Contents
 
 
 class MemberArray(BackendArray):

@@ -11,11 +11,11 @@ from polhode.core.body import RigidBody
 from polhode.core.checks import common_batch, unknown_name
 from polhode.core.errors import InputError, ShapeError
 from polhode.core.state import State
+from polhode.ensembles.sampling import Rows
 from polhode.forces.base import as_params
 from polhode.forces.damping import damping_matrices, diagonal_matrices
 from polhode.forces.force import Force
 from polhode.integration.problem import Problem
-from polhode.sampling import Rows
 
 __all__ = [
     "OF_PROBLEMS",

@@ -15,9 +15,9 @@ from uuid import uuid4
 from polhode.core.errors import InputError, PolhodeError
 from polhode.core.extras import needed
 from polhode.core.progress import MemberProgress
-from polhode.ensemble_store import InMemory, OnDisk
-from polhode.members import Chunk, Job
-from polhode.sampling import Samples
+from polhode.ensembles.members import Chunk, Job
+from polhode.ensembles.sampling import Samples
+from polhode.ensembles.store import InMemory, OnDisk
 
 AHEAD = 3  # tasks for each thread of the workers: none has to wait, and the scheduler holds few samples at a time
 RETRIES = 2  # of tasks that raise; those whose worker is lost have tries of their own
