@@ -11,7 +11,6 @@ from scipy.integrate import solve_ivp
 
 from conftest import TESTS, distance
 from polhode import errors, problems
-from polhode.comparison import work_precision
 from polhode.core.state import State
 from polhode.ensembles.variation import varied
 from polhode.integration.problem import Problem
@@ -20,6 +19,7 @@ from polhode.problems.free_body import DATA
 from polhode.problems.gyro_top import LEVER, MASS, cone, mass_center, steady_spin
 from polhode.problems.satellite_orbit import libration_rate, orbit_rate, pitch_angle
 from polhode.solve import integrate
+from polhode.studies.comparison import work_precision
 from switching import slope
 from test_torqued_golden import PROBLEMS as GOLDEN_PROBLEMS
 from test_torqued_golden import errors as golden_errors

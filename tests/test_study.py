@@ -12,7 +12,7 @@ from conftest import distance
 from oracles.addition import addition_flow
 from polhode import errors
 from polhode.kernels.jit import JIT
-from polhode.study import order_study
+from polhode.studies.study import order_study
 
 INERTIA, M, Q = (1.75, 1.0, 2.75), (0.625, -0.5, 1.0), (0.5, 0.5, -0.5, 0.5)
 START = ph.State(M, Q)

@@ -24,9 +24,6 @@ if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests 
     from polhode import plot as plot
     from polhode import problems as problems
     from polhode import scenario as scenario
-    from polhode.citing import cite as cite
-    from polhode.comparison import WorkPrecision as WorkPrecision
-    from polhode.comparison import work_precision as work_precision
     from polhode.core import errors as errors
     from polhode.core import rotation as rotation
     from polhode.core.body import RigidBody as RigidBody
@@ -77,8 +74,11 @@ if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests 
     from polhode.methods.scheme import Scheme as Scheme
     from polhode.methods.splitting import Splitting as Splitting
     from polhode.solve import integrate as integrate
-    from polhode.study import OrderStudy as OrderStudy
-    from polhode.study import order_study as order_study
+    from polhode.studies.citing import cite as cite
+    from polhode.studies.comparison import WorkPrecision as WorkPrecision
+    from polhode.studies.comparison import work_precision as work_precision
+    from polhode.studies.study import OrderStudy as OrderStudy
+    from polhode.studies.study import order_study as order_study
     from polhode.systems import adapters as adapters
     from polhode.systems import interactions as interactions
     from polhode.systems.system import System as System
@@ -108,7 +108,7 @@ _HOME = {
     "FreeMotion": "free.motion",
     "InputError": "core.errors",
     "Jacobian": "free.derivatives",
-    "OrderStudy": "study",
+    "OrderStudy": "studies.study",
     "PolhodeError": "core.errors",
     "Potential": "forces.force",
     "Problem": "integration.problem",
@@ -119,21 +119,21 @@ _HOME = {
     "SystemTrajectory": "systems.trajectory",
     "Torque": "forces.force",
     "Trajectory": "integration.trajectory",
-    "WorkPrecision": "comparison",
+    "WorkPrecision": "studies.comparison",
     "andoyer": "free.geometry",
-    "cite": "citing",
+    "cite": "studies.citing",
     "ensemble": "ensembles.ensemble",
     "free_motion": "free.motion",
     "from_andoyer": "free.geometry",
     "integrate": "solve",
     "load": "files.saving",
     "open_ensemble": "ensembles.ensemble",
-    "order_study": "study",
+    "order_study": "studies.study",
     "propagate": "free.propagation",
     "resume": "files.long_runs",
     "stream": "files.long_runs",
     "view": "viewer",
-    "work_precision": "comparison",
+    "work_precision": "studies.comparison",
 }
 _HOME |= {name: f"flows.{module}" for name, module in FLOWS.items()}
 _HOME |= {name: f"methods.{module}" for name, module in METHODS.items()}

@@ -114,7 +114,7 @@ def cite(names: tuple[str, ...], as_json: bool) -> None:
       polhode cite heavy_top RKN6_14a
       polhode cite "MoserVeselov(6)"
     """
-    from polhode.citing import cite as references
+    from polhode.studies.citing import cite as references
 
     found = references(*map(_named, names))
     if as_json:

@@ -45,7 +45,7 @@ def order(
       polhode order "ThreeRotations(4)" --t 5 --h 0.2 --h 0.1 --h 0.05 --plot order.png
     """
     from polhode.methods.expressions import flow_of
-    from polhode.study import order_study
+    from polhode.studies.study import order_study
 
     taken = _problem(problem, settings)
     found = order_study(flow_of(flow), taken.body, taken.state, time, steps or None)
@@ -81,7 +81,7 @@ def compare(
       polhode compare vilmart_top
       polhode compare heavy_top --method V2 --method ABA1064 --h 1 --h 0.5 --set eps=1e-4 --plot compare.png
     """
-    from polhode.comparison import work_precision
+    from polhode.studies.comparison import work_precision
 
     taken = _problem(problem, settings)
     chosen = [_method(name) for name in methods] or _usual(taken)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import warnings
 
-from polhode.comparison import Run, work_precision
 from polhode.core.references import GUSTAFSSON_2010
 from polhode.flows.exact import Exact
 from polhode.flows.magnus import Magnus
@@ -17,6 +16,7 @@ from polhode.methods.adaptive import Adaptive
 from polhode.methods.splitting import Splitting
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, number, trend
 from polhode.problems.vessel import vessel
+from polhode.studies.comparison import Run, work_precision
 
 STEPS = (0.1, 0.05, 0.025, 0.0125)
 PRINTED = {  # (quantity, order of Magnus): errors for the steps

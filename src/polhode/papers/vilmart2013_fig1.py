@@ -25,7 +25,7 @@ from polhode.papers.others import by_dop853, by_heyoka
 from polhode.papers.taylor import by_taylor
 from polhode.problems.free_body import free_body
 from polhode.solve import integrate
-from polhode.study import order_study
+from polhode.studies.study import order_study
 
 H, ORDERS, NEWER = 0.01, (2, 4, 6, 8, 10), (20,)
 STEPS = 40.0 / np.array([60, 80, 120, 160, 240, 400, 800, 1600, 4000])

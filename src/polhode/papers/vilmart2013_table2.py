@@ -27,7 +27,7 @@ from polhode.flows.moser_veselov import MoserVeselov
 from polhode.flows.symmetric_rotation import SymmetricRotation
 from polhode.flows.three_rotations import NoSquish
 from polhode.papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, number, trend
-from polhode.study import order_study
+from polhode.studies.study import order_study
 
 YES, NO = "yes", "no"
 COLUMNS = ("Q y", "C(y)", "H(y)", "Poisson", "symplectic")

@@ -11,8 +11,8 @@ from polhode.plot.style import GRAY, few_log_ticks, new_figure, series_style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from polhode.comparison import WorkPrecision
-    from polhode.study import OrderStudy
+    from polhode.studies.comparison import WorkPrecision
+    from polhode.studies.study import OrderStudy
 
 
 def plot_work_precision(found: WorkPrecision) -> Figure:
