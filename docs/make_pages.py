@@ -11,8 +11,8 @@ import shutil
 from pathlib import Path
 
 import polhode as ph
+from polhode.show.page import Page, view
 from polhode.systems.interactions import DipolarSoftSpheres
-from polhode.viewer import Page, view
 
 HERE = Path(__file__).parent
 SIZES = {"desktop": (1200, 940), "phone": (390, 844)}

@@ -9,7 +9,7 @@ import pytest
 
 import polhode as ph
 from polhode.core.html import html_fields
-from polhode.plot.style import save_figure
+from polhode.show.plot.style import save_figure
 
 plt = pytest.importorskip("matplotlib.pyplot")
 

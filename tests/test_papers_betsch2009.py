@@ -9,7 +9,7 @@ import pytest
 
 from polhode import papers
 from polhode.papers import betsch2009, betsch2009_fig1, betsch2009_fig3
-from polhode.plot import plot_report
+from polhode.show.plot import plot_report
 
 pytestmark = [pytest.mark.dense, pytest.mark.long]
 

@@ -17,8 +17,8 @@ from oracles.taylor import taylor_flow
 from polhode.papers import frb2010_fig5, frb2010_fig6, frb2010_fig7
 from polhode.papers.others import by_dop853, by_heyoka
 from polhode.papers.taylor import by_taylor
-from polhode.plot import plot_report
 from polhode.problems import perturbed
+from polhode.show.plot import plot_report
 
 pytestmark = pytest.mark.long
 

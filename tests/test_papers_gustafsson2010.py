@@ -23,7 +23,7 @@ from polhode.papers import (
     gustafsson2010_table2,
     operations,
 )
-from polhode.plot import plot_report
+from polhode.show.plot import plot_report
 
 pytestmark = pytest.mark.long
 

@@ -11,7 +11,7 @@ import polhode as ph
 from polhode.flows.flow import ENERGY, MOMENTUM_SPACE, NORM
 from polhode.papers import vilmart2013_fig1, vilmart2013_table2
 from polhode.papers.vilmart2013_table2 import COLUMNS, NO, TABLE, YES, canonical, defects, derivative, hat
-from polhode.plot import plot_report
+from polhode.show.plot import plot_report
 
 pytestmark = pytest.mark.long
 

@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 import polhode as ph
 from polhode import errors, plot
 from polhode.integration.invariants import drifts
-from polhode.plot.sphere import separatrices
+from polhode.show.plot.sphere import separatrices
 
 BODIES = [(1.0, 2.0, 3.0), (3.0, 1.0, 1.2), (2.0, 0.9, 1.0)]
 
@@ -293,7 +293,7 @@ def test_colors_are_told_apart():
     """By people who see no red or no green: simulated (Vienot, Brettel and Mollon 1999), all pairs differ."""
     from matplotlib.colors import to_rgb
 
-    from polhode.plot.style import SERIES
+    from polhode.show.plot.style import SERIES
 
     seen = {
         "protanopia": [[0.11238, 0.88762, 0.0], [0.11238, 0.88762, 0.0], [0.00401, -0.00401, 1.0]],

@@ -17,10 +17,10 @@ import polhode as ph
 from conftest import random_attitude
 from polhode import errors
 from polhode.cli import cli
+from polhode.show.page import frames, view
+from polhode.show.page.charts import Chart, Curve
+from polhode.show.page.shapes import SHAPES, mesh_of
 from polhode.systems.interactions import DipolarSoftSpheres
-from polhode.viewer import frames, view
-from polhode.viewer.charts import Chart, Curve
-from polhode.viewer.shapes import SHAPES, mesh_of
 from view_pages import data_of, numbers
 
 pytest.importorskip("plotly", reason="plotly is not installed")

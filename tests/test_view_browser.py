@@ -9,9 +9,9 @@ import pytest
 from PIL import Image
 
 import polhode as ph
+from polhode.show.page import view
+from polhode.show.page.shapes import mesh_of
 from polhode.systems.interactions import DipolarSoftSpheres
-from polhode.viewer import view
-from polhode.viewer.shapes import mesh_of
 from view_pages import FLAGS, data_of, installed_browser, numbers
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright, which drives the browser, is not installed")

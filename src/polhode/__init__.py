@@ -21,7 +21,6 @@ from polhode.methods import METHODS
 if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests compare
     from polhode import flows as flows
     from polhode import forces as forces
-    from polhode import plot as plot
     from polhode import problems as problems
     from polhode import scenario as scenario
     from polhode.core import errors as errors
@@ -73,6 +72,8 @@ if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests 
     from polhode.methods.rattle import Rattle as Rattle
     from polhode.methods.scheme import Scheme as Scheme
     from polhode.methods.splitting import Splitting as Splitting
+    from polhode.show import plot as plot
+    from polhode.show.page import view as view
     from polhode.solve import integrate as integrate
     from polhode.studies.citing import cite as cite
     from polhode.studies.comparison import WorkPrecision as WorkPrecision
@@ -83,7 +84,6 @@ if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests 
     from polhode.systems import interactions as interactions
     from polhode.systems.system import System as System
     from polhode.systems.trajectory import SystemTrajectory as SystemTrajectory
-    from polhode.viewer import view as view
 
 _MODULES = {
     "adapters": "systems.adapters",
@@ -93,7 +93,7 @@ _MODULES = {
     "forces": "forces",
     "geometry": "free.geometry",
     "interactions": "systems.interactions",
-    "plot": "plot",
+    "plot": "show.plot",
     "problems": "problems",
     "rotation": "core.rotation",
     "sampling": "ensembles.sampling",
@@ -132,7 +132,7 @@ _HOME = {
     "propagate": "free.propagation",
     "resume": "files.long_runs",
     "stream": "files.long_runs",
-    "view": "viewer",
+    "view": "show.page",
     "work_precision": "studies.comparison",
 }
 _HOME |= {name: f"flows.{module}" for name, module in FLOWS.items()}

@@ -78,7 +78,7 @@ class Results:
 
     def draw(self) -> None:
         """The pictures that the scenario asks for; the summary is written in any case."""
-        from polhode.plot.style import save_figure
+        from polhode.show.plot.style import save_figure
 
         self._list("summary", SUMMARY)
         for kind in self.scenario.output.plots if self.trajectory is not None else ():
@@ -305,7 +305,7 @@ def _exact(scenario: Scenario) -> Trajectory:
 
 
 def _picture(result: Any, kind: str) -> Any:
-    from polhode import plot
+    from polhode.show import plot
 
     problem: Problem = result.problem
     if kind == "overview" and isinstance(result.method, Exact) and result.m.ndim == 2 and problem.state.m.any():

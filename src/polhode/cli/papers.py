@@ -95,7 +95,7 @@ def _tell(report: Report) -> None:
 
 
 def _draw(report: Report, title: str, path: Path) -> None:
-    from polhode.plot import plot_report
-    from polhode.plot.style import save_figure
+    from polhode.show.plot import plot_report
+    from polhode.show.plot.style import save_figure
 
     save_figure(plot_report(report, title), path, 120)

@@ -50,7 +50,7 @@ def order(
     taken = _problem(problem, settings)
     found = order_study(flow_of(flow), taken.body, taken.state, time, steps or None)
     if plot is not None:
-        from polhode.plot import plot_order
+        from polhode.show.plot import plot_order
 
         _save(plot_order(found), plot)
     if as_json:
@@ -87,7 +87,7 @@ def compare(
     chosen = [_method(name) for name in methods] or _usual(taken)
     found = work_precision(taken, chosen, steps or [factor * (taken.h or 0.1) for factor in STEPS])
     if plot is not None:
-        from polhode.plot import plot_work_precision
+        from polhode.show.plot import plot_work_precision
 
         _save(plot_work_precision(found), plot)
     if as_json:
@@ -128,7 +128,7 @@ def _usual(problem: Problem) -> list[Any]:
 
 
 def _save(figure: Any, path: Path) -> None:
-    from polhode.plot.style import save_figure
+    from polhode.show.plot.style import save_figure
 
     path.parent.mkdir(parents=True, exist_ok=True)
     save_figure(figure, path, 150)

@@ -33,7 +33,7 @@ def view(
     """
     from polhode.files import saving as store
     from polhode.results import list_page
-    from polhode.viewer import view as write
+    from polhode.show.page import view as write
 
     files = [_trajectory_in(source) for source in sources]
     target = out or (sources[0] / "view.html" if files[0] != sources[0] else sources[0].with_suffix(".html"))

@@ -373,13 +373,13 @@ class FreeMotion:
         matplotlib.figure.Figure
             A notebook shows it; in a script, ``matplotlib.pyplot.show()`` does.
         """
-        from polhode.plot import plot_free_motion
+        from polhode.show.plot import plot_free_motion
 
         return plot_free_motion(self, t0, t1)
 
     def view(self, path: Any = None, **options: Any) -> Any:
         """A page with the body turning in 3-D, saved to ``path`` if it is given: see ``polhode.view``."""
-        from polhode.viewer import view
+        from polhode.show.page import view
 
         return view(self, path, **options)
 

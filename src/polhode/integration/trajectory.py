@@ -208,13 +208,13 @@ class Trajectory:
         matplotlib.figure.Figure
             A notebook shows it; in a script, ``matplotlib.pyplot.show()`` does.
         """
-        from polhode.plot import plot_trajectory
+        from polhode.show.plot import plot_trajectory
 
         return plot_trajectory(self, kinds or None)
 
     def view(self, path: Any = None, **options: Any) -> Any:
         """A page with the body turning in 3-D, saved to ``path`` if it is given: see ``polhode.view``."""
-        from polhode.viewer import view
+        from polhode.show.page import view
 
         return view(self, path, **options)
 

@@ -68,7 +68,7 @@ class WorkPrecision:
 
     def plot(self) -> Figure:
         """Plot the errors over torques and seconds: see ``polhode.plot.plot_work_precision``."""
-        from polhode.plot import plot_work_precision
+        from polhode.show.plot import plot_work_precision
 
         return plot_work_precision(self)
 

@@ -68,7 +68,7 @@ class OrderStudy:
 
     def plot(self) -> Figure:
         """Plot the errors over the step: see ``polhode.plot.plot_order``."""
-        from polhode.plot import plot_order
+        from polhode.show.plot import plot_order
 
         return plot_order(self)
 

@@ -165,6 +165,6 @@ class SystemTrajectory:
 
     def view(self, path: Any = None, **options: Any) -> Any:
         """A page with the bodies moving in 3-D, saved to ``path`` if it is given: see ``polhode.view``."""
-        from polhode.viewer import view
+        from polhode.show.page import view
 
         return view(self, path, **options)

@@ -10,8 +10,8 @@ from polhode.core.checks import FloatArray
 from polhode.core.errors import InputError
 from polhode.core.vectors import unit
 from polhode.free.motion import FreeMotion
-from polhode.plot.sphere import draw_sphere
-from polhode.plot.style import (
+from polhode.show.plot.sphere import draw_sphere
+from polhode.show.plot.style import (
     BLUE,
     COMPONENT_COLORS,
     QUATERNION_COLORS,

@@ -8,7 +8,7 @@ import numpy as np
 
 from polhode.core.body import RigidBody, flow_moments
 from polhode.core.checks import FloatArray
-from polhode.plot.style import GRAY
+from polhode.show.plot.style import GRAY
 
 TITLE = "angular momentum in body axes"
 

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from polhode.core.errors import InputError
+from polhode.show.page.crowd import system_scene
+from polhode.show.page.page import Page, render
+from polhode.show.page.scene import motion_scene
 from polhode.systems.trajectory import SystemTrajectory
-from polhode.viewer.crowd import system_scene
-from polhode.viewer.page import Page, render
-from polhode.viewer.scene import motion_scene
 
 __all__ = ["Page", "view"]
 

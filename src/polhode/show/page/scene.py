@@ -12,10 +12,10 @@ from polhode.core.body import RigidBody, flow_moments
 from polhode.core.checks import FloatArray
 from polhode.core.errors import InputError
 from polhode.core.vectors import length
-from polhode.plot.style import SKY
-from polhode.viewer import frames
-from polhode.viewer.charts import BODY_COLORS, Chart, track_charts, unit_of
-from polhode.viewer.shapes import Mesh, mesh_of, name_of, sphere
+from polhode.show.page import frames
+from polhode.show.page.charts import BODY_COLORS, Chart, track_charts, unit_of
+from polhode.show.page.shapes import Mesh, mesh_of, name_of, sphere
+from polhode.show.plot.style import SKY
 
 SPACING = 2.7  # between bodies side by side, whose radius is 1
 REACH = 1.4  # of a body with its arrows

@@ -25,7 +25,7 @@ def new_figure(width: float, height: float, title: str = "") -> Figure:
     try:
         from matplotlib import pyplot
 
-        from polhode.plot.figure import NotebookFigure
+        from polhode.show.plot.figure import NotebookFigure
     except ImportError:
         raise MissingExtraError("matplotlib", "plot") from None
     figure = pyplot.figure(FigureClass=NotebookFigure, figsize=(width, height), layout="constrained")

@@ -10,9 +10,9 @@ import numpy as np
 from polhode.core.checks import FloatArray
 from polhode.core.rotation import conjugate, multiply, rotate
 from polhode.core.vectors import length
-from polhode.plot.style import BLUE, COMPONENT_COLORS, GRAY, GREEN, ORANGE, PURPLE, SKY, VERMILION, with_unit
+from polhode.show.page.frames import Track
+from polhode.show.plot.style import BLUE, COMPONENT_COLORS, GRAY, GREEN, ORANGE, PURPLE, SKY, VERMILION, with_unit
 from polhode.systems.trajectory import SystemTrajectory
-from polhode.viewer.frames import Track
 
 BODY_COLORS = (ORANGE, SKY, GREEN, PURPLE, "#F0E442", GRAY)  # of Okabe and Ito; blue is m, vermilion omega
 TRACK_COLORS = (ORANGE, SKY, GREEN, PURPLE, BLUE, GRAY)  # the same, where a line must be seen on white

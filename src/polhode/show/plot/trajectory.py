@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from polhode.core.errors import InputError
 from polhode.integration.invariants import drifts
-from polhode.plot.curves import curves_of
-from polhode.plot.panels import ACROSS, PANELS
-from polhode.plot.style import new_figure
 from polhode.schema import near
+from polhode.show.plot.curves import curves_of
+from polhode.show.plot.panels import ACROSS, PANELS
+from polhode.show.plot.style import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

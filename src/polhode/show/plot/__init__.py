@@ -6,12 +6,12 @@ Functions return a matplotlib Figure. A notebook shows it, and so does ``matplot
 
 from __future__ import annotations
 
-from polhode.plot.experiment import plot_report
-from polhode.plot.free import plot_free_motion
-from polhode.plot.poinsot import plot_poinsot
-from polhode.plot.studies import plot_order, plot_work_precision
-from polhode.plot.style import BLUE
-from polhode.plot.trajectory import (
+from polhode.show.plot.experiment import plot_report
+from polhode.show.plot.free import plot_free_motion
+from polhode.show.plot.poinsot import plot_poinsot
+from polhode.show.plot.studies import plot_order, plot_work_precision
+from polhode.show.plot.style import BLUE
+from polhode.show.plot.trajectory import (
     KINDS,
     plot_attitude,
     plot_energy,

@@ -11,9 +11,9 @@ from polhode.core.checks import FloatArray
 from polhode.core.rotation import rotate
 from polhode.core.vectors import length, unit
 from polhode.integration.invariants import drifts
-from polhode.plot.curves import Curves
-from polhode.plot.sphere import draw_sphere, look_at
-from polhode.plot.style import (
+from polhode.show.plot.curves import Curves
+from polhode.show.plot.sphere import draw_sphere, look_at
+from polhode.show.plot.style import (
     BLUE,
     COMPONENT_COLORS,
     GRAY,

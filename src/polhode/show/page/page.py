@@ -20,10 +20,10 @@ import numpy.typing as npt
 from polhode._version import __version__
 from polhode.core.extras import needed
 from polhode.files.atomic import replacing
-from polhode.plot.style import with_unit
-from polhode.viewer.charts import Chart
-from polhode.viewer.scene import Scene
-from polhode.viewer.shapes import sphere
+from polhode.show.page.charts import Chart
+from polhode.show.page.scene import Scene
+from polhode.show.page.shapes import sphere
+from polhode.show.plot.style import with_unit
 
 SCRIPTS = "page.js", "scene.js", "poinsot.js", "player.js"
 NAMES = {"t": "t", "m": "|m|", "omega": "|ω|"}  # in axes and lines of text
@@ -132,7 +132,7 @@ def _packed(array: npt.NDArray[Any], kind: str = "f4") -> dict[str, str]:
 
 
 def _text(name: str) -> str:
-    return files("polhode.viewer").joinpath(name).read_text(encoding="utf-8")
+    return files("polhode.show.page").joinpath(name).read_text(encoding="utf-8")
 
 
 def _plotly() -> str:

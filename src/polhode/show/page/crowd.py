@@ -11,13 +11,13 @@ from polhode.core.body import RigidBody
 from polhode.core.checks import FloatArray
 from polhode.core.errors import InputError
 from polhode.core.vectors import length
-from polhode.plot.style import ORANGE, SKY
+from polhode.show.page import frames
+from polhode.show.page.charts import BODY_COLORS, system_charts
+from polhode.show.page.scene import PASS, Scene, camera, coarse_note, shaded
+from polhode.show.page.shapes import Mesh, ellipsoid, mesh_of
+from polhode.show.plot.style import ORANGE, SKY
 from polhode.systems.system import System
 from polhode.systems.trajectory import SystemTrajectory
-from polhode.viewer import frames
-from polhode.viewer.charts import BODY_COLORS, system_charts
-from polhode.viewer.scene import PASS, Scene, camera, coarse_note, shaded
-from polhode.viewer.shapes import Mesh, ellipsoid, mesh_of
 
 MOST_SHOWN = 2000  # bodies of a system
 MOST_STATES = 400_000  # bodies times frames of a system: about 15 MB
