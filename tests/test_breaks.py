@@ -22,7 +22,7 @@ from polhode.files import atomic, chunked
 from polhode.files import long_run_writer as stream_writer
 from polhode.integration import running
 from polhode.integration.stretches import Steps, Stretches
-from polhode.scenario import read_scenario
+from polhode.scenarios.scenario import read_scenario
 
 MOMENTS, M0, Q0 = np.array((1.0, 1.5, 2.0)), (0.1, 0.2, 1.0), (1.0, 0.0, 0.0, 0.0)
 BREAKS, SPAN = (1.31, 2.07), (0.0, 4.0)

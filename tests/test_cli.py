@@ -615,10 +615,12 @@ def test_debug_shows_where():
 
 
 def test_missing_extras_are_told_before_anything_runs(tmp_path, monkeypatch):
-    import polhode.results
+    import polhode.scenarios.results
 
-    found = polhode.results.find_spec
-    monkeypatch.setattr(polhode.results, "find_spec", lambda name: None if name == "h5netcdf" else found(name))
+    found = polhode.scenarios.results.find_spec
+    monkeypatch.setattr(
+        polhode.scenarios.results, "find_spec", lambda name: None if name == "h5netcdf" else found(name)
+    )
     result = run("run", "heavy_top", "--set", "output.format=nc", "--out", str(tmp_path / "x"))
     assert result.exit_code == 2
     assert "pip install 'polhode[store]'" in result.output

@@ -14,7 +14,7 @@ from polhode.files import aem, record
 from polhode.files import saving as store
 from polhode.files.long_runs import stream
 from polhode.integration.stretches import step_length
-from polhode.scenario import build
+from polhode.scenarios.scenario import build
 
 
 def run(*args):

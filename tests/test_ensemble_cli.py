@@ -19,8 +19,8 @@ from polhode.core import progress
 from polhode.ensembles import members
 from polhode.ensembles.ensemble import ensemble, open_ensemble
 from polhode.integration import running
-from polhode.scenario import build, json_schema
-from polhode.scenario_ensemble import arguments_of
+from polhode.scenarios.ensemble import arguments_of
+from polhode.scenarios.scenario import build, json_schema
 
 TOP = """
 name = "top"

@@ -19,14 +19,15 @@ from hypothesis import strategies as st
 
 import polhode as ph
 from conftest import ROOT
-from polhode import errors, plot, schema
+from polhode import errors, plot
 from polhode.cli import cli
 from polhode.files import saving as store
 from polhode.methods import METHODS
 from polhode.methods.expressions import flow_of, method_of
-from polhode.scenario import build, json_schema, read, read_scenario, with_settings
-from polhode.scenario_ensemble import Made
-from polhode.toml_text import to_toml
+from polhode.scenarios import schema
+from polhode.scenarios.ensemble import Made
+from polhode.scenarios.scenario import build, json_schema, read, read_scenario, with_settings
+from polhode.scenarios.toml_text import to_toml
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
 VALIDATOR = jsonschema.Draft202012Validator(json_schema())
@@ -387,7 +388,7 @@ def test_damaged_text_is_a_usage_error(tmp_path, monkeypatch, cut, end, put):
     def stop(scenario, folder, **options):
         raise errors.InputError("built")
 
-    monkeypatch.setattr("polhode.results.run_scenario", stop)
+    monkeypatch.setattr("polhode.scenarios.results.run_scenario", stop)
     path = tmp_path / "damaged.toml"
     path.write_bytes((TOP[:cut] + put + TOP[cut + end :]).encode("utf-8", "surrogatepass"))
     result = CliRunner().invoke(cli, ["run", str(path)])
@@ -537,5 +538,5 @@ def test_python_that_cannot_be_loaded(folder, spec, match):
 
 
 def test_the_schema_is_shipped():
-    path = ROOT / "src" / "polhode" / "scenario.schema.json"
+    path = ROOT / "src" / "polhode" / "scenarios" / "scenario.schema.json"
     assert json.loads(path.read_text("utf-8")) == json_schema()

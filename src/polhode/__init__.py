@@ -22,7 +22,6 @@ if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests 
     from polhode import flows as flows
     from polhode import forces as forces
     from polhode import problems as problems
-    from polhode import scenario as scenario
     from polhode.core import errors as errors
     from polhode.core import rotation as rotation
     from polhode.core.body import RigidBody as RigidBody
@@ -72,6 +71,7 @@ if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests 
     from polhode.methods.rattle import Rattle as Rattle
     from polhode.methods.scheme import Scheme as Scheme
     from polhode.methods.splitting import Splitting as Splitting
+    from polhode.scenarios import scenario as scenario
     from polhode.show import plot as plot
     from polhode.show.page import view as view
     from polhode.solve import integrate as integrate
@@ -97,7 +97,7 @@ _MODULES = {
     "problems": "problems",
     "rotation": "core.rotation",
     "sampling": "ensembles.sampling",
-    "scenario": "scenario",
+    "scenario": "scenarios.scenario",
     "schemes": "methods.schemes",
     "summaries": "ensembles.summaries",
     "variation": "ensembles.variation",

@@ -123,7 +123,7 @@ def pairs(rows: Sequence[tuple[str, str]]) -> None:
 
 def complete_problem(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
     """Names of built-in problems, for shells."""
-    from polhode.scenario import json_schema
+    from polhode.scenarios.scenario import json_schema
 
     return _beginning(begun, json_schema()["properties"]["problem"]["enum"])
 
@@ -150,7 +150,7 @@ def complete_flow(ctx: click.Context, param: click.Parameter, begun: str) -> lis
 
 def complete_setting(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
     """Keys that ``--set`` changes in the scenario file or built-in problem of the command."""
-    from polhode.scenario import keys_to_set
+    from polhode.scenarios.scenario import keys_to_set
 
     sources = ctx.params.get("source"), ctx.params.get("problem"), *ctx.args  # the last, while a value is missing
     found = next((keys for source in sources if source is not None and (keys := keys_to_set(source))), [])

@@ -28,7 +28,7 @@ def convert(source: Path, target: Path, settings: tuple[str, ...]) -> None:
     from polhode.core.errors import InputError
     from polhode.files import saving as store
     from polhode.integration.trajectory import Trajectory
-    from polhode.scenario import with_settings
+    from polhode.scenarios.scenario import with_settings
 
     trajectory = store.load(source)
     if not isinstance(trajectory, Trajectory):

@@ -42,8 +42,8 @@ def ensemble(
       polhode ensemble examples/debris.toml --resume
     """
     from polhode.ensembles.ensemble import ensemble as follow
-    from polhode.scenario import read_scenario
-    from polhode.scenario_ensemble import arguments_of
+    from polhode.scenarios.ensemble import arguments_of
+    from polhode.scenarios.scenario import read_scenario
 
     scenario = read_scenario(source, settings, allow_python=allow_python)
     arguments = arguments_of(scenario, source, allow_python=allow_python)

@@ -20,8 +20,8 @@ from polhode.cli.command import (
 )
 
 if TYPE_CHECKING:
-    from polhode.results import Results
-    from polhode.scenario import Scenario
+    from polhode.scenarios.results import Results
+    from polhode.scenarios.scenario import Scenario
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON, instead of a table.")
 allow_python = click.option("--allow-python", is_flag=True, help="Load torques that the scenario names as Python code.")
@@ -58,7 +58,7 @@ def run(
     """
     scenario = _scenario(source, settings, allow_python, {"method": method, "h": h, "rtol": rtol, "t_end": t_end})
     folder = out or Path(scenario.output.folder or Path("out", scenario.problem.name or Path(source).stem))
-    from polhode.results import run_scenario
+    from polhode.scenarios.results import run_scenario
 
     _tell(run_scenario(scenario, folder, progress=show_progress(), view=view), as_json, view)
 
@@ -77,13 +77,13 @@ def resume(folder: Path, force: bool, allow_python: bool, as_json: bool) -> None
     Example:
       polhode resume out/perturbed
     """
-    from polhode.results import resume_folder
+    from polhode.scenarios.results import resume_folder
 
     _tell(resume_folder(folder, allow_python=allow_python, progress=show_progress(), force=force), as_json)
 
 
 def _scenario(source: str, settings: tuple[str, ...], allow_python: bool, options: dict[str, Any]) -> Scenario:
-    from polhode.scenario import build, built_in, read, with_settings
+    from polhode.scenarios.scenario import build, built_in, read, with_settings
 
     is_file = source.endswith(".toml") or Path(source).is_file()
     data = with_settings(read(source) if is_file else built_in(source), settings)
@@ -108,7 +108,7 @@ def _show(results: Results, as_json: bool) -> None:
 
 def _tell(results: Results, as_json: bool, view: bool = False) -> None:
     """The page, the table, then pictures, then the names of the files; exit codes of runs that ended early."""
-    from polhode.report import lines
+    from polhode.scenarios.report import lines
 
     if view:
         _show(results, as_json)

@@ -98,7 +98,7 @@ def compare(
 
 
 def _problem(name: str, settings: tuple[str, ...]) -> Problem:
-    from polhode.scenario import build, built_in, with_settings
+    from polhode.scenarios.scenario import build, built_in, with_settings
 
     return build(with_settings(built_in(name), settings), name, settings=settings).problem
 

@@ -32,7 +32,7 @@ def view(
       polhode view exact.nc three_rotations.nc --out both.html --shape t-handle
     """
     from polhode.files import saving as store
-    from polhode.results import list_page
+    from polhode.scenarios.results import list_page
     from polhode.show.page import view as write
 
     files = [_trajectory_in(source) for source in sources]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from polhode.core.errors import InputError
 from polhode.integration.invariants import drifts
-from polhode.schema import near
+from polhode.scenarios.schema import near
 from polhode.show.plot.curves import curves_of
 from polhode.show.plot.panels import ACROSS, PANELS
 from polhode.show.plot.style import new_figure

@@ -40,7 +40,7 @@ def check(value: Any, schema: Node) -> None:
 
     >>> check({"h": -1}, {"type": "object", "properties": {"h": {"exclusiveMinimum": 0, "description": "a step"}}})
     Traceback (most recent call last):
-    polhode.schema.SchemaError: h = -1; needed: a step
+    polhode.scenarios.schema.SchemaError: h = -1; needed: a step
     """
     _Checker(schema).check(value, schema, "")
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from polhode import forces, problems, schema
+from polhode import forces, problems
 from polhode.core.body import RigidBody
 from polhode.core.checks import unknown_name
 from polhode.core.errors import InputError, PolhodeError
@@ -31,8 +31,9 @@ from polhode.forces.force import Force, Torque
 from polhode.integration.problem import Problem, checked_span
 from polhode.methods.expressions import flow_of, method_of
 from polhode.methods.splitting import Splitting
-from polhode.schema import SchemaError
-from polhode.toml_text import toml_value
+from polhode.scenarios import schema
+from polhode.scenarios.schema import SchemaError
+from polhode.scenarios.toml_text import toml_value
 
 __all__ = [
     "Output",
@@ -98,7 +99,7 @@ def json_schema() -> dict[str, Any]:
     >>> json_schema()["properties"]["h"]["description"]
     'the length of a step, a positive number'
     """
-    return json.loads(resources.files("polhode").joinpath("scenario.schema.json").read_text("utf-8"))
+    return json.loads(resources.files("polhode.scenarios").joinpath("scenario.schema.json").read_text("utf-8"))
 
 
 def read_scenario(path: str | Path, settings: Sequence[str] = (), *, allow_python: bool = False) -> Scenario:

@@ -25,7 +25,6 @@ from typing import Any
 
 import numpy as np
 
-from polhode import report
 from polhode.core.checks import FloatArray, common_batch
 from polhode.core.errors import InputError, MissingExtraError, RunError, StoreError
 from polhode.core.room import check_disk, memory_for
@@ -40,9 +39,10 @@ from polhode.integration.problem import Problem
 from polhode.integration.stretches import step_count, step_length
 from polhode.integration.trajectory import INTERRUPTED, Stats, Trajectory
 from polhode.methods.adaptive import Adaptive
-from polhode.scenario import AUTO, Scenario, defaults_of, json_schema, read_scenario
+from polhode.scenarios import report
+from polhode.scenarios.scenario import AUTO, Scenario, defaults_of, json_schema, read_scenario
+from polhode.scenarios.toml_text import to_toml
 from polhode.solve import DEFAULT_RTOL, FEWER_STATES, integrate
-from polhode.toml_text import to_toml
 
 LONG = 200_000  # states: a run that keeps more grows on the disk
 READ_AGAIN = 10_000_000  # states, up to which such a run is then read for pictures and errors

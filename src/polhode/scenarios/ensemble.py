@@ -14,7 +14,7 @@ from polhode.ensembles import sampling
 from polhode.ensembles.sampling import Rows, Samples
 from polhode.ensembles.variation import batch_of
 from polhode.integration.problem import Problem
-from polhode.scenario import Scenario, build, set_value
+from polhode.scenarios.scenario import Scenario, build, set_value
 
 DAMPING = re.compile(r"force(\.\d+)?\.D")
 
