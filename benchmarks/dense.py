@@ -20,8 +20,8 @@ import polhode as ph
 import published
 from batch import ALL, ONE, error, nanoseconds
 from polhode.core.threads import thread_count
-from polhode.kernels.dense import arc, attitude, circle, clock, momentum, read, turned_phase
-from polhode.kernels.jit import entry
+from polhode.kernels.compiler.jit import entry
+from polhode.kernels.exact.dense import arc, attitude, circle, clock, momentum, read, turned_phase
 
 SAMPLES = 300_000
 SPANS = (100.0, 1e6)

@@ -17,10 +17,10 @@ from math import sqrt
 
 import numpy as np
 
-from polhode.kernels import batch, block, dense
-from polhode.kernels.block import at
-from polhode.kernels.jit import entry, helper
-from polhode.kernels.lanes import LANES
+from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.exact import batch, block, dense
+from polhode.kernels.exact.block import at
+from polhode.kernels.numbers.lanes import LANES
 
 REPEATS = 60
 TURNS = 100

@@ -28,7 +28,7 @@ import math
 
 import numpy as np
 
-from polhode.kernels.jit import entry, helper
+from polhode.kernels.compiler.jit import entry, helper
 
 LEVELS = 12  # of the AGM; 5 or fewer occur unless the motion is close to the separatrix
 TOL_AGM = 1e-8  # of c_n/a_n: c_{n+1} = c_n^2/(4 a_{n+1}) is then below rounding

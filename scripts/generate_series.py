@@ -1,4 +1,4 @@
-"""Write ``src/polhode/kernels/series.py``: the series and quadrature constants of the exact kernel.
+"""Write ``src/polhode/kernels/numbers/series.py``: the series and quadrature constants of the exact kernel.
 
 Everything starts from rational numbers: the Laurent coefficients of Weierstrass' function by their recurrence
 (DLMF 23.9.5) as exact fractions, the quadrature nodes as roots of Legendre polynomials with integer coefficients.
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import mpmath
 
-TARGET = Path(__file__).resolve().parents[1] / "src" / "polhode" / "kernels" / "series.py"
+TARGET = Path(__file__).resolve().parents[1] / "src" / "polhode" / "kernels" / "numbers" / "series.py"
 HIGHEST_WEIGHT = 10  # a counts 2, b counts 3: fifteen terms, enough for lambda t <= 1/2
 MOST_NODES = 7
 SINE_TERMS = 8  # the next one is below 2^-63 for |x| <= pi/4

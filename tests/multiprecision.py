@@ -15,8 +15,9 @@ import pytest
 from mpmath import mp, mpf
 
 from oracles.addition import addition_flow
-from polhode.kernels import momentum, trig
-from polhode.kernels.jit import JIT
+from polhode.kernels.compiler.jit import JIT
+from polhode.kernels.exact import momentum
+from polhode.kernels.numbers import trig
 
 uncompiled_only = pytest.mark.skipif(JIT, reason="compiled kernels know doubles only: POLHODE_JIT=0")
 

@@ -19,7 +19,7 @@ from conftest import EPS, distance, random_attitude
 from polhode import forces, problems
 from polhode.core.errors import InputError, RunError, RunWarning
 from polhode.integration.running import BaseRun
-from polhode.kernels import jit
+from polhode.kernels.compiler import jit
 from polhode.methods.adaptive import SMALLEST_RTOL, Adaptive
 from polhode.solve import integrate
 from test_torqued_golden import CASES, PROBLEMS, errors, times
@@ -431,7 +431,7 @@ OTHER_WAY = """
 import json, sys
 import polhode as ph
 from polhode.solve import integrate
-from polhode.kernels import jit
+from polhode.kernels.compiler import jit
 from polhode.methods.adaptive import Adaptive
 traj = integrate(ph.problems.vessel(), method=Adaptive(1e-10), t_eval=[5.0, 15.0])
 json.dump({"jit": jit.JIT, "m": traj.m.tolist(), "q": traj.q.tolist()}, sys.stdout)

@@ -26,11 +26,11 @@ from conftest import EPS, distance, random_attitude
 from oracles.addition import addition_flow
 from polhode import errors
 from polhode.core.threads import in_ranges
-from polhode.kernels import batch, euler
-from polhode.kernels.batch import ALONE, DOUBLED, LANES, LEAN, REDUCED, SERIES, TIERS, at
-from polhode.kernels.drive import INPUT, NONE, TIMES, propagate_rows
-from polhode.kernels.jit import JIT, entry, helper
-from polhode.kernels.lanes import put_triple
+from polhode.kernels.compiler.jit import JIT, entry, helper
+from polhode.kernels.exact import batch, euler
+from polhode.kernels.exact.batch import ALONE, DOUBLED, LANES, LEAN, REDUCED, SERIES, TIERS, at
+from polhode.kernels.exact.drive import INPUT, NONE, TIMES, propagate_rows
+from polhode.kernels.numbers.lanes import put_triple
 
 NAMES = ("lean", "series", "doubled", "reduced", "alone")
 ORDERS = list(permutations(range(3)))

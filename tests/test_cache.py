@@ -15,14 +15,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from conftest import ROOT
-from polhode.kernels import jit
+from polhode.kernels.compiler import jit
 
 compiled = pytest.mark.skipif(not jit.JIT, reason="nothing is compiled with POLHODE_JIT=0")
 
 PROBE = """
-from polhode.kernels.jit import entry
-from polhode.kernels.quat import product
-from polhode.kernels.series import WP3
+from polhode.kernels.compiler.jit import entry
+from polhode.kernels.numbers.quat import product
+from polhode.kernels.numbers.series import WP3
 
 
 @entry("UniTuple(f8,2)(f8)")
@@ -91,7 +91,7 @@ def test_an_edited_helper_in_another_file_is_recompiled_and_its_revert_is_not(co
     assert copy.run() == original
     assert copy.machine_code() == first  # found, not compiled again
 
-    copy.edit("quat.py", *SIGN)
+    copy.edit("numbers/quat.py", *SIGN)
     assert copy.run() == [-2.0, 2.0 / 247.0]
     second = copy.machine_code()
     assert len(second) == 2
@@ -102,7 +102,7 @@ def test_an_edited_helper_in_another_file_is_recompiled_and_its_revert_is_not(co
     assert len(third) == 3
 
     copy.edit("series.py", "1.0 / 250.0", "1.0 / 247.0")
-    copy.edit("quat.py", *SIGN[::-1])
+    copy.edit("numbers/quat.py", *SIGN[::-1])
     assert copy.run() == original
     assert copy.machine_code() == third
 
@@ -112,7 +112,7 @@ def test_an_edited_file_outside_of_the_package_is_recompiled(copy, tmp_path):
     """Kernels of tests and benchmarks: the stamp of the package's sources does not change with them."""
     outside = tmp_path / "outside"
     outside.mkdir()
-    text = "from polhode.kernels.jit import entry\n\n@entry('f8(f8)')\ndef outer(x):\n    return {} * x\n"
+    text = "from polhode.kernels.compiler.jit import entry\n\n@entry('f8(f8)')\ndef outer(x):\n    return {} * x\n"
     for factor in (3.0, 4.0):
         (outside / "outer.py").write_text(text.format(factor))
         found = copy.run(f"import sys; sys.path.append({str(outside)!r}); from outer import outer; print(outer(1.0))")
@@ -122,7 +122,7 @@ def test_an_edited_file_outside_of_the_package_is_recompiled(copy, tmp_path):
 @compiled
 def test_kernels_without_a_file_work_and_are_not_cached(copy):
     """As those that are typed into a console or a notebook."""
-    text = "from polhode.kernels.jit import entry\n@entry('f8(f8)')\ndef outer(x):\n    return 3.0 * x\n"
+    text = "from polhode.kernels.compiler.jit import entry\n@entry('f8(f8)')\ndef outer(x):\n    return 3.0 * x\n"
     found = copy.run(f"exec(compile({text!r}, '/none/cell-1.py', 'exec')); print(outer(1.0))")
     assert found[0] == 3.0
     assert not [path for path in copy.machine_code() if "outer" in str(path)]
@@ -131,7 +131,7 @@ def test_kernels_without_a_file_work_and_are_not_cached(copy):
 @compiled
 def test_an_edit_while_running_does_not_poison_the_cache(copy):
     """The process has loaded the old source, compiles after the edit, and must not store that as the new one's code."""
-    quat = copy.kernels / "quat.py"
+    quat = copy.kernels / "numbers/quat.py"
     meanwhile = f"path = {str(quat)!r}; text = open(path).read(); open(path, 'w').write(text.replace(*{SIGN!r}))"
     assert copy.run(between=meanwhile)[0] == 2.0
     assert copy.machine_code() == {}
@@ -148,7 +148,7 @@ def test_without_a_place_to_write_nothing_is_cached_but_all_works(copy, tmp_path
 DAMAGE = """
 import hashlib, random, warnings
 from pathlib import Path
-from polhode.kernels import jit
+from polhode.kernels.compiler import jit
 
 def damages(content):
     yield b""

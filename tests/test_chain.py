@@ -12,8 +12,8 @@ from mpmath import mp, mpf
 
 from conftest import EPS, distance, random_attitude
 from oracles.addition import addition_flow
-from polhode.kernels.drive import chain
-from polhode.kernels.jit import JIT
+from polhode.kernels.compiler.jit import JIT
+from polhode.kernels.exact.drive import chain
 
 STEPS = 100_000 if JIT else 2_000
 H = 0.01

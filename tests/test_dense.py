@@ -1,7 +1,7 @@
 """One motion at many times, by theta functions: against truth, against single times, and bit by bit against itself.
 
-Sixteen times or more go through ``kernels/dense.py``; next to the separatrix, without a period and for too long times
-they go through single steps. Errors are in eps = 2^-53: of q, and of m relative to |m|.
+Sixteen times or more go through ``kernels/exact/dense.py``; next to the separatrix, without a period and for too long
+times they go through single steps. Errors are in eps = 2^-53: of q, and of m relative to |m|.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from conftest import EPS, distance, golden_cases, random_attitude
 from oracles.addition import addition_flow
 from polhode.core import threads
 from polhode.free.motion import MANY_TIMES
-from polhode.kernels import dense
-from polhode.kernels.dense import CLOSE, DEGREE, POLYNOMIALS, ROW, TIME_LIMIT, USABLE, Motion, arc, circle, read
-from polhode.kernels.drive import INPUT, TIMES
-from polhode.kernels.jit import JIT, entry
+from polhode.kernels.compiler.jit import JIT, entry
+from polhode.kernels.exact import dense
+from polhode.kernels.exact.dense import CLOSE, DEGREE, POLYNOMIALS, ROW, TIME_LIMIT, USABLE, Motion, arc, circle, read
+from polhode.kernels.exact.drive import INPUT, TIMES
 
 CASES = golden_cases()
 ORDERS = [list(order) for order in permutations(range(3))]
@@ -164,7 +164,7 @@ CONSTANTS = f"void({INPUT}, {INPUT}, {INPUT}, f8[:,::1])"
 @pytest.fixture(scope="module")
 def series_of():
     """``FreeMotion`` whose series are used however close the separatrix is: by a second copy of the module."""
-    spec = importlib.util.find_spec("polhode.kernels.dense")
+    spec = importlib.util.find_spec("polhode.kernels.exact.dense")
     copy = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(copy)
     copy.CLOSE = 0.0  # kernels read it when they are compiled, on their first call

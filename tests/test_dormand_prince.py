@@ -14,9 +14,9 @@ import pytest
 from mpmath import mp, mpf
 
 from conftest import EPS, distance
-from polhode.kernels import dormand_prince as data
-from polhode.kernels import exponential
-from polhode.kernels.jit import entry
+from polhode.kernels.compiler.jit import entry
+from polhode.kernels.numbers import exponential
+from polhode.kernels.stepping import dormand_prince as data
 
 # The coefficients: every order condition, one for each rooted tree (a tuple of the trees that hang on its root).
 

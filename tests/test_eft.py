@@ -15,8 +15,9 @@ import pytest
 
 from conftest import EPS
 from oracles.separatrix import convergents, separatrix_slope
-from polhode.kernels import eft, euler
-from polhode.kernels.jit import entry
+from polhode.kernels.compiler.jit import entry
+from polhode.kernels.exact import euler
+from polhode.kernels.numbers import eft
 
 
 @entry("UniTuple(f8,5)(f8,f8,f8,f8)", cache=False)

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
-from polhode.kernels import elliptic
-from polhode.kernels.jit import entry
+from polhode.kernels.compiler.jit import entry
+from polhode.kernels.numbers import elliptic
 
 EPS = 2.0**-53
 PARAMETERS = [1.0, 0.9, 0.5, 1e-1, 1e-3, 1e-6, 1e-9, 1e-12, 1e-20, 1e-100]

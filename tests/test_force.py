@@ -21,7 +21,7 @@ from polhode.core.errors import InputError, ShapeError
 from polhode.forces.force import Force, Potential, SlowTorqueWarning, Torque
 from polhode.forces.functions import Recent
 from polhode.forces.trigonometric import riesz_nodes
-from polhode.kernels.jit import JIT
+from polhode.kernels.compiler.jit import JIT
 from polhode.systems.interactions import Field, PairPotential
 from test_forces import attitude, slopes
 

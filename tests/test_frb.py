@@ -21,8 +21,8 @@ from polhode.flows.exact import Exact
 from polhode.flows.frb_matrix import FrbMatrix
 from polhode.flows.frb_quaternion import FrbQuaternion
 from polhode.flows.van_zon_schofield import VanZonSchofield
-from polhode.kernels import elliptic
-from polhode.kernels.jit import JIT
+from polhode.kernels.compiler.jit import JIT
+from polhode.kernels.numbers import elliptic
 
 
 def load_benchmark():

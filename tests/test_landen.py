@@ -8,8 +8,8 @@ from mpmath import mp, mpf
 
 from conftest import EPS
 from multiprecision import exchange_functions, uncompiled_only
-from polhode.kernels import landen
-from polhode.kernels.jit import entry
+from polhode.kernels.compiler.jit import entry
+from polhode.kernels.numbers import landen
 
 PARAMETERS = [0.0, 1e-9, 0.1, 0.5, 0.9, 0.99]
 ARGUMENTS = [-50.0, -3.3, -1e-5, 0.0, 0.2, 1.0, 1.6, 4.0, 11.0, 300.0]

@@ -12,8 +12,8 @@ import polhode as ph
 from conftest import EPS, distance, golden_cases, random_attitude
 from oracles.addition import addition_flow, addition_period
 from oracles.separatrix import convergents, separatrix_slope
-from polhode.kernels.jit import entry
-from polhode.kernels.secular import add, div, mul, root
+from polhode.kernels.compiler.jit import entry
+from polhode.kernels.exact.secular import add, div, mul, root
 
 LONG = [case for case in golden_cases() if case["label"].startswith("long/")]
 

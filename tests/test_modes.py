@@ -12,14 +12,14 @@ import pytest
 
 import polhode as ph
 from conftest import EPS, TESTS, golden_cases
-from polhode.kernels import jit
+from polhode.kernels.compiler import jit
 
 CASES = golden_cases()
 
 OTHER_WAY = """
 import json, sys
 import polhode as ph
-from polhode.kernels import jit
+from polhode.kernels.compiler import jit
 cases = json.load(open(sys.argv[1]))["cases"]
 results = [ph.propagate(c["I"], c["m0"], c["q0"], c["t"]) for c in cases]
 json.dump({"jit": jit.JIT, "results": [[m.tolist(), q.tolist()] for m, q in results]}, sys.stdout)

@@ -8,7 +8,7 @@ from mpmath import mp
 
 from conftest import EPS, random_attitude
 from polhode import rotation
-from polhode.kernels.principal import principal_axes
+from polhode.kernels.exact.principal import principal_axes
 
 
 def solve(tensors):

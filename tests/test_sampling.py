@@ -12,7 +12,7 @@ from polhode import errors, sampling
 from polhode.core.rotation import matrix
 from polhode.ensembles import distributions
 from polhode.ensembles import random_streams as streams
-from polhode.kernels import philox
+from polhode.kernels.numbers import philox
 
 SEED = 0x1EDCBA9876543210
 COUNT = 20_000

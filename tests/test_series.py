@@ -11,8 +11,9 @@ import pytest
 from mpmath import mp, mpf
 
 from conftest import EPS, ROOT
-from polhode.kernels import euler, series
-from polhode.kernels.jit import entry
+from polhode.kernels.compiler.jit import entry
+from polhode.kernels.exact import euler
+from polhode.kernels.numbers import series
 
 
 def load_generator():

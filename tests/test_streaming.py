@@ -30,7 +30,7 @@ from polhode.files import long_runs as streaming
 from polhode.files import saving as store
 from polhode.integration import running
 from polhode.integration.problem import Problem
-from polhode.kernels import jit
+from polhode.kernels.compiler import jit
 from polhode.solve import integrate
 from streaming_job import CHUNK, EVERY, METHOD, H, problem
 

@@ -14,8 +14,8 @@ import pytest
 from polhode.core import team
 from polhode.core.team import NO_DESK, TEAM_FROM
 from polhode.core.threads import PARALLEL_FROM, in_ranges
-from polhode.kernels.jit import JIT, entry, helper
-from polhode.kernels.team import AWAKE, CAME, LOOKS, in_pieces
+from polhode.kernels.compiler.jit import JIT, entry, helper
+from polhode.kernels.stepping.team import AWAKE, CAME, LOOKS, in_pieces
 from polhode.systems.interactions import DipolarSoftSpheres
 
 pytestmark = pytest.mark.dense
@@ -251,8 +251,8 @@ def test_work_when_python_ends():
 
 
 KERNELS = """
-from polhode.kernels.jit import entry, helper
-from polhode.kernels.team import in_pieces
+from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.stepping.team import in_pieces
 
 KIND = "Tuple((f8[::1],))"
 
@@ -283,7 +283,7 @@ def two(desk, told, count):
 RUN = """
 import numpy as np
 import team_kernels
-from polhode.kernels.team import SIZE
+from polhode.kernels.stepping.team import SIZE
 a = np.zeros(2)
 for name in {names}:
     getattr(team_kernels, name)(np.zeros(SIZE, np.int64), (a,), 2)

@@ -9,8 +9,8 @@ import pytest
 from mpmath import mp, mpf
 
 from conftest import EPS
-from polhode.kernels import trig
-from polhode.kernels.jit import entry
+from polhode.kernels.compiler.jit import entry
+from polhode.kernels.numbers import trig
 
 BOUND = 1.5  # reached: 1.2 compiled and 1.3 uncompiled
 

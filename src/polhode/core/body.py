@@ -309,7 +309,7 @@ def principal(inertia: FloatArray) -> tuple[FloatArray, FloatArray | None]:
     """(moments, axes) of moments (..., 3), whose axes are None, or of tensors (..., 3, 3)."""
     if not are_matrices(inertia):
         return inertia, None
-    from polhode.kernels.principal import principal_axes
+    from polhode.kernels.exact.principal import principal_axes
 
     check_finite(inertia, "inertia", InertiaError)
     work = np.array(symmetric(inertia, "inertia", InertiaError, AS_TENSORS), order="C").reshape(-1, 3, 3)

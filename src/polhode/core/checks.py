@@ -20,7 +20,7 @@ from polhode.core.errors import (
     TimeError,
     UnknownNameError,
 )
-from polhode.kernels.limits import LARGEST_RATIO, NORM_TOLERANCE
+from polhode.kernels.compiler.limits import LARGEST_RATIO, NORM_TOLERANCE
 
 FloatArray = npt.NDArray[np.float64]
 

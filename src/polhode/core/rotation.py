@@ -16,7 +16,7 @@ from numpy.polynomial.polynomial import polyval
 
 from polhode.core.checks import FloatArray, as_floats, check_attitude, check_finite, first_bad, place, show
 from polhode.core.errors import AttitudeError, InputError, ShapeError
-from polhode.kernels.limits import NORM_TOLERANCE
+from polhode.kernels.compiler.limits import NORM_TOLERANCE
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.core.threads import T, before_batches, started, thread_count
-from polhode.kernels.team import AWAKE, CAME, LEAVE, LOOKS, SIZE, help_out, wait_for_helpers
+from polhode.kernels.stepping.team import AWAKE, CAME, LEAVE, LOOKS, SIZE, help_out, wait_for_helpers
 
 TEAM_FROM = 200  # steps of a body that take as long as a job; below, to hand it out costs more than it saves
 PATIENCE = 2e-4  # seconds for which a team stays awake: some times what it takes to wake up
@@ -20,7 +20,7 @@ NO_DESK = np.zeros(0, np.int64)
 
 
 class Team:
-    """Threads that help with one short job after the other; see ``kernels.team``."""
+    """Threads that help with one short job after the other; see ``kernels.stepping.team``."""
 
     def __init__(self) -> None:
         self.desk = np.zeros(SIZE, np.int64)
@@ -67,7 +67,7 @@ _team = Team()
 
 
 def in_team(job: Callable[[npt.NDArray[np.int64]], T], pieces: int, weight: float) -> T:
-    """job(desk), at the desk of a team (``kernels.team``) if the job is long enough, or alone.
+    """job(desk), at the desk of a team (``kernels.stepping.team``) if the job is long enough, or alone.
 
     ``weight`` is how many steps of a body each of its pieces stands for. A job that comes while the team has another
     one is done alone.

@@ -1,8 +1,8 @@
 """Random streams of the members of an ensemble: each a function of the seed, the member's number and a name, no more.
 
 So a member has the same numbers in whatever chunk, order or process they are drawn; and leaving one name out changes
-nothing about the others. The generator is Philox4x64-10 (``kernels.philox``), with key (seed, member) and counter
-(block, 0, 0, hash of the name).
+nothing about the others. The generator is Philox4x64-10 (``kernels.numbers.philox``), with key (seed, member) and
+counter (block, 0, 0, hash of the name).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def uniforms(seed: int, name: str, first: int, members: int, count: int) -> Floa
     >>> bool((a[6:] == b).all())
     True
     """
-    from polhode.kernels import philox
+    from polhode.kernels.numbers import philox
 
     out = np.empty((members, count))
     philox.uniforms(_halves(seed), _halves(_stream(name)), first, 0, members, out)

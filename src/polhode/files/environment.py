@@ -14,7 +14,7 @@ PACKAGES = ("numpy", "numba", "llvmlite")
 
 def environment() -> dict[str, str]:
     """Names and values, to be stored with results and compared."""
-    from polhode.kernels.jit import JIT, LOADED
+    from polhode.kernels.compiler.jit import JIT, LOADED
 
     versions = {name: importlib.metadata.version(name) for name in PACKAGES}
     compiled = "compiled" if JIT else "uncompiled"

@@ -1,13 +1,13 @@
-"""The exact flow: the closed form of ``kernels.euler``, as a flow among others."""
+"""The exact flow: the closed form of ``kernels.exact.euler``, as a flow among others."""
 
 from __future__ import annotations
 
 from polhode.core.references import CELLEDONI_2008, FRB_2010
 from polhode.flows.flow import INVARIANTS, Flow, Record
-from polhode.kernels.euler import Body, body_constants, step
-from polhode.kernels.jit import entry, helper
-from polhode.kernels.repeat import REPEAT, repeat_steps
-from polhode.kernels.splitting import SPLIT, split_steps
+from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.exact.euler import Body, body_constants, step
+from polhode.kernels.stepping.repeat import REPEAT, repeat_steps
+from polhode.kernels.stepping.splitting import SPLIT, split_steps
 
 CONSTANTS = len(Body._fields)
 

@@ -61,7 +61,8 @@ class StepStats(NamedTuple):
 class Flow:
     """A map (m, q) -> (m, q) of the free body for a time h.
 
-    A subclass is one file: its kernels (see ``kernels.repeat``), the number of constants they use, and a record.
+    A subclass is one file: its kernels (see ``kernels.stepping.repeat``), the number of constants they use, and a
+    record.
     """
 
     prepare: Any

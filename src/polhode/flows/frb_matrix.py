@@ -16,11 +16,11 @@ from math import sqrt
 
 from polhode.core.references import CELLEDONI_2008, FRB_2010
 from polhode.flows.frb_quaternion import LOST, Published, advance_with
-from polhode.kernels.jit import entry, helper
-from polhode.kernels.published_motion import AROUND_1, SEPARATRIX, prepare, third_kind_integral
-from polhode.kernels.repeat import REPEAT, repeat_steps
-from polhode.kernels.splitting import SPLIT, split_steps
-from polhode.kernels.trig import sincos
+from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.exact.published_motion import AROUND_1, SEPARATRIX, prepare, third_kind_integral
+from polhode.kernels.numbers.trig import sincos
+from polhode.kernels.stepping.repeat import REPEAT, repeat_steps
+from polhode.kernels.stepping.splitting import SPLIT, split_steps
 
 
 @helper

@@ -27,8 +27,8 @@ from polhode.core.references import CELLEDONI_2008, FRB_2010, KOSENKO_1998
 from polhode.flows.flow import INVARIANTS, Flow, Record
 from polhode.flows.quadrature import gauss_legendre
 from polhode.flows.three_rotations import turn_about, turn_about_momentum
-from polhode.kernels.jit import entry, helper
-from polhode.kernels.published_motion import (
+from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.exact.published_motion import (
     AROUND_3,
     GAMMA,
     MOST_NODES,
@@ -41,10 +41,10 @@ from polhode.kernels.published_motion import (
     third_kind_separatrix,
     unit_motion,
 )
-from polhode.kernels.quat import product
-from polhode.kernels.repeat import REPEAT, repeat_steps
-from polhode.kernels.splitting import SPLIT, split_steps
-from polhode.kernels.trig import floor, is_odd, sincos
+from polhode.kernels.numbers.quat import product
+from polhode.kernels.numbers.trig import floor, is_odd, sincos
+from polhode.kernels.stepping.repeat import REPEAT, repeat_steps
+from polhode.kernels.stepping.splitting import SPLIT, split_steps
 
 ON_AXIS = 1e-150  # of m/|m|: squares underflow, and m counts as lying on the axis
 NO_AXIS = -1

@@ -25,14 +25,14 @@ from polhode.core.references import CELLEDONI_2008, GUSTAFSSON_2010
 from polhode.flows.exact import CONSTANTS, read_body, write_body
 from polhode.flows.flow import INVARIANTS, Flow, Record
 from polhode.flows.quadrature import gauss_legendre
-from polhode.kernels.drive import to_order
-from polhode.kernels.euler import CLOSE, separatrix_gap
-from polhode.kernels.jit import entry, helper
-from polhode.kernels.momentum import momentum_after
-from polhode.kernels.quat import product
-from polhode.kernels.repeat import REPEAT, repeat_steps
-from polhode.kernels.splitting import SPLIT, split_steps
-from polhode.kernels.trig import sincos
+from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.exact.drive import to_order
+from polhode.kernels.exact.euler import CLOSE, separatrix_gap
+from polhode.kernels.exact.momentum import momentum_after
+from polhode.kernels.numbers.quat import product
+from polhode.kernels.numbers.trig import sincos
+from polhode.kernels.stepping.repeat import REPEAT, repeat_steps
+from polhode.kernels.stepping.splitting import SPLIT, split_steps
 
 MOST_NODES = 10
 NODES = CONSTANTS + 3  # where they begin among the constants, each followed by its weight

@@ -25,13 +25,13 @@ from polhode.core.rotation import from_matrix
 from polhode.flows.exact import CONSTANTS, read_body, write_body
 from polhode.flows.flow import ENERGY, NORM, Flow, Record
 from polhode.flows.quadrature import gauss_legendre
-from polhode.kernels.drive import from_order, standard_form, to_order, to_standard_time
-from polhode.kernels.jit import entry, helper
-from polhode.kernels.momentum import momentum_after
-from polhode.kernels.quat import product
-from polhode.kernels.repeat import NO_SOLUTION, REPEAT, new_constants, repeat_steps
-from polhode.kernels.splitting import SPLIT, split_steps
-from polhode.kernels.trig import sincos
+from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.exact.drive import from_order, standard_form, to_order, to_standard_time
+from polhode.kernels.exact.momentum import momentum_after
+from polhode.kernels.numbers.quat import product
+from polhode.kernels.numbers.trig import sincos
+from polhode.kernels.stepping.repeat import NO_SOLUTION, REPEAT, new_constants, repeat_steps
+from polhode.kernels.stepping.splitting import SPLIT, split_steps
 
 # steps of one body: (parameters, size of c, inertia, h, steps, m, Q), in place on m (3) and Q (3, 3)
 MATRIX_STEPS = "b1(f8[::1], i8, f8[::1], f8, i8, f8[::1], f8[:,::1])"

@@ -23,9 +23,9 @@ from polhode.flows.three_rotations import (
     turn_about,
     turn_about_momentum,
 )
-from polhode.kernels.jit import entry, helper
-from polhode.kernels.repeat import REPEAT, repeat_steps
-from polhode.kernels.splitting import SPLIT, split_steps
+from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.stepping.repeat import REPEAT, repeat_steps
+from polhode.kernels.stepping.splitting import SPLIT, split_steps
 
 
 @helper

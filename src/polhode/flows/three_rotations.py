@@ -18,12 +18,12 @@ from polhode.core.errors import InputError
 from polhode.core.references import CELLEDONI_2008, MCLACHLAN_1993, MILLER_2002, REICH_1994, VILMART_2013
 from polhode.flows.composition import BY_ORDER
 from polhode.flows.flow import MOMENTUM_SPACE, NORM, Flow, Record
-from polhode.kernels.drive import to_order
-from polhode.kernels.jit import entry, helper
-from polhode.kernels.quat import product
-from polhode.kernels.repeat import REPEAT, repeat_steps
-from polhode.kernels.splitting import SPLIT, split_steps
-from polhode.kernels.trig import sincos
+from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.exact.drive import to_order
+from polhode.kernels.numbers.quat import product
+from polhode.kernels.numbers.trig import sincos
+from polhode.kernels.stepping.repeat import REPEAT, repeat_steps
+from polhode.kernels.stepping.splitting import SPLIT, split_steps
 
 AXES = (1, 2, 3)
 BEST = 0.0  # in place of the axes: from least to greatest inertia, the best choice for most bodies

@@ -19,8 +19,8 @@ from math import sqrt
 from polhode.core.references import CELLEDONI_2008, FRB_2010, VAN_ZON_SCHOFIELD_2007
 from polhode.flows.flow import INVARIANTS, Flow, Record
 from polhode.flows.frb_quaternion import LOST, advance_with, angle_about_3, onto_axis_3
-from polhode.kernels.jit import entry, helper
-from polhode.kernels.published_motion import (
+from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.exact.published_motion import (
     AROUND_3,
     COUNT,
     SEPARATRIX,
@@ -31,10 +31,10 @@ from polhode.kernels.published_motion import (
     third_kind_difference,
     third_kind_separatrix,
 )
-from polhode.kernels.quat import product
-from polhode.kernels.repeat import REPEAT, repeat_steps
-from polhode.kernels.splitting import SPLIT, split_steps
-from polhode.kernels.trig import floor, is_odd, sincos
+from polhode.kernels.numbers.quat import product
+from polhode.kernels.numbers.trig import floor, is_odd, sincos
+from polhode.kernels.stepping.repeat import REPEAT, repeat_steps
+from polhode.kernels.stepping.splitting import SPLIT, split_steps
 
 EXACT, HERMITE = 0.0, -1.0  # in place of a number of nodes
 

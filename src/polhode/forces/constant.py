@@ -8,9 +8,9 @@ import numpy.typing as npt
 
 from polhode.forces.base import Force, in_space, numbers
 from polhode.forces.functions import TORQUE_FORM, ReadyMade
-from polhode.kernels.jit import entry
-from polhode.kernels.splitting import TORQUE
-from polhode.kernels.vectors import in_body
+from polhode.kernels.compiler.jit import entry
+from polhode.kernels.numbers.vectors import in_body
+from polhode.kernels.stepping.splitting import TORQUE
 
 
 @entry(TORQUE)

@@ -25,7 +25,8 @@ from numpy.ctypeslib import as_array
 
 from polhode.core.fingerprint import Fingerprint, Itself, digest, fingerprint, identity, merged
 from polhode.core.rotation import matrix
-from polhode.kernels import jit, splitting
+from polhode.kernels.compiler import jit
+from polhode.kernels.stepping import splitting
 
 ENERGY = f"f8(f8, {splitting.MATRIX}, f8[::1])"
 GRADIENT = f"{splitting.MATRIX}(f8, {splitting.MATRIX}, f8[::1])"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from polhode.forces.base import ALWAYS_ZERO, Force
 from polhode.forces.functions import ENERGY, ENERGY_FORM, GRADIENT, GRADIENT_FORM, ReadyMade
-from polhode.kernels.jit import entry
+from polhode.kernels.compiler.jit import entry
 
 
 @entry(ENERGY)

@@ -17,9 +17,9 @@ from polhode.forces.functions import (
     TORQUE_FORM,
     ReadyMade,
 )
-from polhode.kernels.jit import entry, helper
-from polhode.kernels.splitting import TORQUE
-from polhode.kernels.vectors import dot
+from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.numbers.vectors import dot
+from polhode.kernels.stepping.splitting import TORQUE
 
 
 @helper

@@ -73,7 +73,7 @@ def flow_jacobian(
 
     m and q are in principal axes, which are ``axes`` in the user's.
     """
-    from polhode.kernels.tangent import jacobian_range
+    from polhode.kernels.exact.tangent import jacobian_range
 
     check_spread(operands[0])
     out = np.empty((prod(batch), 7, 11))

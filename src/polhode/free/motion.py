@@ -133,7 +133,7 @@ class FreeMotion:
 
     def _by_series(self, times: FloatArray, m_out: FloatArray, q_out: FloatArray) -> None:
         """m and q by theta functions, or by steps for those bodies and times where these are not good."""
-        from polhode.kernels.dense import TIME_LIMIT, USABLE, sample
+        from polhode.kernels.exact.dense import TIME_LIMIT, USABLE, sample
 
         rows, times = self._series.copy(), np.ascontiguousarray(times)
         bodies = len(rows)
@@ -153,7 +153,7 @@ class FreeMotion:
     @cached_property
     def _series(self) -> FloatArray:
         """(bodies, ROW): constants of the theta functions."""
-        from polhode.kernels.dense import ROW, dense_constants
+        from polhode.kernels.exact.dense import ROW, dense_constants
 
         q = self.initial.q
         if not self.body.is_principal:
@@ -177,7 +177,7 @@ class FreeMotion:
 
     def _take_off_periods(self, times: FloatArray) -> tuple[FloatArray, FloatArray]:
         """(times less whole periods, angle (..., 1) of q about m in those periods), t.shape + batch."""
-        from polhode.kernels.secular import take_off_periods
+        from polhode.kernels.exact.secular import take_off_periods
 
         shape = times.shape + self.batch
         times = np.broadcast_to(times.reshape(times.shape + (1,) * len(self.batch)), shape)
@@ -191,7 +191,7 @@ class FreeMotion:
     @cached_property
     def _secular(self) -> FloatArray:
         """batch + (4,): period and turn per period, as double-doubles."""
-        from polhode.kernels.secular import secular_constants
+        from polhode.kernels.exact.secular import secular_constants
 
         return self._per_body(secular_constants, 4)
 
@@ -262,7 +262,7 @@ class FreeMotion:
     @cached_property
     def _orbit(self) -> FloatArray:
         """batch + (5,): regime, period, precession per period, time nearest to 0 with m.e2 = 0, largest |m.e2|/|m|."""
-        from polhode.kernels.orbit import orbits
+        from polhode.kernels.exact.orbit import orbits
 
         return self._per_body(orbits, 5)
 

@@ -274,8 +274,8 @@ Operands = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
 def _run(operands: Operands, batch: tuple[int, ...], m_out: FloatArray, q_out: FloatArray) -> None:
-    from polhode.kernels.batch import propagate_range
-    from polhode.kernels.drive import NONE, propagate_rows
+    from polhode.kernels.exact.batch import propagate_range
+    from polhode.kernels.exact.drive import NONE, propagate_rows
 
     bodies = prod(batch)
     rows_m, rows_q = m_out.reshape(bodies, 3), q_out.reshape(bodies, 4)

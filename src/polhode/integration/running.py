@@ -23,7 +23,7 @@ from polhode.forces.nothing import nothing
 from polhode.integration.problem import Problem
 from polhode.integration.stretches import Steps, step_length
 from polhode.integration.trajectory import ENDED_BY_EVENT, FAILED, INTERRUPTED, REACHED_END, Stats, Trajectory
-from polhode.kernels.damping import OBLIQUE
+from polhode.kernels.stepping.damping import OBLIQUE
 from polhode.methods.method import Bodies, Clock, Course, IntArray, Method
 
 PIECE_SECONDS = 0.1  # after which a loop comes back to look at the clock and the keyboard
@@ -63,7 +63,7 @@ class BaseRun:
         self.interrupted, self.seconds = False, 0.0
 
     def _damping(self) -> FloatArray:
-        """Rows as ``kernels.damping`` takes them."""
+        """Rows as ``kernels.stepping.damping`` takes them."""
         D, body = self.force.damping, self.problem.body
         if body.is_linear:
             D = D * ACROSS
@@ -320,7 +320,8 @@ class Run(BaseRun):
 
 
 def oblique_damping(D: FloatArray, moments: FloatArray, axes: FloatArray) -> FloatArray:
-    """Rates, P and P^-1 of ``kernels.damping``, (..., 21), for matrices D that are not diagonal in principal axes."""
+    """Rates, P and P^-1 of ``kernels.stepping.damping``, (..., 21), for matrices D that are not diagonal in principal
+    axes."""
     unit_D, unit_I = (_power_of_two(x.max(axis=-1, keepdims=True)) for x in (D.max(axis=-1), moments))
     root = np.sqrt(moments / unit_I)
     full = np.einsum("...ji,...jk,...kl->...il", axes, D / unit_D[..., None], axes)

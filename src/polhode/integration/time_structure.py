@@ -2,7 +2,7 @@
 
 A method sees a torque only at its stages: a pulse between two of them does not exist for it, nor for its estimate of
 errors. Therefore torques of users that depend on t explicitly are sampled over the whole time span, at two fixed
-attitudes and angular velocities; ``kernels.time_structure`` has what is made of the samples.
+attitudes and angular velocities; ``kernels.stepping.time_structure`` has what is made of the samples.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from polhode.core.checks import FloatArray
 from polhode.forces import functions
 from polhode.forces.base import writable
 from polhode.forces.force import Force
-from polhode.kernels.time_structure import NOISE, analyze
+from polhode.kernels.stepping.time_structure import NOISE, analyze
 
 CELLS = 2039  # of the span; a prime number, so that no period of a round part of the span hides
 ATTITUDES = np.array([[0.74, 0.31, -0.42, 0.43], [0.35, -0.64, 0.22, 0.65]])

@@ -103,7 +103,7 @@ class Adaptive:
         the direction of time, go to m_out and q_out; the ends of steps to rows kept[i] and on of step_t, step_m and
         step_q, unless cap = 0.
         """
-        from polhode.kernels.adaptive import adapt
+        from polhode.kernels.stepping.adaptive import adapt
 
         torque = force.torque_address()
         settings = self.rtol, self.atol, self.first_step or 0.0, float(self.max_steps)
@@ -128,7 +128,7 @@ class Adaptive:
         m_out (n, 3), q_out (n, 4)): repeats, for each row, the one step from t_left, where m and q are, to t_right; the
         state at t.
         """
-        from polhode.kernels.adaptive import interpolate
+        from polhode.kernels.stepping.adaptive import interpolate
 
         torque = force.torque_address()
 

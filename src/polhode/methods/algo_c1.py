@@ -7,7 +7,7 @@ beta = 1/4 and gamma = 1/2, in body axes, with the momentum balance in space:
 
 Where tau = Q f is taken is not printed. Both symmetric readings are offered: at Q0 exp(hat Theta/2), the midpoint rule,
 or the mean of tau at Q0 and at Q1, the trapezoidal rule. In terms of e = tan(|Theta|/4) Theta/|Theta| these are the
-equations of ``kernels.half_turns`` with g = atan|e|/|e| and k = h f, or, in the axes of the middle,
+equations of ``kernels.stepping.half_turns`` with g = atan|e|/|e| and k = h f, or, in the axes of the middle,
 k = (h/2) (C^T f0 + C f1).
 """
 
@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 from polhode.core.checks import unknown_name
 from polhode.core.errors import InputError
 from polhode.core.references import BETSCH_SIEBERT_2009
-from polhode.kernels.half_turns import half_turn_step, half_turn_system, middle
-from polhode.kernels.jit import entry, helper
-from polhode.kernels.quat import product
-from polhode.kernels.splitting import FINE, torque_at
-from polhode.kernels.vectors import cross, dot, plus, times
-from polhode.kernels.whole_steps import ARGUMENTS, Step, take_steps
+from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.numbers.quat import product
+from polhode.kernels.numbers.vectors import cross, dot, plus, times
+from polhode.kernels.stepping.half_turns import half_turn_step, half_turn_system, middle
+from polhode.kernels.stepping.splitting import FINE, torque_at
+from polhode.kernels.stepping.whole_steps import ARGUMENTS, Step, take_steps
 from polhode.methods.record import CONSTRAINTS, ENERGIES, MOMENTA, MOMENTUM_ALONG, MethodRecord
 from polhode.methods.whole_step import WholeStep
 

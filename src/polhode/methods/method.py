@@ -24,7 +24,7 @@ class Bodies(NamedTuple):
 
     inertia: FloatArray  # (., 3)
     axes: FloatArray  # (., 9), the principal axes as columns; (0, 9) if those are the user's own
-    damping: FloatArray  # (., 3) or (., 21), see ``kernels.damping``
+    damping: FloatArray  # (., 3) or (., 21), see ``kernels.stepping.damping``
     params: FloatArray  # (., k)
 
     def take(self, rows: IntArray) -> Bodies:
@@ -53,7 +53,7 @@ class Course:
     q: FloatArray  # (n, 4)
     memory: FloatArray  # (n, k): what the method keeps from step to step
     steps: IntArray = field(init=False)
-    status: IntArray = field(init=False)  # 0, or why a body stopped: see ``kernels.splitting``
+    status: IntArray = field(init=False)  # 0, or why a body stopped: see ``kernels.stepping.splitting``
     torques: IntArray = field(init=False)  # evaluations
     iterations: IntArray = field(init=False)  # of Newton's method and the like
     residual: FloatArray = field(init=False)  # of an iteration that found no solution, relative

@@ -7,8 +7,8 @@ With q, p = 2 G(q)^T m and their means qh, ph, its equations (51) are seven once
 
 Written with q1 = q0 (1, e)^2/(1 + |e|^2), which is (54) in other words, both sides of (52)_1 are qh times a quaternion.
 Its scalar part says q1.p1 = 0, its vector part m0 + m1 = (8/h) J e: so p1 is known from e, and what is left are the
-three equations of ``kernels.half_turns``, with g = 1 and the impulse k = -(h/2) G(qh) DV. Tests hold their solution
-against the seven equations, and Newton's method on those with the Jacobian (D1), corrected.
+three equations of ``kernels.stepping.half_turns``, with g = 1 and the impulse k = -(h/2) G(qh) DV. Tests hold their
+solution against the seven equations, and Newton's method on those with the Jacobian (D1), corrected.
 
 DV is a discrete gradient (Gonzalez 1996). V(Q(q)) is taken for Q(q) quadratic in q, also where |qh| < 1. With
 f = -rot(Q^T dV/dQ) at qh and the energies V0, V1 at both ends,
@@ -36,13 +36,13 @@ from polhode.core.rotation import matrix as attitude_matrix
 from polhode.core.rotation import normalize
 from polhode.forces.base import writable
 from polhode.forces.trigonometric import trial_cases
-from polhode.kernels.drive import TIMES, to_order
-from polhode.kernels.half_turns import half_turn_step, half_turn_system, middle
-from polhode.kernels.jit import address_of, entry, helper
-from polhode.kernels.quat import product
-from polhode.kernels.splitting import FINE, matrix
-from polhode.kernels.vectors import columns, cross, dot, image, largest, matrix_product, plus, rot, times
-from polhode.kernels.whole_steps import ARGUMENTS, ENERGY, Step, energy_at, slope_at, take_steps
+from polhode.kernels.compiler.jit import address_of, entry, helper
+from polhode.kernels.exact.drive import TIMES, to_order
+from polhode.kernels.numbers.quat import product
+from polhode.kernels.numbers.vectors import columns, cross, dot, image, largest, matrix_product, plus, rot, times
+from polhode.kernels.stepping.half_turns import half_turn_step, half_turn_system, middle
+from polhode.kernels.stepping.splitting import FINE, matrix
+from polhode.kernels.stepping.whole_steps import ARGUMENTS, ENERGY, Step, energy_at, slope_at, take_steps
 from polhode.methods.record import CONSTRAINTS, ENERGIES, MOMENTA, MOMENTUM_ALONG, MethodRecord
 from polhode.methods.whole_step import WholeStep
 

@@ -27,13 +27,13 @@ from polhode.core.checks import FloatArray
 from polhode.core.references import BETSCH_SIEBERT_2009
 from polhode.core.rotation import conjugate, hat, multiply, normalize
 from polhode.core.rotation import matrix as attitude_matrix
-from polhode.kernels.cayley import turn
-from polhode.kernels.implicit import root
-from polhode.kernels.jit import entry, helper
-from polhode.kernels.quat import product
-from polhode.kernels.splitting import FINE, NO_STEP, matrix
-from polhode.kernels.vectors import by_components, columns, cross, dot, matrix_product, plus, rot, times
-from polhode.kernels.whole_steps import ARGUMENTS, Step, slope_at, take_steps
+from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.numbers.cayley import turn
+from polhode.kernels.numbers.quat import product
+from polhode.kernels.numbers.vectors import by_components, columns, cross, dot, matrix_product, plus, rot, times
+from polhode.kernels.stepping.implicit import root
+from polhode.kernels.stepping.splitting import FINE, NO_STEP, matrix
+from polhode.kernels.stepping.whole_steps import ARGUMENTS, Step, slope_at, take_steps
 from polhode.methods.method import Bodies, Course
 from polhode.methods.record import CONSTRAINTS, ENERGIES, MOMENTA, MOMENTUM_ALONG, MethodRecord
 from polhode.methods.whole_step import WholeStep

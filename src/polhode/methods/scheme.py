@@ -26,7 +26,7 @@ from polhode.core.errors import InputError
 from polhode.flows.composition import Composition
 
 Stage = tuple[str, Fraction]
-LETTERS = {"A": 0.0, "B": 1.0, "C": 2.0}  # DRIFT, KICK, GRADIENT of ``kernels.splitting``
+LETTERS = {"A": 0.0, "B": 1.0, "C": 2.0}  # DRIFT, KICK, GRADIENT of ``kernels.stepping.splitting``
 
 SUM_TOLERANCE = Fraction(1, 10**20)  # of the drifts, and of the kicks
 DIGITS_TOLERANCE = Fraction(1, 10**10)  # of all that needs many digits: a table may have been printed with few

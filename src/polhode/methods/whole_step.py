@@ -9,8 +9,8 @@ import numpy as np
 from polhode.core.checks import FloatArray
 from polhode.core.errors import InputError
 from polhode.forces.base import writable
-from polhode.kernels.jit import address_of
-from polhode.kernels.whole_steps import GRADIENT
+from polhode.kernels.compiler.jit import address_of
+from polhode.kernels.stepping.whole_steps import GRADIENT
 from polhode.methods.method import Advance, Bodies, Clock, Course, IntArray, Method, arrays_of
 from polhode.methods.record import MethodRecord
 
@@ -21,7 +21,7 @@ INSTEAD = "S4_6, S6_10 or Adaptive()"
 
 
 class WholeStep(Method):
-    """A method whose step is one compiled function: see ``kernels.whole_steps``.
+    """A method whose step is one compiled function: see ``kernels.stepping.whole_steps``.
 
     A subclass is one file: its kernels, an ``entry`` that repeats its step, and a record.
     """

@@ -107,7 +107,8 @@ def kernel_operations() -> dict[str, int]:
 @contextmanager
 def _replaced_functions(momentum_given: bool) -> Iterator[None]:
     """Wherever kernels and flows know a root, a sine, or the momentum at a later time, by a name of their own."""
-    from polhode.kernels import momentum, trig
+    from polhode.kernels.exact import momentum
+    from polhode.kernels.numbers import trig
 
     replaced: dict[Any, Any] = {
         math.sqrt: lambda x: Counted(x).sqrt(),

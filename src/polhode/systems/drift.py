@@ -8,9 +8,9 @@ from polhode.core.checks import FloatArray
 from polhode.core.threads import in_ranges
 from polhode.flows.exact import Exact
 from polhode.flows.flow import Flow
-from polhode.kernels.batch import propagate_range
-from polhode.kernels.drive import NONE, propagate_rows
-from polhode.kernels.system_steps import NOBODY
+from polhode.kernels.exact.batch import propagate_range
+from polhode.kernels.exact.drive import NONE, propagate_rows
+from polhode.kernels.stepping.system_steps import NOBODY
 
 BLOCK = 64  # bodies that stay together, as lanes of one block
 

@@ -1,8 +1,8 @@
 """Systems of bodies in time: drifts of all bodies by a free flow and x += h p/m, kicks by forces and torques.
 
 Schemes and flows are those of single bodies. Stages that follow each other without a look at the states are merged, as
-in ``kernels.splitting``; here the loop over stages is Python's, because what a stage does to all bodies takes longer,
-and can use all cores. With forces F, and torques f in body axes,
+in ``kernels.stepping.splitting``; here the loop over stages is Python's, because what a stage does to all bodies takes
+longer, and can use all cores. With forces F, and torques f in body axes,
 
     kick      p += b h F,  m += b h f
     gradient  p -= c h^3 G,  m -= c h^3 g,  G = -2 D F,  g = -2 (D f + w x f),  w = f/I                           (1)
@@ -28,7 +28,7 @@ from polhode.core.progress import Progress
 from polhode.core.rotation import from_rotation_vector, multiply
 from polhode.integration.running import PIECE_SECONDS
 from polhode.integration.stretches import step_count, step_length
-from polhode.kernels.system_steps import NOBODY, add_scaled, attitude_matrices, torques_in_body
+from polhode.kernels.stepping.system_steps import NOBODY, add_scaled, attitude_matrices, torques_in_body
 from polhode.methods.method import IntArray
 from polhode.methods.scheme import LETTERS
 from polhode.methods.splitting import Splitting

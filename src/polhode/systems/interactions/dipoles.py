@@ -10,8 +10,8 @@ import numpy.typing as npt
 from polhode.core.checks import FloatArray, as_floats, check_finite, show
 from polhode.core.errors import InputError, ShapeError
 from polhode.core.team import in_team
-from polhode.kernels.dipoles import dipole_forces
-from polhode.kernels.near_dipoles import sum_dipoles
+from polhode.kernels.pairs.dipoles import dipole_forces
+from polhode.kernels.pairs.near_dipoles import sum_dipoles
 from polhode.systems.interactions.near import NearInteraction
 
 PAIRS_PER_BODY = 16  # so many pairs take as long as the step of a body, by which ``threads`` measures work

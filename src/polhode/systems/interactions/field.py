@@ -14,7 +14,7 @@ from polhode.core.checks import FloatArray
 from polhode.core.errors import ShapeError
 from polhode.forces.base import as_params, in_space, writable
 from polhode.forces.functions import compiled_as_it_is, plain, warn_slow
-from polhode.kernels import jit
+from polhode.kernels.compiler import jit
 from polhode.systems.interactions.base import Interaction, takes
 from polhode.systems.interactions.neighbors import Box
 

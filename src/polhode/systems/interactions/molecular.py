@@ -11,7 +11,7 @@ import numpy.typing as npt
 from polhode.core.body import RigidBody
 from polhode.core.checks import FloatArray, as_floats, check_finite, unknown_name
 from polhode.core.errors import InputError, ShapeError
-from polhode.kernels.molecules import place_sites, sum_molecules
+from polhode.kernels.pairs.molecules import place_sites, sum_molecules
 from polhode.systems.interactions.base import as_sites
 from polhode.systems.interactions.near import NearInteraction
 
@@ -117,7 +117,7 @@ class Molecular(NearInteraction):
 
 
 def _far_charges(kind: Electrostatics | None, permittivity: float, cutoff: float) -> tuple[str, FloatArray]:
-    """(which, (c0, c1, c2)) of ``kernels.molecules``."""
+    """(which, (c0, c1, c2)) of ``kernels.pairs.molecules``."""
     chosen = kind or ("reaction field" if cutoff < inf else "plain")
     known = "reaction field", "shifted force", "plain"
     if chosen not in known:

@@ -19,7 +19,7 @@ SWITCH, SKIN = 0.8, 0.12  # parts of the cut-off: where the energy begins to fal
 
 
 class NearInteraction(Interaction):
-    """A sum over pairs of bodies, all of them or those nearer than a cut-off; see ``kernels.near``.
+    """A sum over pairs of bodies, all of them or those nearer than a cut-off; see ``kernels.pairs.near``.
 
     With a cut-off, the energy of a pair is multiplied by a function of the distance of their centers that falls from 1
     at ``switch`` to 0 at ``cutoff``, with three continuous derivatives. The list of neighbors reaches further by

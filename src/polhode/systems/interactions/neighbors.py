@@ -10,7 +10,7 @@ import numpy.typing as npt
 from polhode.core.checks import FloatArray, as_floats, show
 from polhode.core.errors import InputError
 from polhode.core.threads import in_ranges
-from polhode.kernels.cells import all_within, closest_of, fill_cells, find_near, read_by_column
+from polhode.kernels.pairs.cells import all_within, closest_of, fill_cells, find_near, read_by_column
 
 WIDER = 1.001  # cells than what is looked for: a body that rounding puts into the next cell is still found
 FURTHEST = 2.0**40  # boxes, or distances that are looked for

@@ -13,9 +13,9 @@ from polhode.core.errors import InputError, ShapeError
 from polhode.core.rotation import from_rotation_vector, matrix
 from polhode.forces.base import as_params, writable
 from polhode.forces.functions import Form, Function
-from polhode.kernels import jit
-from polhode.kernels import pair_functions as templates
-from polhode.kernels.pairs import PAIR, sum_pairs
+from polhode.kernels.compiler import jit
+from polhode.kernels.pairs import pair_functions as templates
+from polhode.kernels.pairs.pairs import PAIR, sum_pairs
 from polhode.systems.interactions.base import takes
 from polhode.systems.interactions.near import NearInteraction
 from polhode.systems.interactions.neighbors import closest_pair
@@ -30,7 +30,7 @@ TOLERANCE = 1e-6  # of their comparison, relative to the largest derivative
 
 
 class PairInteraction(NearInteraction):
-    """A sum over pairs of one pair function (see ``kernels.pairs``)."""
+    """A sum over pairs of one pair function (see ``kernels.pairs.pairs``)."""
 
     def __init__(
         self,

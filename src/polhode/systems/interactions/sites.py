@@ -11,7 +11,7 @@ import numpy.typing as npt
 from polhode.core.checks import as_floats
 from polhode.core.errors import ShapeError
 from polhode.forces.functions import Function
-from polhode.kernels import pair_functions as templates
+from polhode.kernels.pairs import pair_functions as templates
 from polhode.systems.interactions.base import as_sites, takes
 from polhode.systems.interactions.pair import COMPLEX_HINT, PAIR_FORM, PairInteraction, Part
 

@@ -1,0 +1,155 @@
+"""Loops over bodies and steps. Kernels take numbers in one scale and order; here any scale and order come in.
+
+The flow depends on I/I_ref, m/m_ref and t m_ref/I_ref only, so powers of two bring every body to the same scale
+without a rounding error, and a sorted, proper permutation of the axes to the same order.
+"""
+
+from __future__ import annotations
+
+from math import isfinite, nan
+from typing import NamedTuple
+
+from polhode.kernels.compiler.jit import entry, helper, power_of_two
+from polhode.kernels.compiler.limits import LONGEST, NORM_TOLERANCE
+from polhode.kernels.exact.euler import body_constants, step
+
+INPUT = "Array(f8, 2, 'C', readonly=True)"
+TIMES = "Array(f8, 1, 'C', readonly=True)"
+MATRICES = "Array(f8, 3, 'C', readonly=True)"
+NONE = 2**62  # for the index of a body: none of them
+
+
+@helper
+def axis_order(I1, I2, I3):
+    """Which of the six permutations sorts the moments; see ``to_order``."""
+    if I1 <= I2:
+        if I2 <= I3:
+            return 0
+        return 2 if I1 <= I3 else 5
+    if I1 <= I3:
+        return 1
+    return 4 if I2 <= I3 else 3
+
+
+@helper
+def to_order(order, x1, x2, x3):
+    """The vector in sorted axes. Odd permutations are turned into rotations by a minus sign."""
+    if order == 0:
+        return x1, x2, x3
+    if order == 1:
+        return -x2, -x1, -x3
+    if order == 2:
+        return -x1, -x3, -x2
+    if order == 3:
+        return -x3, -x2, -x1
+    if order == 4:
+        return x2, x3, x1
+    return x3, x1, x2
+
+
+@helper
+def from_order(order, x1, x2, x3):
+    """Back to the user's axes: transpositions undo themselves, the two cycles each other."""
+    inverse = 9 - order if order >= 4 else order
+    return to_order(inverse, x1, x2, x3)
+
+
+class Scale(NamedTuple):
+    """Powers of two, and their reciprocals, by which moments and momenta were divided."""
+
+    I: float
+    per_I: float
+    m: float
+    per_m: float
+
+
+@helper
+def standard_form(I1, I2, I3, m1, m2, m3):
+    """(order, scale, I, m) with 1 <= I1 < 2, I1 <= I2 <= I3, 1 <= max|m_i| < 2: exact, the same for every body."""
+    scale = Scale(*power_of_two(min(I1, I2, I3)), *power_of_two(max(abs(m1), abs(m2), abs(m3))))
+    order = axis_order(I1, I2, I3)
+    I1, I2, I3 = to_order(order, I1 * scale.per_I, I2 * scale.per_I, I3 * scale.per_I)
+    m = to_order(order, m1 * scale.per_m, m2 * scale.per_m, m3 * scale.per_m)
+    return order, scale, (abs(I1), abs(I2), abs(I3)), m
+
+
+@helper
+def times_both(t, a, b):
+    """t a b, ordered so that no partial product overflows or underflows on its own."""
+    small, large = min(a, b), max(a, b)
+    return t * small * large if abs(t) >= 1.0 else t * large * small
+
+
+@helper
+def to_standard_time(t, scale):
+    """t m/I in the scale of the standard form."""
+    return times_both(t, scale.m, scale.per_I)
+
+
+@helper
+def from_standard_time(t, scale):
+    return times_both(t, scale.per_m, scale.I)
+
+
+@helper
+def flow(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, t, steps):
+    """``steps`` exact steps t of one body in any scale and any order of its axes; NaN beyond LONGEST."""
+    order, scale, moments, (m1, m2, m3) = standard_form(I1, I2, I3, m1, m2, m3)
+    body = body_constants(*moments)
+    h = to_standard_time(t, scale)
+    if not abs(h) <= LONGEST:
+        return nan, nan, nan, nan, nan, nan, nan
+    q1, q2, q3 = to_order(order, q1, q2, q3)
+    for _ in range(steps):
+        m1, m2, m3, q0, q1, q2, q3 = step(body, m1, m2, m3, q0, q1, q2, q3, h)
+    m1, m2, m3 = from_order(order, m1 * scale.m, m2 * scale.m, m3 * scale.m)
+    q1, q2, q3 = from_order(order, q1, q2, q3)
+    return m1, m2, m3, q0, q1, q2, q3
+
+
+@helper
+def operands(inertia, m, q, t, i):
+    """The eleven numbers of body i; an operand with one row serves all bodies. (Floats: uncompiled, NumPy's warn.)"""
+    a = i if inertia.shape[0] > 1 else 0
+    b = i if m.shape[0] > 1 else 0
+    c = i if q.shape[0] > 1 else 0
+    d = i if t.shape[0] > 1 else 0
+    return (
+        float(inertia[a, 0]), float(inertia[a, 1]), float(inertia[a, 2]),
+        float(m[b, 0]), float(m[b, 1]), float(m[b, 2]),
+        float(q[c, 0]), float(q[c, 1]), float(q[c, 2]), float(q[c, 3]),
+        float(t[d]),
+    )  # fmt: skip
+
+
+@helper
+def is_valid(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, t):
+    """Whether all numbers are finite, the moments positive, and q a unit quaternion."""
+    finite = isfinite(I1) and isfinite(I2) and isfinite(I3) and isfinite(m1) and isfinite(m2) and isfinite(m3)
+    qq = q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3
+    return finite and isfinite(t) and min(I1, I2, I3) > 0.0 and abs(qq - 1.0) <= 2.0 * NORM_TOLERANCE
+
+
+@entry(f"i8({INPUT}, {INPUT}, {INPUT}, {TIMES}, i8[::1], f8[:,::1], f8[:,::1])")
+def propagate_rows(inertia, m, q, t, rows, m_out, q_out):
+    """Some bodies, one after the other. Returns the first that is not valid or whose result is not finite, or NONE."""
+    bad = NONE
+    for i in rows:
+        I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, time = operands(inertia, m, q, t, i)
+        if not is_valid(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, time):
+            bad = min(bad, i)
+            continue
+        m1, m2, m3, q0, q1, q2, q3 = flow(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, time, 1)
+        m_out[i, 0], m_out[i, 1], m_out[i, 2] = m1, m2, m3
+        q_out[i, 0], q_out[i, 1], q_out[i, 2], q_out[i, 3] = q0, q1, q2, q3
+        if not (isfinite(m1) and isfinite(m2) and isfinite(m3) and isfinite(q0)):
+            bad = min(bad, i)
+    return bad
+
+
+@entry("void(f8[::1], f8[::1], f8[::1], f8, i8)")
+def chain(inertia, m, q, h, steps):
+    """``steps`` exact steps of length h of one body, in place on m (3) and q (4): each starts where the last ended."""
+    end = flow(inertia[0], inertia[1], inertia[2], m[0], m[1], m[2], q[0], q[1], q[2], q[3], h, steps)
+    m[0], m[1], m[2] = end[0], end[1], end[2]
+    q[0], q[1], q[2], q[3] = end[3], end[4], end[5], end[6]

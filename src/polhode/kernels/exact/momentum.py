@@ -1,0 +1,24 @@
+"""The exact momentum alone, m(h) of ``euler``: for flows that take their attitude from elsewhere."""
+
+from __future__ import annotations
+
+from polhode.kernels.compiler.jit import helper
+from polhode.kernels.exact.euler import SMALL, any_arc, distance, invariants, momentum_end, small_arc
+
+
+@helper
+def momentum_after(body, m1, m2, m3, h):
+    """m after a time h, for a body and momentum as in ``euler.step``, to the same accuracy.
+
+    The pieces of ``euler`` compute the integral of the third kind and X too; compiled, what is not used is not there.
+    """
+    t = 0.5 * h
+    inv = invariants(body, m1, m2, m3, t)
+    if max(inv.p, inv.r) <= SMALL:
+        arc, _ = small_arc(inv.p, inv.r, inv.n)
+        end = momentum_end(inv, 0.0, False, arc, m1, m2, m3)
+    else:
+        D = distance(body, inv, m1, m3, t)
+        arc, _, _, _ = any_arc(inv, D)
+        end = momentum_end(inv, D, True, arc, m1, m2, m3)
+    return end.m1, end.m2, end.m3

@@ -1,0 +1,112 @@
+"""What a free motion looks like as a whole: its regime, period, precession and crossings of the middle plane.
+
+Symbols as in ``euler``, with t = 1. With D > 0 the momentum circles axis 1 (least inertia), with D < 0 axis 3.
+"""
+
+from __future__ import annotations
+
+from math import asinh, hypot, inf, sqrt, tau
+
+from polhode.kernels.compiler.jit import entry, helper, power_of_two
+from polhode.kernels.exact.drive import INPUT, from_standard_time, standard_form
+from polhode.kernels.exact.euler import body_constants, invariants, separatrix_gap
+from polhode.kernels.numbers.elliptic import carlson_rf, complete_k_and_l
+
+REST, SPHERICAL, STEADY, SYMMETRIC, AROUND_MIN, AROUND_MAX, SEPARATRIX = range(7)
+
+
+@helper
+def regime_of(body, D, m1, m2, m3):
+    """Exact: every test is on zeros that are formed without rounding."""
+    if m1 == 0.0 and m2 == 0.0 and m3 == 0.0:
+        return REST
+    if body.w13 == 0.0:
+        return SPHERICAL
+    off1 = body.w23 == 0.0 or m2 == 0.0 or m3 == 0.0
+    off2 = m1 == 0.0 or m3 == 0.0
+    off3 = body.w12 == 0.0 or m1 == 0.0 or m2 == 0.0
+    if off1 and off2 and off3:  # m x w = 0
+        return STEADY
+    if body.w23 == 0.0 or body.w12 == 0.0:
+        return SYMMETRIC
+    if D == 0.0:
+        return SEPARATRIX
+    return AROUND_MIN if D > 0.0 else AROUND_MAX
+
+
+@helper
+def period_and_precession(body, inv, D, root):
+    """(4K/lambda, angle about m that the circled axis advances in that time); D != 0 by its sign, root = sqrt(|D|)."""
+    l2 = inv.p if D > 0.0 else inv.r
+    lam = sqrt(l2)
+    K, L = complete_k_and_l(min(1.0, root / lam), inv.n / l2)
+    T = 4.0 * K / lam
+    theta = 4.0 * inv.be * (inv.n / l2) * L / lam
+    # (5) of euler is the rotation about m. Where its form is written for the circled axis itself, m has gone round
+    # that axis once more, and the axis around m once less (D < 0) or more (D > 0), than the form counts.
+    if inv.axis3:
+        angle = inv.G * (body.w3 * T + theta)
+        return (T, angle) if D > 0.0 else (T, angle + tau)
+    angle = inv.G * (body.w1 * T - theta)
+    return (T, angle) if D < 0.0 else (T, angle - tau)
+
+
+@helper
+def middle_component(inv, D, root, m1, m2, m3):
+    """(time nearest to 0 at which m2 = 0, largest |m2|/|m|).
+
+    The time is -F(phi)/rate with tan phi = m2 over the cn-like component. Where that vanishes, |m2| is largest.
+    """
+    if D >= 0.0:
+        weight, x, rate = sqrt(inv.ga), m3 * sqrt(inv.be), sqrt(inv.p)
+        forward = m1 > 0.0
+    else:
+        weight, x, rate = sqrt(inv.al), m1 * sqrt(inv.be), sqrt(inv.r)
+        forward = m3 > 0.0
+    y = m2 * weight
+    amplitude = hypot(x, y)  # not sqrt(C1) or sqrt(C3), which underflow
+    cosine, sine = abs(x) / amplitude, y / amplitude
+    F = abs(elliptic_angle(cosine, abs(sine), min(1.0, root / rate))) / rate
+    return (-F if forward == (sine * x >= 0.0) else F), amplitude / (weight * inv.G)
+
+
+@helper
+def elliptic_angle(cosine, sine, kc):
+    """F(phi, k) for 0 <= phi <= pi/2, from cos phi, sin phi and kc, also where their squares underflow."""
+    if cosine >= 0.5:
+        return sine * carlson_rf(cosine * cosine, cosine * cosine + (kc * sine) * (kc * sine), 1.0)
+    if kc == 0.0:
+        return asinh(sine / cosine)
+    dn = hypot(cosine, kc * sine)
+    cd, ks, kd = cosine / dn, kc * sine / dn, kc / dn
+    return complete_k_and_l(kc, 0.0)[0] - cd * carlson_rf(ks * ks, kd * kd, 1.0)  # F(phi) = K - F(psi), sin psi = cd
+
+
+@entry(f"void({INPUT}, {INPUT}, f8[:,::1])")
+def orbits(inertia, m, out):
+    """inertia (n or 1, 3), m (n or 1, 3) -> out (n, 5): regime, period, precession per period, first crossing, reach.
+
+    The first crossing is the time nearest to 0 at which m2 = 0, the reach is the largest |m2|/|m|.
+    """
+    for i in range(out.shape[0]):
+        a = i if inertia.shape[0] > 1 else 0
+        b = i if m.shape[0] > 1 else 0
+        _, scale, moments, (m1, m2, m3) = standard_form(
+            inertia[a, 0], inertia[a, 1], inertia[a, 2], m[b, 0], m[b, 1], m[b, 2]
+        )
+        body = body_constants(*moments)
+        inv = invariants(body, m1, m2, m3, 1.0)
+        unit, per_unit = power_of_two(max(abs(m1), abs(m3)))
+        D = separatrix_gap(body, m1 * per_unit, m3 * per_unit)  # its sign is exact, also where m1^2 would underflow
+        root = sqrt(abs(D)) * unit
+        regime = regime_of(body, D, m1, m2, m3)
+        period, precession, crossing, reach = 0.0, 0.0, 0.0, 0.0
+        if regime == SEPARATRIX:
+            period, precession = inf, inf
+        elif regime >= SYMMETRIC:
+            period, precession = period_and_precession(body, inv, D, root)
+            period = from_standard_time(period, scale)
+        if regime > SYMMETRIC:
+            crossing, reach = middle_component(inv, D, root, m1, m2, m3)
+            crossing = from_standard_time(crossing, scale)
+        out[i, 0], out[i, 1], out[i, 2], out[i, 3], out[i, 4] = regime, period, precession, crossing, reach

@@ -1,0 +1,485 @@
+"""Derivatives of the exact flow, by differentiating its closed form: d(m, q)/d(m0, I) of ``euler``, any time.
+
+Symbols as in ``euler``; t = h/2 is the half time. Either end of the sorted axes may be called the first: with moments
+that descend al, be, ga are negative and everything else holds, so the form (5) with n = al C3 is enough. It reads
+
+    q(h) = q e^(phi m/|m|) X/|X|,   X = (c, be s b1, al s c b2, 0),   phi = G w2 t + A,   A = G (Theta - al t)
+
+and m(h) = X^-1 m X. This is differentiated along one direction after the other, with dual numbers; s, c, d and Theta
+come with their derivatives from ``slopes``. A change of the parameters changes X, phi and the axis m of the first
+factor, and so turns the body by the rotation vector (in body axes at the end, so that dq = q (0, turn)/2)
+
+    turn = xi + 2 dphi m(h)/G + (the axis),   xi = 2 vec(X^-1 dX),   dm(h) = R^T dm + m(h) x xi                  (1)
+
+with R the matrix of X. In this form lengths drop out, and |m| and Q m are kept to the last digit.
+
+Whole periods T = 2 T2 are taken off the time first, in double-double (``secular``), because a derivative that grows
+like t is known to eps only if the phase is. They come back as (M and W of ``elliptic``, W with cos^2 in place of sin^2)
+
+    T2 = pi/(lambda M),   A(T2) = -G al T2 W  (D >= 0)   or   T2 (D/be - C3 W)/G  (D < 0)                        (2)
+    dm(h) -= j dT m x w,   turn -= j dT (w - w2 m) - 2 j dA(T2) m/G                                              (3)
+
+Next to the middle axis dT is huge and w - w2 m small: with w2 as the rate of phi nothing large cancels.
+"""
+
+from __future__ import annotations
+
+from math import cos, inf, pi, sin, sqrt
+from typing import NamedTuple
+
+from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.exact.drive import INPUT, TIMES, from_order, operands, standard_form, to_order, to_standard_time
+from polhode.kernels.exact.euler import CLOSE, ESCAPED, FEW, MANY_TURNS, body_constants, separatrix_gap
+from polhode.kernels.exact.secular import TWO_PI, period_and_turn
+from polhode.kernels.exact.secular import add as dd_add
+from polhode.kernels.exact.secular import div as dd_div
+from polhode.kernels.exact.secular import mul as dd_mul
+from polhode.kernels.exact.secular import root as dd_root
+from polhode.kernels.exact.secular import sub as dd_sub
+from polhode.kernels.exact.slopes import any_arc, mean_and_weight, slope_of_integral
+from polhode.kernels.numbers.dual import Dual, add, div, mul, scale, sub
+from polhode.kernels.numbers.quat import product
+from polhode.kernels.numbers.trig import rint
+
+QUARTER = 2.467  # (lambda t)^2 up to which less than half a period is over: K >= pi/2
+ON_AXIS = 1e-300  # |D|/lambda^2 of a body that is closer to the separatrix than squares of its momentum can express
+REVERSED = (3, 5, 4, 0, 2, 1)  # the order of ``drive.to_order`` followed by (x1, x2, x3) -> (-x3, -x2, -x1)
+LOST = 1e18  # radians beyond which the last digits of an angle are beyond a double-double's use
+BY_M, BY_Q, BY_I, BY_T = 0, 3, 7, 10  # columns
+OVERFLOWED = 1e250  # of a derivative that would have grown on after ESCAPED
+
+
+class Motion(NamedTuple):
+    """Constants of one motion, per unit of time. Moments ascend or descend."""
+
+    m1: float
+    m2: float
+    m3: float
+    w1: float
+    w2: float
+    w3: float
+    al: float
+    be: float
+    ga: float
+    G: float
+    C1: float
+    C3: float
+    gap: float  # D/be
+    D: float
+    l2: float
+    aD: float
+    rest: float  # l2 - aD, the smaller of p and r
+    n: float
+
+
+class Changes(NamedTuple):
+    """The same with their derivatives along one direction."""
+
+    m1: Dual
+    m2: Dual
+    m3: Dual
+    w2: Dual
+    al: Dual
+    be: Dual
+    ga: Dual
+    G: Dual
+    C1: Dual
+    C3: Dual
+    gap: Dual
+    l2: Dual
+    aD: Dual
+    n: Dual
+
+
+class Turns(NamedTuple):
+    """j whole periods: the half time that is left (a double-double), j alpha, T2 and T2 W of (2) with derivatives."""
+
+    j: float
+    time: float
+    low: float
+    angle: float
+    period: float
+    period_l2: float
+    period_aD: float
+    integral: float
+    integral_l2: float
+    integral_aD: float
+    integral_n: float
+
+
+class Frame(NamedTuple):
+    """X of a step."""
+
+    x0: Dual
+    x1: Dual
+    x2: Dual
+    xx: float  # |X|^2
+
+
+class End(NamedTuple):
+    """Where a step ends, in the axes of ``Motion``."""
+
+    m1: float
+    m2: float
+    m3: float
+    q: tuple  # of the step alone: q(h) = q0 q
+    axis_a: float  # 2 sin phi cos phi/G and 2 sin^2 phi/G
+    axis_b: float
+
+
+@helper
+def motion(w1, w2, w3, al, be, ga, m1, m2, m3, D):
+    x, y, z = m1 * m1, m2 * m2, m3 * m3
+    C3, C1 = be * x + al * y, ga * y + be * z
+    p, r = ga * C3, al * C1
+    l2, aD, rest = (p, D, r) if D >= 0.0 else (r, -D, p)
+    gap = D / be if be != 0.0 else 0.0
+    return Motion(m1, m2, m3, w1, w2, w3, al, be, ga, sqrt(x + y + z), C1, C3, gap, D, l2, aD, rest, al * C3)
+
+
+@helper
+def motion_in_order(body, order, m1, m2, m3):
+    """(order, D, Motion): the order in which euler takes the form of (5) with n = al C3, and D of the sorted order."""
+    al, be, ga = body.w23, body.w13, body.w12
+    x, y, z = m1 * m1, m2 * m2, m3 * m3
+    C3, C1 = be * x + al * y, ga * y + be * z
+    D = be * (ga * x - al * z)
+    if abs(D) <= CLOSE * max(ga * C3, al * C1):
+        D = separatrix_gap(body, m1, m3)
+    if C3 <= C1:
+        return order, D, motion(body.w1, body.w2, body.w3, al, be, ga, m1, m2, m3, D)
+    return REVERSED[order], D, motion(body.w3, body.w2, body.w1, -ga, -be, -al, -m3, -m2, -m1, -D)
+
+
+@helper
+def changes(mo, dm, dI):
+    """Derivatives along one axis of m or I, each as the sum it is."""
+    e1, e2, e3 = dm
+    d1, d2, d3 = -mo.w1 * mo.w1 * dI[0], -mo.w2 * mo.w2 * dI[1], -mo.w3 * mo.w3 * dI[2]
+    al, be, ga = Dual(mo.al, d2 - d3), Dual(mo.be, d1 - d3), Dual(mo.ga, d1 - d2)
+    x, y, z = mo.m1 * mo.m1, mo.m2 * mo.m2, mo.m3 * mo.m3
+    dx, dy, dz = 2.0 * mo.m1 * e1, 2.0 * mo.m2 * e2, 2.0 * mo.m3 * e3
+    C3 = Dual(mo.C3, (be.d * x + al.d * y) + (mo.be * dx + mo.al * dy))
+    C1 = Dual(mo.C1, (ga.d * y + be.d * z) + (mo.ga * dy + mo.be * dz))
+    gap = Dual(mo.gap, (ga.d * x - al.d * z) + (mo.ga * dx - mo.al * dz))
+    dl2 = mul(ga, C3).d if mo.D >= 0.0 else mul(al, C1).d
+    dD = mul(be, gap).d
+    return Changes(
+        Dual(mo.m1, e1), Dual(mo.m2, e2), Dual(mo.m3, e3), Dual(mo.w2, d2), al, be, ga,
+        Dual(mo.G, (mo.m1 * e1 + mo.m2 * e2 + mo.m3 * e3) * (1.0 / mo.G)), C1, C3, gap,
+        Dual(mo.l2, dl2), Dual(mo.aD, dD if mo.D >= 0.0 else -dD), mul(al, C3),
+    )  # fmt: skip
+
+
+@helper
+def take_off_periods(mo, body, m1, m2, m3, D, h):
+    """Turns; body, momentum and D are those of the sorted order."""
+    t = 0.5 * h
+    if mo.aD > ON_AXIS * mo.l2 and mo.l2 * t * t > QUARTER:
+        found = period_and_turn(body.I1, body.I2, body.I3, m1, m2, m3, D, mo.be > 0.0)
+        j = rint(h / found[0][0])
+        if j != 0.0:
+            return whole_periods(mo, j, found[0], found[1], h)
+    return Turns(0.0, t, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+@helper
+def whole_periods(mo, j, T, turn, h):
+    """Turns for j periods T; (2), where T2 W = 2 L/lambda."""
+    high, low, angle = 0.0, 0.0, 0.0
+    if abs(j) <= MANY_TURNS:  # beyond, the phase is not in a double: any will do
+        high, low = dd_sub((h, 0.0), dd_mul(T, (j, 0.0)))
+        high_turn, low_turn = dd_mul(turn, (j, 0.0))
+        angle = TWO_PI[0] * ((high_turn - rint(high_turn)) + low_turn)
+    per_l2 = 1.0 / mo.l2
+    mc, n = min(1.0, mo.aD * per_l2), mo.n * per_l2
+    mean, dmean, W, dW, W_n = mean_and_weight(sqrt(mc), 1.0 + n)
+    f = pi * sqrt(per_l2)
+    period, slope = f / mean, 0.5 * dmean / mean  # of ln M by ln |D|
+    integral, by_n = period * W, period * W_n * per_l2
+    by_mc = 2.0 * sqrt(per_l2) * slope_of_integral(mc, n, mean, W, dmean, dW) * per_l2
+    return Turns(
+        j, 0.5 * high, 0.5 * low, angle,
+        period, period * (slope - 0.5) * per_l2, -period * slope / mo.aD,
+        integral, -(mc * by_mc + n * by_n) - 0.5 * integral * per_l2, by_mc, by_n,
+    )  # fmt: skip
+
+
+@helper
+def arc_of_time(mo, t):
+    """Arc of the half time t, whose square may overflow where lambda is 0."""
+    return any_arc(mo.l2 * t * t, mo.rest * t * t, mo.aD * t * t, mo.n * t * t, mo.be * mo.G * t)
+
+
+@helper
+def sine_and_cosine(mo, I2, turns, angle):
+    """(sin, cos) of phi = G t/I2 + angle + those of whole periods; G t/I2 has two doubles where it is many turns."""
+    spin, low = mo.G * (turns.time / I2), 0.0
+    if FEW < abs(spin) < LOST:
+        x, y, z = (mo.m1, 0.0), (mo.m2, 0.0), (mo.m3, 0.0)
+        G = dd_root(dd_add(dd_add(dd_mul(x, x), dd_mul(y, y)), dd_mul(z, z)))
+        spin, low = dd_mul(G, dd_div((turns.time, turns.low), (I2, 0.0)))
+    s, c = sin(spin), cos(spin)
+    angle += low + turns.angle
+    s_angle, c_angle = sin(angle), cos(angle)
+    return s * c_angle + c * s_angle, c * c_angle - s * s_angle
+
+
+@helper
+def difference(a, b, small, square):
+    """a - b; where it may be small, from square = a^2 - b^2, which does not cancel."""
+    if small and a.v * b.v > 0.0:
+        return div(square, add(a, b))
+    return sub(a, b)
+
+
+@helper
+def ends(x, al, ga, b1, b2, b3, E, s, c, d):
+    """Components 1 and 3 of (2) in ``euler``, half a step from b, where E = 1 - al ga b2^2 s^2.
+
+    Next to the middle axis, where E is small, they come with all their digits: b1^2 d^2 - (al s c b2 b3)^2 is
+    E (D/be + al b3^2 c^2)/ga.
+    """
+    small = E.v < 0.5
+    dd, cc = mul(mul(b1, d), mul(b1, d)), mul(mul(b3, c), mul(b3, c))
+    sb = mul(s, b2)
+    square1, square3 = Dual(0.0, 0.0), Dual(0.0, 0.0)
+    if small:
+        square1 = mul(E, div(add(x.gap, mul(x.al, cc)), x.ga))
+        square3 = mul(E, div(sub(mul(x.ga, dd), x.gap), x.al))
+    end1 = div(difference(mul(b1, d), mul(mul(al, sb), mul(b3, c)), small, square1), E)
+    return end1, div(difference(mul(b3, c), mul(mul(ga, sb), mul(b1, d)), small, square3), E)
+
+
+@helper
+def frame_and_midpoint(mo, x, arc, time):
+    """(X, b) of a step of the half time ``time``, along the direction of x."""
+    al, be, ga = scale(x.al, time), scale(x.be, time), scale(x.ga, time)
+    l2, aD = x.l2.d * time * time, x.aD.d * time * time
+    s = Dual(arc.s, arc.l2.s * l2 + arc.aD.s * aD)
+    cn = Dual(arc.cn, arc.l2.cn * l2 + arc.aD.cn * aD)
+    dn = Dual(arc.dn, arc.l2.dn * l2 + arc.aD.dn * aD)
+    c, d = (cn, dn) if mo.D >= 0.0 else (dn, cn)
+    E = denominator(mo, x, al, ga, s, c, d)
+    b1, b3 = ends(x, al, ga, x.m1, x.m2, x.m3, E, s, c, d)
+    bs = mul(be, s)
+    b2 = div(add(mul(x.m2, mul(c, d)), mul(bs, mul(x.m1, x.m3))), E)
+    x1, x2 = mul(bs, b1), mul(mul(al, mul(s, c)), b2)
+    return Frame(c, x1, x2, c.v * c.v + x1.v * x1.v + x2.v * x2.v), (b1.v, b2.v, b3.v)
+
+
+@helper
+def denominator(mo, x, al, ga, s, c, d):
+    """1 - al ga m2^2 s^2 of (2) in ``euler``; where it is small, as a sum of squares."""
+    mm2 = mul(x.m2, x.m2)
+    product = mul(mul(mul(al, s), mul(ga, s)), mm2)
+    if product.v <= 0.5:
+        return Dual(1.0 - product.v, -product.d)
+    if mo.D >= 0.0:
+        first, second, C, cn = mul(x.be, mul(x.m1, x.m1)), mul(x.al, mm2), x.C3, c
+    else:
+        first, second, C, cn = mul(x.be, mul(x.m3, x.m3)), mul(x.ga, mm2), x.C1, d
+    return add(div(first, C), mul(div(second, C), mul(cn, cn)))  # quotients first: cn^2 may be as small as 1e-304
+
+
+@helper
+def end_of_step(mo, x, I2, turns, arc, time, frame, b):
+    """End, from X and the midpoint b: (3) and (5) in ``euler``."""
+    b1, b2, b3 = b
+    al, be, ga = mo.al * time, mo.be * time, mo.ga * time
+    c, d = (arc.cn, arc.dn) if mo.D >= 0.0 else (arc.dn, arc.cn)
+    N = frame.xx / (1.0 + mo.n * time * time * arc.s * arc.s)
+    f = 2.0 * arc.s / N
+    m1, m2, m3 = mo.m1 - f * al * c * (b2 * b3), mo.m2 + f * be * (b1 * b3), mo.m3 - f * ga * d * (b1 * b2)
+    if N < 0.5:
+        al_, ga_, N_, s = Dual(al, 0.0), Dual(ga, 0.0), Dual(N, 0.0), Dual(arc.s, 0.0)
+        end1, end3 = ends(x, al_, ga_, Dual(b1, 0.0), Dual(b2, 0.0), Dual(b3, 0.0), N_, s, Dual(c, 0.0), Dual(d, 0.0))
+        m1, m3 = end1.v, end3.v
+    sphi, cphi = sine_and_cosine(mo, I2, turns, arc.angle - mo.G * al)
+    f = 1.0 / sqrt(frame.xx)
+    y = f * sphi / mo.G
+    q = product(f * cphi, y * mo.m1, y * mo.m2, y * mo.m3, frame.x0.v, frame.x1.v, frame.x2.v, 0.0)
+    f = 2.0 * sphi / mo.G
+    return End(m1, m2, m3, q, f * cphi, f * sphi)
+
+
+@helper
+def phase_and_delay(mo, x, turns, arc, time, t):
+    """(dphi, -j dT): what (1) and (3) need besides X."""
+    ka = mul(x.be, x.G)
+    A = arc.l2.angle * x.l2.d + arc.aD.angle * x.aD.d + arc.n * x.n.d
+    A = A * time * time + (arc.ka * ka.d - mul(x.al, x.G).d) * time
+    period = Dual(turns.period, turns.period_l2 * x.l2.d + turns.period_aD * x.aD.d)
+    slope = turns.integral_l2 * x.l2.d + turns.integral_aD * x.aD.d + turns.integral_n * x.n.d
+    integral = Dual(turns.integral, slope)
+    if mo.D >= 0.0:
+        A -= turns.j * mul(mul(x.G, x.al), integral).d
+    else:
+        A += turns.j * div(sub(mul(period, x.gap), mul(x.C3, integral)), x.G).d
+    return A + mul(x.G, x.w2).d * t, -2.0 * turns.j * period.d
+
+
+@helper
+def column(mo, turns, arc, time, t, end, k):
+    """(dm, turn) along m1, m2, m3, I1, I2, I3, t (k = 0 to 6): (1) and (3)."""
+    m1, m2, m3 = end.m1, end.m2, end.m3
+    field = -mo.al * m2 * m3, mo.be * m1 * m3, -mo.ga * m1 * m2  # m x w
+    if k == 6:
+        return field, (mo.w1 * m1, mo.w2 * m2, mo.w3 * m3)
+    e = unit_vector(k)
+    x = changes(mo, e, unit_vector(k - 3))
+    frame, _ = frame_and_midpoint(mo, x, arc, time)
+    dphi, late = phase_and_delay(mo, x, turns, arc, time, t)
+    x0, x1, x2 = frame.x0, frame.x1, frame.x2
+    f = 2.0 / frame.xx
+    xi1, xi2 = f * (x0.v * x1.d - x0.d * x1.v), f * (x0.v * x2.d - x0.d * x2.v)
+    xi3 = f * (x2.v * x1.d - x2.d * x1.v)
+    along = dphi * (2.0 / mo.G)
+    start, axis = change_of_start(mo, frame, end, e)
+    dm = (
+        start[0] + (m2 * xi3 - m3 * xi2) + late * field[0],
+        start[1] + (m3 * xi1 - m1 * xi3) + late * field[1],
+        start[2] + (m1 * xi2 - m2 * xi1) + late * field[2],
+    )
+    return dm, (
+        axis[0] + (xi1 + along * m1) + late * (mo.ga * m1),
+        axis[1] + (xi2 + along * m2),
+        axis[2] + (xi3 + along * m3) - late * (mo.al * m3),
+    )
+
+
+@helper
+def to_end(frame, y1, y2, y3):
+    """R^T y: from body axes at the start, turned by phi or not, to those at the end."""
+    x0, x1, x2 = frame.x0.v, frame.x1.v, frame.x2.v
+    f = 2.0 / frame.xx
+    a1, a2, a3 = -x2 * y3, x1 * y3, x2 * y1 - x1 * y2  # y x (x1, x2, 0)
+    return (
+        y1 + f * (x0 * a1 - x2 * a3),
+        y2 + f * (x0 * a2 + x1 * a3),
+        y3 + f * (x0 * a3 + (x2 * a1 - x1 * a2)),
+    )
+
+
+@helper
+def change_of_start(mo, frame, end, e):
+    """R^T e for a change e of m, and what turning the axis m of the first factor of q adds to the turn."""
+    e1, e2, e3 = e
+    g1, g2, g3 = mo.m1 / mo.G, mo.m2 / mo.G, mo.m3 / mo.G
+    g = g1 * e1 + g2 * e2 + g3 * e3
+    a, b = end.axis_a, end.axis_b
+    y1 = a * (e1 - g * g1) - b * (g2 * e3 - g3 * e2)
+    y2 = a * (e2 - g * g2) - b * (g3 * e1 - g1 * e3)
+    y3 = a * (e3 - g * g3) - b * (g1 * e2 - g2 * e1)
+    return to_end(frame, e1, e2, e3), to_end(frame, y1, y2, y3)
+
+
+@helper
+def unit_vector(k):
+    return (1.0 if k == 0 else 0.0), (1.0 if k == 1 else 0.0), (1.0 if k == 2 else 0.0)
+
+
+@helper
+def representable(x, limit):
+    """x, or an infinity where the derivative left the range of doubles."""
+    if abs(x) <= limit:
+        return x
+    return -inf if x < 0.0 else inf
+
+
+@helper
+def write_column(out, i, where, q, dm, turn, limit):
+    """One column of the matrix: dm, and dq = q (0, turn)/2."""
+    dq = product(q[0], q[1], q[2], q[3], 0.0, 0.5 * turn[0], 0.5 * turn[1], 0.5 * turn[2])
+    for r in range(3):
+        out[i, r, where] = representable(dm[r], limit)
+    for r in range(4):
+        out[i, 3 + r, where] = representable(dq[r], limit)
+
+
+@helper
+def times(v, factor):
+    return v[0] * factor, v[1] * factor, v[2] * factor
+
+
+@helper
+def times_rate(v, unit):
+    """Times the unit of m over that of I, without overflow on the way."""
+    return to_standard_time(v[0], unit), to_standard_time(v[1], unit), to_standard_time(v[2], unit)
+
+
+@helper
+def write_by_attitude(out, i, turn):
+    """q(h) = q0 turn is linear in q0; m does not depend on it."""
+    for k in range(4):
+        e1, e2, e3 = unit_vector(k - 1)
+        by_q = product(1.0 if k == 0 else 0.0, e1, e2, e3, turn[0], turn[1], turn[2], turn[3])
+        for r in range(3):
+            out[i, r, BY_Q + k] = 0.0
+        for r in range(4):
+            out[i, 3 + r, BY_Q + k] = by_q[r]
+
+
+@helper
+def write_at_rest(out, i, I1, I2, I3, q, h):
+    """m = 0: m(h) = m and turn = h I^-1 m, to first order in m; nothing else changes anything."""
+    for k in range(BY_T + 1):
+        e = unit_vector(k)
+        write_column(out, i, k, q, e, (h * (e[0] / I1), h * (e[1] / I2), h * (e[2] / I3)), inf)
+    write_by_attitude(out, i, (1.0, 0.0, 0.0, 0.0))
+
+
+@helper
+def write_moving(out, i, I1, I2, I3, m1, m2, m3, q, h):
+    """The matrix of a body that turns."""
+    order, unit, I, m = standard_form(I1, I2, I3, m1, m2, m3)
+    h = to_standard_time(h, unit)
+    body = body_constants(I[0], I[1], I[2])
+    order, D, mo = motion_in_order(body, order, m[0], m[1], m[2])
+    turns = take_off_periods(mo, body, m[0], m[1], m[2], D, h)
+    time, limit = turns.time, inf
+    lam = sqrt(mo.l2) * abs(time)
+    if lam > ESCAPED:  # the body rests on its middle axis: from then on it turns at the rate w2
+        time, limit = time * (ESCAPED / lam), OVERFLOWED
+    arc = arc_of_time(mo, time)
+    none = (0.0, 0.0, 0.0)
+    x = changes(mo, none, none)
+    frame, b = frame_and_midpoint(mo, x, arc, time)
+    end = end_of_step(mo, x, body.I2, turns, arc, time, frame, b)
+    x1, x2, x3 = from_order(order, end.q[1], end.q[2], end.q[3])
+    write_by_attitude(out, i, (end.q[0], x1, x2, x3))
+    q = product(q[0], q[1], q[2], q[3], end.q[0], x1, x2, x3)
+    # an odd permutation comes with a minus sign, which must cancel for the columns: they are numbered, not turned
+    sign = -1.0 if 1 <= order <= 3 else 1.0
+    a1, a2, a3 = to_order(order, 0.0, 1.0, 2.0)
+    axes = int(abs(a1)), int(abs(a2)), int(abs(a3))
+    for k in range(7):
+        dm, turn = column(mo, turns, arc, time, 0.5 * h, end, k)
+        if k < 3:
+            where = BY_M + axes[k]
+            dm, turn = times(dm, sign), times(turn, sign * unit.per_m)
+        elif k < 6:
+            where = BY_I + axes[k - 3]
+            dm, turn = times_rate(dm, unit), times(turn, unit.per_I)
+        else:
+            where = BY_T
+            dm, turn = times(times_rate(dm, unit), unit.m), times_rate(turn, unit)
+        dm, turn = from_order(order, dm[0], dm[1], dm[2]), from_order(order, turn[0], turn[1], turn[2])
+        write_column(out, i, where, q, dm, turn, limit)
+
+
+@entry(f"i8({INPUT}, {INPUT}, {INPUT}, {TIMES}, i8, i8, f8[:,:,::1])")
+def jacobian_range(inertia, m, q, t, start, stop, out):
+    """Bodies start..stop: inertia, m (n or 1, 3), q (n or 1, 4), t (n or 1), all valid -> out (n, 7, 11).
+
+    Rows m, q; columns m0, q0, I, t. Returns ``stop``: every body has one.
+    """
+    for i in range(start, stop):
+        I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, time = operands(inertia, m, q, t, i)
+        f = 1.5 - 0.5 * (q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3)  # |q| = 1 to first order, as in the flow itself
+        q_in = q0 * f, q1 * f, q2 * f, q3 * f
+        if m1 == 0.0 and m2 == 0.0 and m3 == 0.0:
+            write_at_rest(out, i, I1, I2, I3, q_in, time)
+        else:
+            write_moving(out, i, I1, I2, I3, m1, m2, m3, q_in, time)
+    return stop

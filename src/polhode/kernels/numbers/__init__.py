@@ -1,0 +1,4 @@
+"""Numbers for kernels: error-free arithmetic, series, trigonometry, quaternions, vectors, elliptic functions, lanes.
+
+Nothing here knows an inertia.
+"""

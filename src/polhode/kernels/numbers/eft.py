@@ -1,0 +1,115 @@
+"""Error-free transformations: sums and products of doubles with their rounding errors.
+
+A pair (hi, lo) stands for the unevaluated sum hi + lo. References: T. J. Dekker, Numer. Math. 18 (1971) 224;
+D. E. Knuth, TAOCP vol. 2, 4.2.2; J. R. Shewchuk, Discrete Comput. Geom. 18 (1997) 305.
+All of this is ``exact``: an optimizer that fuses a product into a sum here would destroy the identities.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from polhode.kernels.compiler.jit import JIT, exact, fma, rare
+
+SPLITTER = 134217729.0  # 2^27 + 1
+
+
+@exact
+def two_sum(a, b):
+    """s + e = a + b exactly, s the rounded sum (Knuth)."""
+    s = a + b
+    v = s - a
+    return s, (a - (s - v)) + (b - v)
+
+
+@exact
+def fast_two_sum(a, b):
+    """The same for |a| >= |b| (Dekker)."""
+    s = a + b
+    return s, b - (s - a)
+
+
+if JIT:
+
+    @exact
+    def two_prod(a, b):
+        """p + e = a b exactly, p the rounded product (fused multiply-add)."""
+        p = a * b
+        return p, fma(a, b, -p)
+
+else:
+
+    def _split(a):
+        c = SPLITTER * a
+        high = c - (c - a)
+        return high, a - high
+
+    def two_prod(a, b):
+        """p + e = a b exactly, p the rounded product (Dekker's splitting)."""
+        p = a * b
+        a1, a2 = _split(a)
+        b1, b2 = _split(b)
+        return p, ((a1 * b1 - p) + a1 * b2 + a2 * b1) + a2 * b2
+
+
+@exact
+def dd_mul(ah, al, bh, bl):
+    """(ah + al)(bh + bl) as a pair, relative error below 2^-102."""
+    p, e = two_prod(ah, bh)
+    return fast_two_sum(p, e + (ah * bl + al * bh))
+
+
+@exact
+def dd_add(ah, al, bh, bl):
+    """(ah + al) + (bh + bl) as a pair; error below 2^-104 (|a| + |b|), also where they cancel."""
+    s, e = two_sum(ah, bh)
+    t, f = two_sum(al, bl)
+    s, e = fast_two_sum(s, e + t)
+    return fast_two_sum(s, e + f)
+
+
+@exact
+def dd_sub(ah, al, bh, bl):
+    """(ah + al) - (bh + bl) as a pair, as ``dd_add``."""
+    return dd_add(ah, al, -bh, -bl)
+
+
+@exact
+def dd_div(ah, al, bh, bl):
+    """(ah + al)/(bh + bl) as a pair, by long division with three digits; relative error below 2^-101."""
+    q1 = ah / bh
+    ph, pl = dd_mul(bh, bl, q1, 0.0)
+    rh, rl = dd_sub(ah, al, ph, pl)
+    q2 = rh / bh
+    ph, pl = dd_mul(bh, bl, q2, 0.0)
+    rh, rl = dd_sub(rh, rl, ph, pl)
+    q1, q2 = fast_two_sum(q1, q2)
+    return dd_add(q1, q2, rh / bh, 0.0)
+
+
+@exact
+def dd_sqrt(ah, al):
+    """The square root of ah + al >= 0 as a pair, by one Newton step (Karp, Markstein 1997); error below 2^-101."""
+    if ah == 0.0:
+        return 0.0, 0.0
+    root = sqrt(ah)
+    ph, pl = two_prod(root, root)
+    rest, _ = dd_sub(ah, al, ph, pl)
+    return fast_two_sum(root, rest / (2.0 * root))
+
+
+@rare
+def exact_sum(terms, count):
+    """The sum of terms[:count], exact up to one final rounding per component (Shewchuk's GROW-EXPANSION, fig. 6).
+
+    ``terms`` is overwritten by the non-overlapping expansion of the sum.
+    """
+    for i in range(1, count):
+        carry = terms[i]
+        for j in range(i):
+            carry, terms[j] = two_sum(carry, terms[j])
+        terms[i] = carry
+    total = 0.0
+    for i in range(count):  # from the smallest component up
+        total += terms[i]
+    return total

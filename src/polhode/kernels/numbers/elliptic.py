@@ -1,0 +1,280 @@
+"""Jacobi's elliptic functions and elliptic integrals, in full precision up to the separatrix.
+
+Everything takes the complementary parameter mc = k'^2 = 1 - k^2 (or kc = k'), never k: near k = 1 the
+distance to the separatrix is the information, and forming 1 - k^2 would lose it. Arguments are assumed to be
+in the domain that each docstring states; every loop is bounded, so NaN goes in and comes out
+(an infinite angle too becomes NaN; uncompiled, Python's tan refuses it).
+
+References: R. Bulirsch, Numer. Math. 7 (1965) 78 (sn, cn, dn) and 13 (1969) 305 (cel); B. C. Carlson, Numer.
+Algorithms 10 (1995) 13; NIST Digital Library of Mathematical Functions (DLMF), chapters 19 and 22.
+"""
+
+from __future__ import annotations
+
+from math import asinh, atan, atan2, cos, exp, hypot, inf, pi, sin, sqrt, tan, tanh
+
+from polhode.kernels.compiler.jit import helper
+
+ROUNDER = 1.5 * 2.0**52  # adding and subtracting it rounds to the nearest integer
+
+AGM_STEPS = 16  # kc = 5e-324, the smallest positive double, needs 13
+SERIES_GAP = 0.3  # one step later the series of the mean needs three terms
+CEL_GAP = 5e-4  # one step later the integral of the third kind is right to about 100 gap^5
+AGM_GAP = 1e-8  # the mean of a and b is then the limit to (gap/4)^2
+DUPLICATIONS = 600  # p/x = 1e308 in R_J needs 516; R_F needs at most 14
+CARLSON_SPREAD = 0.008  # series of degree 7: remainder below spread^8 = 0.15 eps
+
+
+@helper
+def _nearest(x):
+    """The integer (as a float) nearest to x; NaN and infinities pass through."""
+    return (x + ROUNDER) - ROUNDER
+
+
+@helper
+def _half_turns(angle, tangent):
+    """The integer j (as a float) in angle = j pi + arctan(tangent).
+
+    The library's tangent has reduced the angle by exact multiples of pi; taking j from it leaves no doubt
+    about the side at odd multiples of pi/2, where angle/pi rounds either way.
+    """
+    return _nearest((angle - atan(tangent)) / pi)
+
+
+@helper
+def _agm(kc, steps):
+    """(a, b, n): arithmetic-geometric mean of 1 and kc after n steps, at most `steps`, fewer if converged."""
+    a, b = 1.0, kc
+    for n in range(steps):
+        if abs(a - b) <= AGM_GAP * a:
+            return a, b, n
+        a, b = 0.5 * (a + b), sqrt(a * b)
+    return a, b, steps
+
+
+@helper
+def cel_step(mean, geometric, p, a, b):
+    """One step of Bulirsch's cel, with means in place of his sums: no powers of two to keep."""
+    product, per_p = mean * geometric, 1.0 / p
+    g = product * per_p
+    return 0.5 * (mean + geometric), sqrt(product), 0.5 * (p + g), 0.5 * (a + b * per_p), 0.5 * (b + a * g)
+
+
+@helper
+def mean_limit(mean, geometric):
+    """The arithmetic-geometric mean of two close numbers, and its reciprocal (DLMF 19.5.1 and its reciprocal)."""
+    total = mean + geometric
+    per_total = 1.0 / total
+    x = (mean - geometric) * per_total
+    x *= x
+    limit = 0.5 * total * (1.0 - x * (1.0 / 4.0 + x * (5.0 / 64.0 + x * (11.0 / 256.0))))
+    return limit, 2.0 * per_total * (1.0 + x * (1.0 / 4.0 + x * (9.0 / 64.0 + x * (25.0 / 256.0))))
+
+
+@helper
+def _cel(kc, p, a, b):
+    """(M, 1/M, W) with K = pi/(2M) and K W = int_0^(pi/2) (a cos^2 + b sin^2)/((cos^2 + p sin^2) D).
+
+    D = sqrt(cos^2 + kc^2 sin^2), kc > 0, p > 0; M is the arithmetic-geometric mean of 1 and kc (DLMF 19.8.5). The last
+    steps of M are taken at once, by a series, so that those who need only M do not wait for W. For a, b >= 0 all terms
+    are positive.
+    """
+    p = sqrt(p)
+    mean, geometric, b = 1.0, kc, b / p
+    for _ in range(AGM_STEPS):
+        gap = abs(mean - geometric)
+        mean, geometric, p, a, b = cel_step(mean, geometric, p, a, b)
+        if gap <= SERIES_GAP * mean:
+            break
+    limit, per_limit = mean_limit(mean, geometric)
+    for _ in range(AGM_STEPS):
+        if gap <= CEL_GAP * mean:
+            break
+        gap = abs(mean - geometric)
+        mean, geometric, p, a, b = cel_step(mean, geometric, p, a, b)
+    return limit, per_limit, (b + a * limit) / (limit + p)
+
+
+@helper
+def complete_k(mc):
+    """K, the quarter period, for mc in [0, 1]; infinite at mc = 0 (DLMF 19.8.5)."""
+    if mc == 0.0:
+        return inf
+    a, b, _ = _agm(sqrt(mc), AGM_STEPS)
+    return pi / (a + b)
+
+
+@helper
+def complete_k_and_l(kc, n):
+    """(K, L), L = int_0^(pi/2) sin^2 / ((1 + n sin^2) sqrt(cos^2 + kc^2 sin^2)), for kc > 0, n > -1.
+
+    K - n L is the integral of the third kind. Takes the modulus kc = sqrt(mc).
+    """
+    _, per_mean, weight = mean_and_weight(kc, n)
+    K = 0.5 * pi * per_mean
+    return K, K * weight
+
+
+@helper
+def mean_and_weight(kc, n):
+    """(M, 1/M, W) with K = pi/(2M), L = K W of ``complete_k_and_l``: the kernel's hot path."""
+    return _cel(kc, 1.0 + n, 0.0, 1.0)
+
+
+@helper
+def complete_third(n, mc):
+    """int_0^(pi/2) dphi / ((1 + n sin^2) sqrt(1 - k^2 sin^2)) for n > -1; infinite at mc = 0.
+
+    Sign convention: DLMF 19.2.7 writes 1 - alpha^2 sin^2, so that its characteristic alpha^2 is -n.
+    """
+    if mc == 0.0:
+        return inf
+    _, per_mean, weight = _cel(sqrt(mc), 1.0 + n, 1.0, 1.0)
+    return 0.5 * pi * per_mean * weight
+
+
+@helper
+def _jacobi_reduced(u, mc):
+    """(j, sn, cn, dn) of u - 2 K j, where j is the integer (as a float) that makes |u - 2 K j| <= K.
+
+    Backward Landen recurrence (Bulirsch 1965, sncndn; DLMF 22.20(ii)) for sc = sn/cn instead of his cs: no
+    division by sin(0), and errors stay small relative to cn and dn although both fall to k' at K. The ladder
+    (a, b) is climbed anew for each rung, a few square roots, because scalars cannot store it.
+    """
+    if mc == 0.0:
+        decay = exp(-abs(u))
+        sech = 2.0 * decay / (1.0 + decay * decay)
+        return 0.0, tanh(u), sech, sech
+    kc = sqrt(mc)
+    a, b, rungs = _agm(kc, AGM_STEPS)
+    limit = 0.5 * (a + b)
+    theta = limit * u
+    tangent = tan(theta)
+    sc, dn, above = tangent / limit, 1.0, limit
+    for rung in range(rungs, -1, -1):
+        a, b, _ = _agm(kc, rung)
+        q = sc * sc * above
+        sc /= dn
+        dn = (1.0 + b * q) / (1.0 + a * q)
+        above = a
+    nc = hypot(1.0, sc)
+    return _half_turns(theta, tangent), sc / nc, 1.0 / nc, dn
+
+
+@helper
+def jacobi(u, mc):
+    """(sn, cn, dn)(u) for any real u and mc in [0, 1]; tanh, sech, sech at mc = 0."""
+    j, sn, cn, dn = _jacobi_reduced(u, mc)
+    half = 0.5 * j
+    sign = 1.0 - 4.0 * abs(half - _nearest(half))  # the difference is +-1/2 for odd j, else 0
+    return sign * sn, sign * cn, dn
+
+
+@helper
+def amplitude(u, mc):
+    """am(u), continuous on the real line (DLMF 22.16.1); the Gudermannian at mc = 0."""
+    j, sn, cn, _ = _jacobi_reduced(u, mc)
+    return j * pi + atan2(sn, cn)
+
+
+@helper
+def carlson_rc(x, y):
+    """R_C(x, y) for x >= 0 and y > 0 (DLMF 19.2.18-19), or y < 0, its Cauchy principal value (19.2.20)."""
+    factor = 1.0
+    if y < 0.0:
+        factor = sqrt(x / (x - y))
+        x, y = x - y, -y
+    if x < y:
+        root = sqrt(y - x)
+        return factor * atan2(root, sqrt(x)) / root
+    if x > y:
+        root = sqrt(x - y)
+        return factor * asinh(root / sqrt(y)) / root
+    return factor / sqrt(x)
+
+
+@helper
+def carlson_rf(x, y, z):
+    """R_F(x, y, z) for x, y, z >= 0, at most one of them 0 (Carlson 1995, algorithm 1)."""
+    for _ in range(DUPLICATIONS):
+        mean = (x + y + z) / 3.0
+        dx, dy, dz = 1.0 - x / mean, 1.0 - y / mean, 1.0 - z / mean
+        if not max(abs(dx), abs(dy), abs(dz)) > CARLSON_SPREAD:  # also ends on NaN
+            break
+        sx, sy, sz = sqrt(x), sqrt(y), sqrt(z)
+        shift = sx * sy + sy * sz + sz * sx
+        x, y, z = 0.25 * (x + shift), 0.25 * (y + shift), 0.25 * (z + shift)
+    return _rf_series(dx, dy, dz) / sqrt(mean)
+
+
+@helper
+def _rf_series(dx, dy, dz):
+    """Taylor series of R_F about equal arguments, to degree 7 (DLMF 19.36.1), dx + dy + dz = 0."""
+    e2 = dx * dy - dz * dz
+    e3 = dx * dy * dz
+    series = e2 * (-1.0 / 10.0 + e2 * (1.0 / 24.0 - e2 * 5.0 / 208.0 + e3 / 16.0) - e3 * 3.0 / 44.0)
+    return 1.0 + (series + e3 * (1.0 / 14.0 + e3 * 3.0 / 104.0))
+
+
+@helper
+def carlson_rj(x, y, z, p):
+    """R_J(x, y, z, p) for p > 0 and x, y, z >= 0, at most one of them 0 (Carlson 1995, algorithm 3).
+
+    His 1 + e_n is formed as 2 sqrt(p) (p + shift)/d_n, which is the same number free of cancellation: his
+    e_n = (p - x)(p - y)(p - z)/d_n^2 tends to -1 for small p.
+    """
+    total, quarter = 0.0, 1.0
+    for _ in range(DUPLICATIONS):
+        mean = (x + y + z + 2.0 * p) / 5.0
+        dx, dy, dz, dp = 1.0 - x / mean, 1.0 - y / mean, 1.0 - z / mean, 1.0 - p / mean
+        if not max(max(abs(dx), abs(dy)), max(abs(dz), abs(dp))) > CARLSON_SPREAD:  # also ends on NaN
+            break
+        sx, sy, sz, sp = sqrt(x), sqrt(y), sqrt(z), sqrt(p)
+        shift = sx * sy + sy * sz + sz * sx
+        one_plus_e = 2.0 * sp / (sp + sx) * ((p + shift) / (sp + sy) / (sp + sz))
+        total += quarter / (sp + sx) / (sp + sy) / (sp + sz) * carlson_rc(1.0, one_plus_e)  # DLMF 19.36.2
+        x, y, z, p = 0.25 * (x + shift), 0.25 * (y + shift), 0.25 * (z + shift), 0.25 * (p + shift)
+        quarter *= 0.25
+    return quarter * _rj_series(dx, dy, dz, dp) / (mean * sqrt(mean)) + 6.0 * total
+
+
+@helper
+def _rj_series(dx, dy, dz, dp):
+    """Taylor series of R_J about equal arguments, to degree 7 (DLMF 19.36.2), dx + dy + dz + 2 dp = 0."""
+    xyz, p2 = dx * dy * dz, dp * dp
+    e2 = dx * dy + dy * dz + dz * dx - 3.0 * p2
+    e3 = xyz + 2.0 * dp * (e2 + 2.0 * p2)
+    e4 = dp * (2.0 * xyz + dp * (e2 + 3.0 * p2))
+    e5 = xyz * p2
+    series = e2 * (-3.0 / 14.0 + e2 * (9.0 / 88.0 - e2 / 16.0 + e3 * 45.0 / 272.0) - e3 * 9.0 / 52.0)
+    series += e3 * (1.0 / 6.0 + e3 * 3.0 / 40.0) + e4 * (-3.0 / 22.0 + e2 * 3.0 / 20.0 - e3 * 9.0 / 68.0)
+    return 1.0 + (series + e5 * (3.0 / 26.0 - e2 * 9.0 / 68.0))
+
+
+@helper
+def _third_within_quarter(s, c, n, mc):
+    """The integral of the third kind from 0 to phi, |phi| <= pi/2, where s = sin phi and c = +-cos phi."""
+    s2, c2 = s * s, c * c
+    d2 = c2 + mc * s2
+    p = c2 + (1.0 + n) * s2
+    if n <= 0.25:  # DLMF 19.25.14; the difference cancels for large n
+        return s * (carlson_rf(c2, d2, 1.0) - n / 3.0 * s2 * carlson_rj(c2, d2, 1.0, p))
+    other = (1.0 - mc) / n  # change of parameter, DLMF 19.7.8: a sum of positive terms
+    q = 1.0 + other * s2
+    return s * (other / 3.0 * s2 * carlson_rj(c2, d2, 1.0, q) + carlson_rc(c2 * d2, p * q))
+
+
+@helper
+def incomplete_third(phi, n, mc):
+    """int_0^phi dphi / ((1 + n sin^2) sqrt(1 - k^2 sin^2)) for any real phi and n > -1.
+
+    The sign of n is that of `complete_third`. At mc = 0 the integral is infinite from phi = +-pi/2 on.
+    """
+    s, c = sin(phi), cos(phi)
+    j = _half_turns(phi, s / c)
+    if c < 0.0:  # odd j
+        s = -s
+    inner = _third_within_quarter(s, c, n, mc)
+    if j == 0.0:  # 0 times an infinite period
+        return inner
+    return 2.0 * j * complete_third(n, mc) + inner

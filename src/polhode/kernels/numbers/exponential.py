@@ -1,0 +1,66 @@
+"""The exponential of SO(3), and the inverse of its derivative: what a Munthe-Kaas method needs.
+
+For Q = Q0 exp(hat(s)) and Q' = Q hat(w), in body axes,
+
+    q  = q0 (cos(a/2), sin(a/2)/a s),   a = |s|                                                               (1)
+    s' = w + s x w/2 + c s x (s x w),   c = (1 - (a/2) cot(a/2))/a^2                                          (2)
+
+(H. Munthe-Kaas, High order Runge-Kutta methods on manifolds, 1999; the sign of s x w/2 is that of body axes, where
+exp stands on the right.) With x = a^2 and the entire functions
+
+    T = sin(a/2)/(a/2) = sum (-x/4)^k/(2k + 1)!,   P = (T - cos(a/2))/x = 1/2 sum (k + 1) (-x/4)^k/(2k + 3)!  (3)
+
+these are cos(a/2) = T - x P, sin(a/2)/a = T/2 and c = P/T: no root, no case for small a, and nothing cancels.
+"""
+
+from __future__ import annotations
+
+from math import factorial, pi
+
+from polhode.kernels.compiler.jit import helper
+from polhode.kernels.numbers.cayley import cross
+from polhode.kernels.numbers.quat import product
+
+FARTHEST = pi * pi  # of x, up to which the series below hold
+TERMS = 11
+T = tuple((-0.25) ** k / factorial(2 * k + 1) for k in range(TERMS))
+P = tuple(0.5 * (k + 1) * (-0.25) ** k / factorial(2 * k + 3) for k in range(TERMS))
+
+
+@helper
+def series(c, x):
+    """sum c[k] x^k, paired so that the processor need not wait for one term after the other."""
+    x2 = x * x
+    x4 = x2 * x2
+    low = (c[0] + c[1] * x) + (c[2] + c[3] * x) * x2
+    mid = (c[4] + c[5] * x) + (c[6] + c[7] * x) * x2
+    return low + x4 * (mid + x4 * ((c[8] + c[9] * x) + c[10] * x2))
+
+
+@helper
+def rotation(s1, s2, s3):
+    """(cos(a/2), sin(a/2)/a, c) of (1) and (2), for |s|^2 <= FARTHEST."""
+    x = s1 * s1 + s2 * s2 + s3 * s3
+    t, p = series(T, x), series(P, x)
+    return t - x * p, 0.5 * t, p / t
+
+
+@helper
+def turned(q0, q1, q2, q3, r0, r, s1, s2, s3):
+    """q (r0, r s): the attitude (1)."""
+    return product(q0, q1, q2, q3, r0, r * s1, r * s2, r * s3)
+
+
+@helper
+def unit(q0, q1, q2, q3):
+    """q after one Newton step towards |q| = 1: enough next to it."""
+    f = 1.5 - 0.5 * (q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3)
+    return f * q0, f * q1, f * q2, f * q3
+
+
+@helper
+def rate(c, s1, s2, s3, w1, w2, w3):
+    """s' of (2)."""
+    u1, u2, u3 = cross(s1, s2, s3, w1, w2, w3)
+    v1, v2, v3 = cross(s1, s2, s3, u1, u2, u3)
+    return w1 + (0.5 * u1 + c * v1), w2 + (0.5 * u2 + c * v2), w3 + (0.5 * u3 + c * v3)

@@ -1,0 +1,222 @@
+"""Dipolar soft spheres, all pairs (Celledoni et al. 2008, section 3.4), vectorized over tiles of bodies.
+
+With r = x_i - x_j and dipoles d = Q mu in space axes,
+
+    V = 4 eps (sig/r)^12 + d_i.d_j/r^3 - 3 (d_i.r)(d_j.r)/r^5                                                     (1)
+    F_i = [48 eps sig^12/r^14 + 3 d_i.d_j/r^5 - 15 (d_i.r)(d_j.r)/r^7] r + 3/r^5 [d_i (d_j.r) + d_j (d_i.r)]      (2)
+    g_i = dV/dd_i = d_j/r^3 - 3 (d_j.r) r/r^5,    torque  g_i x d_i   in space axes                               (3)
+
+and F_j = -F_i. Bodies lie in tiles of TILE lanes, ``w[place of the tile + field + l]``, as the blocks of ``lanes``; one
+body i meets a tile at a time. What its lanes add to i is collected per lane, and summed when the tile is done: sums of
+fixed order, which vectorize.
+
+Work is cut into parts, each with sums of its own, by the number of bodies alone: so neither threads nor their number
+change a bit. Rows of the triangle of pairs of tiles go to the parts in turn, forth and back, which makes them alike;
+part k thus has no pairs of tiles before k, and no sums for them.
+"""
+
+from __future__ import annotations
+
+from math import inf, sqrt
+
+import numpy as np
+
+from polhode.kernels.compiler.jit import JIT, borrowed, entry, helper, keep
+from polhode.kernels.exact.drive import INPUT, MATRICES
+from polhode.kernels.pairs.near import inverse
+from polhode.kernels.stepping.team import in_pieces
+
+TILE = 16 if JIT else 1  # uncompiled, one at a time
+X, D = 0, 3 * TILE  # fields of a tile: place, dipole
+INPUTS = 6 * TILE  # size of a tile
+F, G = 0, 3 * TILE  # fields of its sums: force, g
+SUMS = 6 * TILE
+R, U = 7 * TILE, 10 * TILE  # fields next to those of one body's own sums (force, g, energy): r; 1/r^2, 1/r
+OWN = 12 * TILE
+FAR = 1e100  # the place of nobody, who has no dipole: all powers of 1/r that forces have are 0 there
+DIPOLES = "Tuple((f8[:,::1], i8, f8, f8[:,:,::1], f8[::1]))"  # (tiles, bodies, 4 eps sig^12, sums, energies)
+GATHERED = "Tuple((f8[:,::1], f8[:,:,::1], f8[:,::1], f8[:,::1]))"  # (tiles, sums, force, torque)
+TOGETHER = 16  # tiles that one thread gathers
+CHUNK = 16  # tiles that a body meets before its lanes are summed; they stay in the nearest cache
+
+
+@helper
+def tiles_of(n):
+    return (n + TILE - 1) // TILE
+
+
+@helper
+def fill_tiles(x, Q, mu, w):
+    """Places and dipoles of all bodies into tiles."""
+    n, one = x.shape[0], mu.shape[0] == 1
+    for i in range(n):
+        to, l, k = borrowed(w[i // TILE]), i % TILE, 0 if one else i
+        mu1, mu2, mu3 = float(mu[k, 0]), float(mu[k, 1]), float(mu[k, 2])
+        for c in range(3):
+            to[X + c * TILE + l] = float(x[i, c])
+            to[D + c * TILE + l] = float(Q[i, c, 0]) * mu1 + float(Q[i, c, 1]) * mu2 + float(Q[i, c, 2]) * mu3
+    for i in range(n, w.shape[0] * TILE):
+        for c in range(3):
+            w[-1, X + c * TILE + i % TILE], w[-1, D + c * TILE + i % TILE] = FAR, 0.0
+
+
+@helper
+def put_distance(l, r1, r2, r3, rr, own):
+    own[R + l], own[R + TILE + l], own[R + 2 * TILE + l] = r1, r2, r3
+    uu = inverse(rr)
+    own[U + l], own[U + TILE + l] = uu, sqrt(uu)
+
+
+@helper
+def distances(x1, x2, x3, w, own):
+    """r, 1/r^2 and 1/r to the bodies of a tile."""
+    for l in range(TILE):
+        r1, r2, r3 = x1 - w[X + l], x2 - w[X + TILE + l], x3 - w[X + 2 * TILE + l]
+        put_distance(l, r1, r2, r3, r1 * r1 + r2 * r2 + r3 * r3, own)
+
+
+@helper
+def distances_later(lane, x1, x2, x3, w, own):
+    """The same to the later bodies of a body's own tile; all others count as infinitely far, and add nothing."""
+    for l in range(TILE):
+        r1, r2, r3 = x1 - w[X + l], x2 - w[X + TILE + l], x3 - w[X + 2 * TILE + l]
+        rr = r1 * r1 + r2 * r2 + r3 * r3
+        put_distance(l, r1, r2, r3, rr if l > lane else inf, own)
+
+
+@helper
+def dipole_pair(d1, d2, d3, e1, e2, e3, r1, r2, r3, u2, u1, eps4):
+    """(V, F, g_i, g_j) of (1), (2), (3), by 1/r^2 and 1/r."""
+    u3 = u2 * u1
+    u5 = 3.0 * u3 * u2
+    u6 = u2 * u2 * u2
+    u12 = u6 * u6
+    de, dr, er = d1 * e1 + d2 * e2 + d3 * e3, d1 * r1 + d2 * r2 + d3 * r3, e1 * r1 + e2 * r2 + e3 * r3
+    ue, ud = u5 * er, u5 * dr
+    c = 12.0 * eps4 * (u12 * u2) + u5 * (de - 5.0 * (u2 * (dr * er)))
+    return (
+        eps4 * u12 + (u3 * de - dr * ue),
+        c * r1 + (ue * d1 + ud * e1), c * r2 + (ue * d2 + ud * e2), c * r3 + (ue * d3 + ud * e3),
+        u3 * e1 - ue * r1, u3 * e2 - ue * r2, u3 * e3 - ue * r3,
+        u3 * d1 - ud * r1, u3 * d2 - ud * r2, u3 * d3 - ud * r3,
+    )  # fmt: skip
+
+
+@helper
+def meet(d1, d2, d3, w, sums, own, eps4):
+    """A body and a tile whose ``distances`` are known."""
+    for l in range(TILE):
+        energy, f1, f2, f3, g1, g2, g3, h1, h2, h3 = dipole_pair(
+            d1, d2, d3, w[D + l], w[D + TILE + l], w[D + 2 * TILE + l],
+            own[R + l], own[R + TILE + l], own[R + 2 * TILE + l], own[U + l], own[U + TILE + l], eps4,
+        )  # fmt: skip
+        own[l] += f1
+        own[TILE + l] += f2
+        own[2 * TILE + l] += f3
+        own[3 * TILE + l] += g1
+        own[4 * TILE + l] += g2
+        own[5 * TILE + l] += g3
+        own[6 * TILE + l] += energy
+        sums[F + l] -= f1
+        sums[F + TILE + l] -= f2
+        sums[F + 2 * TILE + l] -= f3
+        sums[G + l] += h1
+        sums[G + TILE + l] += h2
+        sums[G + 2 * TILE + l] += h3
+
+
+@helper
+def fold(own, half):
+    """The second half of the lanes added to the first."""
+    for k in range(0, R, TILE):
+        for l in range(half):
+            own[k + l] += own[k + half + l]
+
+
+@helper
+def fold_all(own):
+    """The sums over the lanes, each in own[k TILE]."""
+    if TILE == 16:
+        fold(own, 8)
+        fold(own, 4)
+        fold(own, 2)
+        fold(own, 1)
+
+
+@helper
+def row_of(turn, part, parts):
+    """The row that a part has in its turn."""
+    return turn * parts + (part if turn % 2 == 0 else parts - 1 - part)
+
+
+@helper
+def dipole_part(told, part):
+    """One part, of as many as ``sums`` (parts, tiles, .) has rows: its sums and its energy."""
+    w, n, eps4, sums, energies = told
+    parts, tiles = sums.shape[0], w.shape[0]
+    lanes = np.empty(OWN)
+    own = borrowed(lanes)
+    sums[part, part:] = 0.0
+    energy = 0.0
+    for turn in range((tiles + parts - 1) // parts):
+        A = row_of(turn, part, parts)
+        if tiles <= A:
+            continue
+        mine, into = borrowed(w[A]), borrowed(sums[part, A])
+        for C in range(A, tiles, CHUNK):
+            for l in range(min(TILE, n - A * TILE)):
+                own[:R] = 0.0
+                x1, x2, x3 = float(mine[X + l]), float(mine[X + TILE + l]), float(mine[X + 2 * TILE + l])
+                d1, d2, d3 = float(mine[D + l]), float(mine[D + TILE + l]), float(mine[D + 2 * TILE + l])
+                if C == A:
+                    distances_later(l, x1, x2, x3, mine, own)
+                    meet(d1, d2, d3, mine, into, own, eps4)
+                for B in range(max(C, A + 1), min(C + CHUNK, tiles)):
+                    others = borrowed(w[B])
+                    distances(x1, x2, x3, others, own)
+                    meet(d1, d2, d3, others, borrowed(sums[part, B]), own, eps4)
+                fold_all(own)
+                for c in range(6):
+                    into[c * TILE + l] += own[c * TILE]
+                energy += own[6 * TILE]
+    energies[part] = energy
+    keep(lanes)
+
+
+@helper
+def gather_tiles(told, k):
+    """Add the sums of all parts, in their order, to forces and torques (n, 3); of TOGETHER tiles."""
+    w, sums, force, torque = told
+    for i in range(k * TOGETHER * TILE, min((k + 1) * TOGETHER * TILE, force.shape[0])):
+        tile, l = i // TILE, i % TILE
+        f1, f2, f3, g1, g2, g3 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for part in range(min(sums.shape[0], tile + 1)):
+            s = borrowed(sums[part, tile])
+            f1, f2, f3 = f1 + s[F + l], f2 + s[F + TILE + l], f3 + s[F + 2 * TILE + l]
+            g1, g2, g3 = g1 + s[G + l], g2 + s[G + TILE + l], g3 + s[G + 2 * TILE + l]
+        d1, d2, d3 = w[tile, D + l], w[tile, D + TILE + l], w[tile, D + 2 * TILE + l]
+        force[i, 0] += f1
+        force[i, 1] += f2
+        force[i, 2] += f3
+        torque[i, 0] += g2 * d3 - g3 * d2
+        torque[i, 1] += g3 * d1 - g1 * d3
+        torque[i, 2] += g1 * d2 - g2 * d1
+
+
+all_parts = in_pieces(dipole_part, DIPOLES)
+gather_all = in_pieces(gather_tiles, GATHERED)
+
+
+@entry(f"f8(i8[::1], {INPUT}, {MATRICES}, {INPUT}, f8, i8, f8[:,::1], f8[:,::1])")
+def dipole_forces(desk, x, Q, mu, eps4, parts, force, torque):
+    """Add forces and torques (n, 3); the energy. mu (n or 1, 3) in body axes, eps4 = 4 eps sig^12."""
+    n = x.shape[0]
+    tiles = tiles_of(n)
+    w, sums, energies = np.empty((tiles, INPUTS)), np.empty((parts, tiles, SUMS)), np.empty(parts)
+    fill_tiles(x, Q, mu, w)
+    all_parts(desk, (w, n, eps4, sums, energies), parts)
+    gather_all(desk, (w, sums, force, torque), (tiles + TOGETHER - 1) // TOGETHER)
+    energy = 0.0
+    for part in range(parts):
+        energy += energies[part]
+    return energy

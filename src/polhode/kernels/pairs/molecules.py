@@ -1,0 +1,146 @@
+"""Rigid molecules: Lennard-Jones and charges between all sites of two of them (see ``near`` for sums and cut-off).
+
+Sites a of molecule i and b of molecule j, r = x_i + a - x_j - b, u = 1/|r|, have the energy
+
+    v = A u^12 - B u^6 + C (u + c0 + c1 |r| + c2 r^2)                                                             (1)
+
+with A = 4 eps sig^12, B = 4 eps sig^6 and C the product of charges. c0, c1, c2 tell what becomes of charges far away:
+a reaction field (Barker and Watts 1973; Tironi et al. 1995), a shifted force, or nothing.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from polhode.kernels.compiler.jit import borrowed, entry, helper
+from polhode.kernels.exact.drive import INPUT, MATRICES, TIMES
+from polhode.kernels.pairs.near import (
+    LANES,
+    SPARE,
+    F,
+    R,
+    S,
+    T,
+    V,
+    arguments,
+    everything,
+    inverse,
+    near_sums,
+    part_of_sums,
+)
+from polhode.kernels.stepping.team import in_pieces
+
+B, G = SPARE, SPARE + 3 * LANES  # fields: x_j + b - x_i of one site of every lane, and the force on i from it
+SIZE = 6 * LANES
+MOLECULES = f"Tuple(({INPUT}, {INPUT}, {INPUT}, {INPUT}, {TIMES}))"  # (places (n, 3 s), A, B, C (s, s), (c0, c1, c2))
+
+
+@entry(f"void({MATRICES}, {INPUT}, f8[:,::1])")
+def place_sites(Q, sites, out):
+    """Q c for all sites c (s, 3) in body axes: (n, 3 s)."""
+    for i in range(Q.shape[0]):
+        for k in range(sites.shape[0]):
+            for c in range(3):
+                out[i, 3 * k + c] = (
+                    float(Q[i, c, 0]) * float(sites[k, 0])
+                    + float(Q[i, c, 1]) * float(sites[k, 1])
+                    + float(Q[i, c, 2]) * float(sites[k, 2])
+                )
+
+
+@helper
+def charges_meet(w, a1, a2, a3, C, c0, c1, c2):
+    """Site a of i and one site of every lane, charges only: (1) and its forces."""
+    for l in range(LANES):
+        r1, r2, r3 = a1 - w[B + l], a2 - w[B + LANES + l], a3 - w[B + 2 * LANES + l]
+        rr = r1 * r1 + r2 * r2 + r3 * r3
+        uu = inverse(rr)
+        u = sqrt(uu)
+        w[V + l] += C * (u + c0 + rr * (c1 * u + c2))
+        f = C * (uu * u - c1 * u - 2.0 * c2)
+        add_site_force(w, l, a1, a2, a3, f * r1, f * r2, f * r3)
+
+
+@helper
+def spheres_meet(w, a1, a2, a3, twelve, six, C, c0, c1, c2):
+    """The same with Lennard-Jones."""
+    for l in range(LANES):
+        r1, r2, r3 = a1 - w[B + l], a2 - w[B + LANES + l], a3 - w[B + 2 * LANES + l]
+        rr = r1 * r1 + r2 * r2 + r3 * r3
+        uu = inverse(rr)
+        u, u6 = sqrt(uu), uu * uu * uu
+        w[V + l] += u6 * (twelve * u6 - six) + C * (u + c0 + rr * (c1 * u + c2))
+        f = uu * u6 * (12.0 * twelve * u6 - 6.0 * six) + C * (uu * u - c1 * u - 2.0 * c2)
+        add_site_force(w, l, a1, a2, a3, f * r1, f * r2, f * r3)
+
+
+@helper
+def add_site_force(w, l, a1, a2, a3, f1, f2, f3):
+    """f on i at a."""
+    w[G + l] += f1
+    w[G + LANES + l] += f2
+    w[G + 2 * LANES + l] += f3
+    w[S + l] += a2 * f3 - a3 * f2
+    w[S + LANES + l] += a3 * f1 - a1 * f3
+    w[S + 2 * LANES + l] += a1 * f2 - a2 * f1
+
+
+@helper
+def load_site(places, numbers, first, b, w):
+    for l in range(LANES):
+        j = numbers[first + l]
+        w[B + l] = float(places[j, 3 * b]) - w[R + l]
+        w[B + LANES + l] = float(places[j, 3 * b + 1]) - w[R + LANES + l]
+        w[B + 2 * LANES + l] = float(places[j, 3 * b + 2]) - w[R + 2 * LANES + l]
+        w[G + l], w[G + LANES + l], w[G + 2 * LANES + l] = 0.0, 0.0, 0.0
+
+
+@helper
+def add_to_bodies(w):
+    """The force on i from one site of j; j gets the opposite, and its torque G x b."""
+    for l in range(LANES):
+        g1, g2, g3 = w[G + l], w[G + LANES + l], w[G + 2 * LANES + l]
+        b1, b2, b3 = (
+            w[B + l] + w[R + l],
+            w[B + LANES + l] + w[R + LANES + l],
+            w[B + 2 * LANES + l] + w[R + 2 * LANES + l],
+        )
+        w[F + l] += g1
+        w[F + LANES + l] += g2
+        w[F + 2 * LANES + l] += g3
+        w[T + l] += g2 * b3 - g3 * b2
+        w[T + LANES + l] += g3 * b1 - g1 * b3
+        w[T + 2 * LANES + l] += g1 * b2 - g2 * b1
+
+
+@helper
+def fill_molecules(told, i, first, numbers, w):
+    places, twelve, six, C, far = told
+    sites, c0, c1, c2 = C.shape[0], float(far[0]), float(far[1]), float(far[2])
+    for k in range(V, V + 10 * LANES):
+        w[k] = 0.0
+    for b in range(sites):
+        load_site(places, numbers, first, b, w)
+        for a in range(sites):
+            a1, a2, a3 = float(places[i, 3 * a]), float(places[i, 3 * a + 1]), float(places[i, 3 * a + 2])
+            A12, B6, charge = float(twelve[a, b]), float(six[a, b]), float(C[a, b])
+            if A12 != 0.0 or B6 != 0.0:
+                spheres_meet(w, a1, a2, a3, A12, B6, charge, c0, c1, c2)
+            elif charge != 0.0:
+                charges_meet(w, a1, a2, a3, charge, c0, c1, c2)
+        add_to_bodies(w)
+
+
+@helper
+def part_of_molecules(told, part):
+    pairs, cut, (places, twelve, six, C, far), sums = told
+    molecules = borrowed(places), borrowed(twelve), borrowed(six), borrowed(C), borrowed(far)
+    part_of_sums(fill_molecules, SIZE, pairs, cut, molecules, sums, part)
+
+
+all_parts = in_pieces(part_of_molecules, everything(MOLECULES))
+
+
+@entry(arguments(MOLECULES))
+def sum_molecules(desk, pairs, cut, told, parts, force, torque):
+    return near_sums(all_parts, desk, pairs, cut, told, parts, force, torque)

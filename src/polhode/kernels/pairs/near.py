@@ -1,0 +1,187 @@
+"""Sums over pairs of bodies from a list of neighbors, with a cut-off that is smooth, in lanes of neighbors of one body.
+
+A pair of bodies at r = x_i - x_j, the nearest image, R = |r|, has the energy S(R) V and with it the forces
+
+    F = S F_V - S' V r/R,   torques  S s,  S t                                                                    (1)
+    S = 1 - u^4 (35 - 84 u + 70 u^2 - 20 u^3),  S' = -140 u^3 (1 - u)^3/width,  u = (R - begin)/width             (2)
+
+on the first body (the second gets -F), for F_V, s and t of V alone. S falls from 1 to 0 where u goes from 0 to 1, and
+its first three derivatives are continuous. V is that of whole bodies, all their sites together.
+
+Neighbors of a body that are nearer than the cut-off are first picked from the list, in its order; what is summed, and
+how, then depends on where bodies are and on nothing else: not on when the list was made. Work is cut into parts, each
+with sums of its own, by the number of bodies alone: so neither threads nor their number change a bit.
+
+The kind of interaction is one function, ``fill(told, i, first, picked, w)``: energies V, forces F_V and torques s, t of
+body i and LANES bodies, from number ``first`` of those that were picked on, into the fields V, F, S, T of w.
+"""
+
+from __future__ import annotations
+
+from math import nan, sqrt
+
+import numpy as np
+
+from polhode.kernels.compiler.jit import JIT, borrowed, helper, keep
+from polhode.kernels.exact.drive import INPUT, TIMES
+from polhode.kernels.numbers.lanes import new_block
+from polhode.kernels.pairs.cells import COUNTS, INTEGERS, nearest
+from polhode.kernels.stepping.team import in_pieces
+
+LANES = 16 if JIT else 1  # uncompiled, one at a time
+R, V, F, S, T = 0, 3 * LANES, 4 * LANES, 7 * LANES, 10 * LANES  # fields of w: r; results of ``fill``
+OWN = 13 * LANES  # energy, force and torque on the body itself, summed up
+OWN_COUNT = 7
+SPARE = 20 * LANES  # the rest is free for ``fill``
+TOGETHER = 256  # bodies of which one thread adds the sums
+
+# (x, lengths, 1/lengths, starts, stops, others, length of the longest row)
+PAIRS = f"Tuple(({INPUT}, {TIMES}, {TIMES}, {COUNTS}, {COUNTS}, {INTEGERS}, i8))"
+CUT = "UniTuple(f8, 3)"  # square of the cut-off, begin and 1/width of (2): (inf, 0, 0) for none
+SUMS = "Tuple((f8[:,:,::1], f8[:,:,::1], f8[::1]))"  # (forces, torques (parts, n, 3), energies (parts,))
+
+
+def everything(told):
+    """The type of what a part of the sums is told: pairs, cut, told, sums."""
+    return f"Tuple(({PAIRS}, {CUT}, {told}, {SUMS}))"
+
+
+def arguments(told):
+    """The signature of an entry: desk, pairs, cut, told, parts, force, torque; the energy."""
+    return f"f8(i8[::1], {PAIRS}, {CUT}, {told}, i8, f8[:,::1], f8[:,::1])"
+
+
+@helper
+def inverse(x):
+    """1/x; of bodies at one place nothing that is a number."""
+    return 1.0 / x if x > 0.0 else nan
+
+
+@helper
+def pick(pairs, square, i, numbers, places):
+    """Neighbors of i that are near enough: their numbers, and r in rows (3, .). Returns how many."""
+    x, L, per_L, starts, stops, others, _ = pairs
+    x1, x2, x3 = float(x[i, 0]), float(x[i, 1]), float(x[i, 2])
+    L1, L2, L3, u1, u2, u3 = float(L[0]), float(L[1]), float(L[2]), float(per_L[0]), float(per_L[1]), float(per_L[2])
+    count = 0
+    for k in range(starts[i], stops[i]):
+        j = others[k]
+        r1, r2, r3 = (
+            nearest(x1 - float(x[j, 0]), L1, u1),
+            nearest(x2 - float(x[j, 1]), L2, u2),
+            nearest(x3 - float(x[j, 2]), L3, u3),
+        )
+        numbers[count] = j
+        places[0, count], places[1, count], places[2, count] = r1, r2, r3
+        count += 0 if r1 * r1 + r2 * r2 + r3 * r3 >= square else 1
+    for k in range(count, count + LANES):  # lanes without a neighbor repeat the last one, and count nothing
+        numbers[k] = numbers[max(count - 1, 0)]
+        for c in range(3):
+            places[c, k] = places[c, max(count - 1, 0)]
+    return count
+
+
+@helper
+def switch(w, begin, per_width):
+    """V, F, S, T by (1)."""
+    for l in range(LANES):
+        r1, r2, r3 = w[R + l], w[R + LANES + l], w[R + 2 * LANES + l]
+        distance = sqrt(r1 * r1 + r2 * r2 + r3 * r3)
+        u = max(0.0, (distance - begin) * per_width)
+        v = 1.0 - u
+        s = 1.0 - u * u * u * u * (35.0 + u * (-84.0 + u * (70.0 - 20.0 * u)))
+        slope = 140.0 * per_width * (u * u * u) * (v * v * v) * w[V + l] * inverse(distance)
+        w[V + l] *= s
+        w[F + l] = s * w[F + l] + slope * r1
+        w[F + LANES + l] = s * w[F + LANES + l] + slope * r2
+        w[F + 2 * LANES + l] = s * w[F + 2 * LANES + l] + slope * r3
+        for c in range(6):
+            w[S + c * LANES + l] *= s
+
+
+@helper
+def collect(w, count):
+    """Add V, F and S of all lanes to the body's own sums; lanes from ``count`` on become 0 before."""
+    for l in range(count, LANES):
+        for c in range(OWN_COUNT):
+            w[V + c * LANES + l] = 0.0
+    for k in range(OWN_COUNT * LANES):
+        w[OWN + k] += w[V + k]
+
+
+@helper
+def own_sum(w, c):
+    total = 0.0
+    for l in range(LANES):
+        total += w[OWN + c * LANES + l]
+    return total
+
+
+@helper
+def part_of_sums(fill, size, given_pairs, cut, told, sums, part):
+    """Forces, torques and the energy of one part; ``size`` of the fields that ``fill`` needs beside."""
+    forces, torques, energies = sums
+    x, L, per_L, starts, stops, others, longest = given_pairs
+    pairs = borrowed(x), borrowed(L), borrowed(per_L), borrowed(starts), borrowed(stops), borrowed(others), longest
+    parts, n, room = forces.shape[0], forces.shape[1], longest + LANES
+    block, own_numbers, own_places = new_block(SPARE + size), np.empty(room, np.int32), np.empty((3, room))
+    w, numbers, places = borrowed(block), borrowed(own_numbers), borrowed(own_places)
+    force, torque, energy = borrowed(forces[part]), borrowed(torques[part]), 0.0
+    for i in range(n):
+        for c in range(3):
+            force[i, c], torque[i, c] = 0.0, 0.0
+    for i in range(n * part // parts, n * (part + 1) // parts):
+        count = pick(pairs, cut[0], i, numbers, places)
+        for k in range(OWN_COUNT * LANES):
+            w[OWN + k] = 0.0
+        for first in range(0, count, LANES):
+            for c in range(3):
+                for l in range(LANES):
+                    w[R + c * LANES + l] = float(places[c, first + l])
+            fill(told, i, first, numbers, w)
+            if cut[2] > 0.0:
+                switch(w, cut[1], cut[2])
+            there = min(LANES, count - first)
+            collect(w, there)
+            for l in range(there):
+                j = numbers[first + l]
+                for c in range(3):
+                    force[j, c] -= w[F + c * LANES + l]
+                    torque[j, c] += w[T + c * LANES + l]
+        energy += own_sum(w, 0)
+        for c in range(3):
+            force[i, c] += own_sum(w, 1 + c)
+            torque[i, c] += own_sum(w, 4 + c)
+    energies[part] = energy
+    keep(block)
+    keep(own_numbers)
+    keep(own_places)
+
+
+@helper
+def add_parts(told, k):
+    """The sums of all parts, in their order, added to the total (n, 3); of TOGETHER bodies."""
+    parts, total = told
+    for i in range(k * TOGETHER, min((k + 1) * TOGETHER, total.shape[0])):
+        for c in range(3):
+            s = 0.0
+            for part in range(parts.shape[0]):
+                s += parts[part, i, c]
+            total[i, c] += s
+
+
+add_all = in_pieces(add_parts, "Tuple((f8[:,:,::1], f8[:,::1]))")
+
+
+@helper
+def near_sums(all_parts, desk, pairs, cut, told, parts, force, torque):
+    """Add forces and torques (n, 3); the energy. ``all_parts`` is a piece of ``everything`` in a team."""
+    n = force.shape[0]
+    forces, torques, energies = np.empty((parts, n, 3)), np.empty((parts, n, 3)), np.empty(parts)
+    all_parts(desk, (pairs, cut, told, (forces, torques, energies)), parts)
+    add_all(desk, (forces, force), (n + TOGETHER - 1) // TOGETHER)
+    add_all(desk, (torques, torque), (n + TOGETHER - 1) // TOGETHER)
+    energy = 0.0
+    for part in range(parts):
+        energy += energies[part]
+    return energy

@@ -1,0 +1,63 @@
+"""Dipolar soft spheres with a cut-off: the pairs of ``dipoles`` in the sums of ``near``."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from polhode.kernels.compiler.jit import borrowed, entry, helper
+from polhode.kernels.exact.drive import INPUT
+from polhode.kernels.pairs.dipoles import dipole_pair
+from polhode.kernels.pairs.near import (
+    LANES,
+    SPARE,
+    F,
+    R,
+    S,
+    T,
+    V,
+    arguments,
+    everything,
+    inverse,
+    near_sums,
+    part_of_sums,
+)
+from polhode.kernels.stepping.team import in_pieces
+
+E = SPARE  # field: dipoles of the lanes
+SIZE = 3 * LANES
+DIPOLES = f"Tuple(({INPUT}, f8))"  # (dipoles (n, 3) in space axes, 4 eps sig^12)
+
+
+@helper
+def fill_dipoles(told, i, first, numbers, w):
+    dipoles, eps4 = told
+    d1, d2, d3 = float(dipoles[i, 0]), float(dipoles[i, 1]), float(dipoles[i, 2])
+    for l in range(LANES):
+        j = numbers[first + l]
+        w[E + l], w[E + LANES + l] = float(dipoles[j, 0]), float(dipoles[j, 1])
+        w[E + 2 * LANES + l] = float(dipoles[j, 2])
+    for l in range(LANES):
+        r1, r2, r3 = w[R + l], w[R + LANES + l], w[R + 2 * LANES + l]
+        e1, e2, e3 = w[E + l], w[E + LANES + l], w[E + 2 * LANES + l]
+        u2 = inverse(r1 * r1 + r2 * r2 + r3 * r3)
+        energy, f1, f2, f3, g1, g2, g3, h1, h2, h3 = dipole_pair(d1, d2, d3, e1, e2, e3, r1, r2, r3, u2, sqrt(u2), eps4)
+        w[V + l] = energy
+        w[F + l], w[F + LANES + l], w[F + 2 * LANES + l] = f1, f2, f3
+        w[S + l], w[S + LANES + l] = g2 * d3 - g3 * d2, g3 * d1 - g1 * d3
+        w[S + 2 * LANES + l] = g1 * d2 - g2 * d1
+        w[T + l], w[T + LANES + l] = h2 * e3 - h3 * e2, h3 * e1 - h1 * e3
+        w[T + 2 * LANES + l] = h1 * e2 - h2 * e1
+
+
+@helper
+def part_of_dipoles(told, part):
+    pairs, cut, (dipoles, eps4), sums = told
+    part_of_sums(fill_dipoles, SIZE, pairs, cut, (borrowed(dipoles), eps4), sums, part)
+
+
+all_parts = in_pieces(part_of_dipoles, everything(DIPOLES))
+
+
+@entry(arguments(DIPOLES))
+def sum_dipoles(desk, pairs, cut, told, parts, force, torque):
+    return near_sums(all_parts, desk, pairs, cut, told, parts, force, torque)

@@ -1,0 +1,66 @@
+"""Sums over pairs of bodies (see ``near``) for a pair function of the user, which comes as an address (``jit.caller``).
+
+A pair function is pair(r, A, B, p) -> (V, F, S, T): energy, force on the first body, and torques on the first and on
+the second, in space axes, for r = x_i - x_j and attitude matrices A, B; the second body gets -F.
+"""
+
+from __future__ import annotations
+
+from polhode.kernels.compiler.jit import borrowed, caller, entry, helper
+from polhode.kernels.exact.drive import MATRICES
+from polhode.kernels.pairs.near import LANES, F, R, S, T, V, arguments, everything, near_sums, part_of_sums
+from polhode.kernels.stepping.splitting import MATRIX, VECTOR
+from polhode.kernels.stepping.team import in_pieces
+
+PAIR = f"Tuple((f8, {VECTOR}, {VECTOR}, {VECTOR}))({VECTOR}, {MATRIX}, {MATRIX}, f8[::1])"
+ZERO = (0.0, 0.0, 0.0)
+call_pair = caller(PAIR, (0.0, ZERO, ZERO, ZERO))
+
+PAIRWISE = f"Tuple((i8, {MATRICES}, f8[::1], i8[::1]))"  # (address, Q, p, who raised (n,))
+
+
+@helper
+def vector(rows, i):
+    return float(rows[i, 0]), float(rows[i, 1]), float(rows[i, 2])
+
+
+@helper
+def rows_of_matrix(Q, i):
+    A = borrowed(Q[i])
+    return vector(A, 0), vector(A, 1), vector(A, 2)
+
+
+@helper
+def put(w, field, l, v):
+    w[field + l], w[field + LANES + l], w[field + 2 * LANES + l] = v
+
+
+@helper
+def fill_pairs(told, i, first, numbers, w):
+    """raised[i] becomes the number of a body with which the pair function raised."""
+    pair, Q, params, raised = told
+    A, p = rows_of_matrix(Q, i), borrowed(params)
+    for l in range(LANES):
+        j = numbers[first + l]
+        r = w[R + l], w[R + LANES + l], w[R + 2 * LANES + l]
+        (energy, f, s, t), failed = call_pair(pair, (r, A, rows_of_matrix(Q, j), p))
+        if failed:
+            raised[i] = j
+        w[V + l] = energy
+        put(w, F, l, f)
+        put(w, S, l, s)
+        put(w, T, l, t)
+
+
+@helper
+def part_of_pairs(told, part):
+    pairs, cut, pairwise, sums = told
+    part_of_sums(fill_pairs, 0, pairs, cut, pairwise, sums, part)
+
+
+all_parts = in_pieces(part_of_pairs, everything(PAIRWISE))
+
+
+@entry(arguments(PAIRWISE))
+def sum_pairs(desk, pairs, cut, told, parts, force, torque):
+    return near_sums(all_parts, desk, pairs, cut, told, parts, force, torque)

@@ -1,0 +1,211 @@
+"""Steps of adapted length for torqued bodies: the loop around ``munthe_kaas``, compiled once for all torques.
+
+A step is accepted where its error is less than what is allowed: rtol for the attitude, in radians, atol + rtol |m| for
+m, |m| being the larger of both ends. The next one is as long as the error lets it be (Hairer, Norsett, Wanner, section
+II.4: HNW). The torque at the end of a step, which is that at the beginning of the next, is part of the state, as is why
+the last trial was rejected: so the work may be cut into calls anywhere, and no bit changes. The torque is evaluated at
+times from ``low`` to ``high`` only, as in ``splitting``.
+"""
+
+from __future__ import annotations
+
+from math import copysign, inf, nan
+
+from polhode.kernels.compiler.jit import borrowed, entry, helper, keep
+from polhode.kernels.exact.drive import INPUT, TIMES
+from polhode.kernels.stepping.dormand_prince import END, STAGES
+from polhode.kernels.stepping.munthe_kaas import (
+    TOO_SMALL,
+    WORK,
+    Point,
+    Tolerance,
+    begin_step,
+    between,
+    error_of,
+    forced,
+    load,
+    put,
+    stages,
+    write_polynomial,
+)
+from polhode.kernels.stepping.repeat import new_constants
+from polhode.kernels.stepping.splitting import FINE, NOT_FINITE, RAISED, body_of, row_of
+from polhode.kernels.stepping.step_length import end_of, factor_of, first_length, length_of, rates, time_scale
+
+TOO_MANY = 6  # another status: the budget of trials is used up
+SUDDEN = 1e-9  # of the momentum of a radian: the impulse that a torque may have in steps as short as digits of t allow
+UNDERFLOW = 2.0**-960  # errors of m so small are those of lost digits, when damping has stopped a body
+
+
+@helper
+def is_passed(times, j, t, forward):
+    """Whether there is an output time number j, and a body at t has reached it."""
+    return j < len(times) and (times[j] <= t if forward else times[j] >= t)
+
+
+@helper
+def put_outputs(times, j, frame, k, a, b, forward, m_out, q_out, i):
+    """States at the times that the step from a to b has reached, from number j on; the first it has not reached."""
+    while is_passed(times, j, b.t, forward):
+        t = float(times[j])
+        put(frame, b if t == b.t else between(k, a, b.t, t), m_out[j], q_out[j], i)
+        j += 1
+    return j
+
+
+@helper
+def put_trouble(frame, p, trouble, i):
+    """Where a torque failed: t, m, q."""
+    trouble[i, 0] = p.t
+    put(frame, p, trouble[:, 1:4], trouble[:, 4:], i)
+
+
+@helper
+def sudden(body, tolerance, b):
+    """The tolerance of steps as short as the digits of t allow: a jump of the torque is not located better than that.
+
+    Errors of m are then allowed that are nothing against the momentum which the torque at the end, b, gives to a body
+    at rest in the time of a radian; those of a step to a pole of the torque are not.
+    """
+    _, momentum = time_scale(body, b, 0.0, 1.0, *rates(body, b))
+    return Tolerance(tolerance.rtol, tolerance.atol + SUDDEN * momentum, tolerance.floor)
+
+
+@helper
+def trial(torque, params, body, tolerance, a, right, shortest, dense, k):
+    """(the point at the end, or the first that failed; the error) of a step from a to the time ``right``."""
+    begin_step(body, a, right, k)
+    b = stages(torque, params, body, a, a.evaluations, right, k, 1, END + 1)
+    if b.status != FINE:
+        return b, inf
+    error = error_of(k, tolerance, a, b)
+    if shortest and not error < 1.0:
+        error = error_of(k, sudden(body, tolerance, b), a, b)
+    if dense and error < 1.0:
+        p = stages(torque, params, body, a, b.evaluations, right, k, END + 1, STAGES)
+        if p.status != FINE:
+            return p, inf
+        write_polynomial(k)
+        return Point(*b[:11], p.evaluations, FINE), error
+    return b, error
+
+
+@helper
+def begin(torque, params, body, tolerance, a, first, end):
+    """(the point with its torque, the first trial step)"""
+    a = forced(torque, params, body, a)
+    if a.status != FINE:
+        return a, 0.0
+    length, count = first, a.evaluations
+    if first == 0.0:
+        length, count = first_length(torque, params, body, a, end, tolerance)
+    return Point(*a[:11], count, FINE), copysign(length, end - a.t)
+
+
+# (params, inertia, axes, damping, (rtol, atol, first step or 0, most trials), (low, high), t_end, times, limit, start,
+#  stop, m, q, memory, steps, status, evaluations, t, h, longest, seen, rejected, trouble,
+#  m_out, q_out, step_t, step_m, step_q, kept)
+BODIES = f"f8[:,::1], {INPUT}, {INPUT}, {INPUT}"
+STATES = "f8[:,:,::1], f8[:,:,::1]"
+ADAPT = (
+    f"void(i8, Tuple(({BODIES}, UniTuple(f8, 4), UniTuple(f8, 2), f8, {TIMES}, i8, i8, i8, "
+    "f8[:,::1], f8[:,::1], f8[:,::1], i8[::1], i8[::1], i8[::1], f8[::1], f8[::1], f8[::1], i8[::1], i8[::1], "
+    f"f8[:,::1], {STATES}, f8[:,::1], {STATES}, i8[::1])))"
+)
+
+
+@helper
+def follow(torque, arguments, i, k):
+    """Body i, to t_end or for ``limit`` trials."""
+    params, inertia, axes, damping, (rtol, atol, first, most), (low, high), t_end, times, limit = arguments[:9]
+    m, q, memory, steps, status, evaluations, t, h, longest, seen, rejected, trouble = arguments[11:23]
+    m_out, q_out, step_t, step_m, step_q, kept = arguments[23:]
+    body, _ = body_of(inertia, axes, damping, low, high, False, m, t_end - float(t[i]), i)
+    own = borrowed(params)[row_of(params, i)]
+    frame, u, forward, why = body.frame, body.frame.scale.per_m, t[i] < t_end, int(memory[i, 3])
+    tolerance = Tolerance(rtol, u * atol, UNDERFLOW * max(1.0, u))
+    a = load(frame, float(t[i]), m, q, memory, evaluations[i], i)
+    seen[i] = put_outputs(times, seen[i], frame, k, a, a, forward, m_out, q_out, i)
+    if h[i] == 0.0:
+        a, h[i] = begin(torque, own, body, tolerance, a, first, t_end)
+        if a.status != FINE:
+            put_trouble(frame, a, trouble, i)
+    for _ in range(limit):
+        if a.status != FINE or a.t == t_end:
+            break
+        if steps[i] + rejected[i] >= most:
+            a = Point(*a[:12], TOO_MANY)
+            break
+        length, is_least = length_of(float(h[i]), a.t, float(longest[i]))
+        if is_least and why == NOT_FINITE:
+            a = Point(*a[:12], why)
+            break
+        shortest = is_least and why == TOO_SMALL
+        right = end_of(a.t, length, t_end)
+        dense = is_passed(times, seen[i], right, forward) and times[seen[i]] != right
+        b, error = trial(torque, own, body, tolerance, a, right, shortest, dense, k)
+        factor = factor_of(error)
+        h[i] = (right - a.t) * (factor if why == FINE else min(1.0, factor))
+        if error < 1.0:
+            seen[i] = put_outputs(times, seen[i], frame, k, a, b, forward, m_out, q_out, i)
+            if step_t.shape[0] > 0:
+                step_t[kept[i], i] = b.t
+                put(frame, b, step_m[kept[i]], step_q[kept[i]], i)
+                kept[i] += 1
+            a, why = b, FINE
+            steps[i] += 1
+        else:
+            rejected[i] += 1
+            why = NOT_FINITE if b.status == NOT_FINITE else TOO_SMALL
+            if b.status in (RAISED, NOT_FINITE):
+                put_trouble(frame, b, trouble, i)
+            verdict = RAISED if b.status == RAISED else (why if shortest else FINE)
+            a = Point(*a[:11], b.evaluations, verdict)
+    put(frame, a, m, q, i)
+    v = frame.scale.m
+    memory[i, 0], memory[i, 1], memory[i, 2], memory[i, 3] = v * a.f1, v * a.f2, v * a.f3, why
+    t[i], status[i], evaluations[i] = a.t, a.status, a.evaluations
+
+
+@entry(ADAPT)
+def adapt(torque, arguments):
+    """Bodies start..stop, each to t_end or for ``limit`` trials, accepted or not; in place, to be continued.
+
+    States at ``times`` go to m_out, q_out; the end of each step to rows kept[i] and on of step_t, step_m, step_q, if
+    these have any. A body that cannot go on stops where it is, with its status; if its torque failed, ``trouble`` holds
+    t, m, q of where it did.
+    """
+    work = new_constants(WORK)
+    t_end, start, stop, status, t = arguments[6], arguments[9], arguments[10], arguments[15], arguments[17]
+    for i in range(start, stop):
+        if status[i] == FINE and t[i] != t_end:
+            follow(torque, arguments, i, borrowed(work))
+    keep(work)
+
+
+# (params, inertia, axes, damping, left, right, low, high, start, stop, m, q, t, m_out, q_out)
+TWO = f"{TIMES}, {TIMES}"
+INTERPOLATE = f"void(i8, Tuple(({BODIES}, {TWO}, {TWO}, i8, i8, {INPUT}, {INPUT}, {TIMES}, f8[:,::1], f8[:,::1])))"
+
+
+@entry(INTERPOLATE)
+def interpolate(torque, arguments):
+    """States at the times t, each within the one step from m, q at ``left`` to ``right``; NaN if the torque fails."""
+    params, inertia, axes, damping, left, right, low, high, start, stop, m, q, t, m_out, q_out = arguments
+    k = new_constants(WORK)
+    for i in range(start, stop):
+        if t[i] == left[i]:
+            m_out[i], q_out[i] = m[i], q[i]
+            continue
+        body, _ = body_of(inertia, axes, damping, low[i], high[i], False, m, right[i] - left[i], i)
+        own = params[row_of(params, i)]
+        a = forced(torque, own, body, load(body.frame, float(left[i]), m, q, m, 0, i))
+        b, to = a, float(right[i])
+        if a.status == FINE:
+            begin_step(body, a, to, k)
+            b = stages(torque, own, body, a, 0, to, k, 1, STAGES)
+        if b.status == FINE:
+            write_polynomial(k)
+            put(body.frame, between(k, a, to, float(t[i])), m_out, q_out, i)
+        else:
+            m_out[i], q_out[i] = nan, nan

@@ -1,0 +1,373 @@
+"""Splitting methods for torqued bodies: free flights (drifts) and kicks by the torque in turn, in a compiled loop.
+
+A scheme is a table of stages, (DRIFT, a), (KICK, b) or (GRADIENT, c), which mean
+
+    drift     the free flow for a time a h, which also advances t
+    kick      m += b h f,   f = f(t, Q, w), the torque in body axes; with damping m' = f - D w, solved exactly
+    gradient  m -= c h^3 g,   g = -2 (D_w f + w x f),  w = f/I,   the torque of the potential f.I^-1 f               (1)
+
+Neighboring drifts, and neighboring kicks, are one: also those at the end of a step and the beginning of the next, as
+long as nobody looks in between. What is still to be done is ``pending``, part of the state, so that an interruption
+changes no bit; and t is t0 + (whole steps + parts) h, never a sum. The torque is evaluated at times from ``low`` to
+``high`` only: where it jumps at an end of the stretch of time that these steps belong to, its limit from within counts.
+
+The free flow is that of ``repeat``, inlined. The torque is a function of fixed type: a new one is compiled alone, in a
+moment, and this loop not again. It sees the user's axes and units: sorting and scaling stay here.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import NamedTuple
+
+from polhode.kernels.compiler.jit import borrowed, caller, helper, keep, power_of_two
+from polhode.kernels.exact.drive import INPUT, TIMES, Scale, axis_order, from_order, to_order, to_standard_time
+from polhode.kernels.numbers.cayley import cross
+from polhode.kernels.numbers.quat import product
+from polhode.kernels.numbers.trig import sincos
+from polhode.kernels.stepping.damping import Damping, damped_kick, damping_of, resistance
+from polhode.kernels.stepping.repeat import new_constants, plain, whole_step
+
+VECTOR = "UniTuple(f8, 3)"
+MATRIX = f"UniTuple({VECTOR}, 3)"
+TORQUE = f"{VECTOR}(f8, {MATRIX}, {VECTOR}, f8[::1])"  # torque(t, Q, w, params)
+call_torque = caller(TORQUE, (0.0, 0.0, 0.0))
+
+DRIFT, KICK, GRADIENT = 0.0, 1.0, 2.0
+SAVE = 3.0  # not a stage: all that is pending has to be done
+FINE, NO_STEP, RAISED, NOT_FINITE = 0, 1, 2, 3  # how a body's run ended: the flow failed; the torque did
+MOST_ITERATIONS = 200
+ROUNDING = 2.0**-48  # of m: a change that no longer falls and is larger does not converge
+DIFFERENCE = 2.0**-9  # radians, of the difference quotient in (1): its fourth power and eps divided by it are alike
+
+
+class Frame(NamedTuple):
+    """From the standard form back to the user's body axes, units and parameters."""
+
+    order: int
+    scale: Scale
+    turned: bool  # by the principal axes of a tensor: the columns of a
+    a11: float
+    a12: float
+    a13: float
+    a21: float
+    a22: float
+    a23: float
+    a31: float
+    a32: float
+    a33: float
+
+
+@helper
+def matrix(q0, q1, q2, q3):
+    """Q of a unit quaternion, as three rows."""
+    return (
+        (q0 * q0 + q1 * q1 - q2 * q2 - q3 * q3, 2.0 * (q1 * q2 - q0 * q3), 2.0 * (q1 * q3 + q0 * q2)),
+        (2.0 * (q1 * q2 + q0 * q3), q0 * q0 - q1 * q1 + q2 * q2 - q3 * q3, 2.0 * (q2 * q3 - q0 * q1)),
+        (2.0 * (q1 * q3 - q0 * q2), 2.0 * (q2 * q3 + q0 * q1), q0 * q0 - q1 * q1 - q2 * q2 + q3 * q3),
+    )
+
+
+@helper
+def to_user(frame, x1, x2, x3):
+    """A vector in the user's body axes."""
+    x1, x2, x3 = from_order(frame.order, x1, x2, x3)
+    if frame.turned:
+        return to_user_row(frame, (x1, x2, x3))
+    return x1, x2, x3
+
+
+@helper
+def from_user(frame, x1, x2, x3):
+    """The inverse of ``to_user``."""
+    if frame.turned:
+        x1, x2, x3 = (
+            frame.a11 * x1 + frame.a21 * x2 + frame.a31 * x3,
+            frame.a12 * x1 + frame.a22 * x2 + frame.a32 * x3,
+            frame.a13 * x1 + frame.a23 * x2 + frame.a33 * x3,
+        )
+    return to_order(frame.order, x1, x2, x3)
+
+
+@helper
+def user_matrix(frame, q0, q1, q2, q3):
+    """Q from the user's body axes to space, whose axes are sorted like those of the body in the standard form."""
+    q1, q2, q3 = from_order(frame.order, q1, q2, q3)
+    x, y, z = matrix(q0, q1, q2, q3)
+    if frame.turned:
+        return to_user_row(frame, x), to_user_row(frame, y), to_user_row(frame, z)
+    return x, y, z
+
+
+@helper
+def to_user_row(frame, x):
+    """A row of Q A^T."""
+    return (
+        frame.a11 * x[0] + frame.a12 * x[1] + frame.a13 * x[2],
+        frame.a21 * x[0] + frame.a22 * x[1] + frame.a23 * x[2],
+        frame.a31 * x[0] + frame.a32 * x[1] + frame.a33 * x[2],
+    )
+
+
+class Body(NamedTuple):
+    """What kicks need to know of a body: 1/I in the standard form, the damping, the frame."""
+
+    w1: float
+    w2: float
+    w3: float
+    damping: Damping
+    low: float  # the torque is evaluated at no time before ...
+    high: float  # ... and at none after
+    implicit: bool  # the torque depends on w: see ``implicit_kick``
+    rate: float  # of the user's angular velocities to those of the standard form
+    frame: Frame
+
+
+@helper
+def torque_at(torque, params, frame, t, w1, w2, w3, q0, q1, q2, q3):
+    """(f1, f2, f3, status): in the standard form's axes and unit of momentum, but per user's time; so is w."""
+    f, raised = call_torque(torque, (t, user_matrix(frame, q0, q1, q2, q3), to_user(frame, w1, w2, w3), params))
+    f1, f2, f3 = from_user(frame, f[0], f[1], f[2])
+    status = FINE if (f1 - f1) + (f2 - f2) + (f3 - f3) == 0.0 else NOT_FINITE
+    status, u = RAISED if raised else status, frame.scale.per_m
+    return u * f1, u * f2, u * f3, status
+
+
+@helper
+def torque_on(torque, params, body, t, m1, m2, m3, q0, q1, q2, q3):
+    """``torque_at``, of a body with momentum m."""
+    w1, w2, w3 = body.rate * body.w1 * m1, body.rate * body.w2 * m2, body.rate * body.w3 * m3
+    t = min(max(t, body.low), body.high)
+    return torque_at(torque, params, body.frame, t, w1, w2, w3, q0, q1, q2, q3)
+
+
+@helper
+def gradient_torque(torque, params, body, t, f1, f2, f3, m1, m2, m3, q0, q1, q2, q3):
+    """(g1, g2, g3, status) of (1), the derivative of f along w by a difference quotient of order 4."""
+    w1, w2, w3 = body.rate * body.w1 * f1, body.rate * body.w2 * f2, body.rate * body.w3 * f3
+    size = (w1 * w1 + w2 * w2 + w3 * w3) ** 0.5
+    d1, d2, d3, status = 0.0, 0.0, 0.0, FINE
+    if size > 0.0:
+        u1, u2, u3 = w1 / size, w2 / size, w3 / size
+        for k in range(4):
+            step, weight = (-2.0, -1.0, 1.0, 2.0)[k], (1.0, -8.0, 8.0, -1.0)[k]
+            s, c = sincos(0.5 * step * DIFFERENCE, 0.0)
+            p0, p1, p2, p3 = product(q0, q1, q2, q3, c, s * u1, s * u2, s * u3)
+            e1, e2, e3, found = torque_on(torque, params, body, t, m1, m2, m3, p0, p1, p2, p3)
+            weight *= size / (12.0 * DIFFERENCE)
+            d1, d2, d3, status = d1 + weight * e1, d2 + weight * e2, d3 + weight * e3, max(status, found)
+    x1, x2, x3 = cross(w1, w2, w3, f1, f2, f3)
+    return -2.0 * (d1 + x1), -2.0 * (d2 + x2), -2.0 * (d3 + x3), status
+
+
+@helper
+def implicit_kick(torque, params, body, t, time, m1, m2, m3, q0, q1, q2, q3):
+    """(m, evaluations, status) for a torque that depends on w, damping included, by the implicit midpoint rule.
+
+    Symmetric and of order 2: as is the whole step then, whatever the scheme. The iteration stops where it no longer
+    comes closer.
+    """
+    e1, e2, e3, before = 0.0, 0.0, 0.0, inf  # the change of m
+    for n in range(MOST_ITERATIONS):
+        a1, a2, a3 = m1 + 0.5 * e1, m2 + 0.5 * e2, m3 + 0.5 * e3
+        f1, f2, f3, status = torque_on(torque, params, body, t, a1, a2, a3, q0, q1, q2, q3)
+        r1, r2, r3 = resistance(body.damping, a1, a2, a3)
+        n1, n2, n3 = time * (f1 - r1), time * (f2 - r2), time * (f3 - r3)
+        change = max(abs(n1 - e1), abs(n2 - e2), abs(n3 - e3))
+        e1, e2, e3 = n1, n2, n3
+        if status != FINE:
+            return m1, m2, m3, n + 1, status
+        if change >= before and change <= ROUNDING * max(abs(m1 + e1), abs(m2 + e2), abs(m3 + e3)):
+            return m1 + e1, m2 + e2, m3 + e3, n + 1, FINE
+        before = change
+    return m1, m2, m3, MOST_ITERATIONS, NO_STEP
+
+
+@helper
+def kick(torque, params, body, t, h, b, c, m1, m2, m3, q0, q1, q2, q3):
+    """(m, evaluations, status) after a kick b and a gradient kick c, in units of h and h^3."""
+    if body.implicit:
+        return implicit_kick(torque, params, body, t, b * h, m1, m2, m3, q0, q1, q2, q3)
+    f1, f2, f3, status = torque_on(torque, params, body, t, m1, m2, m3, q0, q1, q2, q3)
+    time, count = b * h, 1
+    if c != 0.0:
+        g1, g2, g3, found = gradient_torque(torque, params, body, t, f1, f2, f3, m1, m2, m3, q0, q1, q2, q3)
+        x = c * h * h * h
+        return m1 + (time * f1 - x * g1), m2 + (time * f2 - x * g2), m3 + (time * f3 - x * g3), 5, max(status, found)
+    if body.damping.acts:
+        m1, m2, m3 = damped_kick(body.damping, f1, f2, f3, m1, m2, m3, time)
+        return m1, m2, m3, count, status
+    return m1 + time * f1, m2 + time * f2, m3 + time * f3, count, status
+
+
+# (params, stages, before, after, parameters, size of c, fractions, inertia, axes, damping, implicit, t0, h, low, high,
+#  first, saves, limit, start, stop, m, q, pending, steps, status, evaluations, m_out, q_out)
+SPLIT = (
+    f"void(i8, Tuple((f8[:,::1], {INPUT}, i8, i8, {TIMES}, i8, {TIMES}, {INPUT}, {INPUT}, {INPUT}, b1, "
+    f"{TIMES}, {TIMES}, {TIMES}, {TIMES}, i8, i8[::1], i8, i8, i8, f8[:,::1], f8[:,::1], f8[:,::1], "
+    "i8[::1], i8[::1], i8[::1], f8[:,:,::1], f8[:,:,::1])))"
+)
+SMALLEST_TURN = 2.0**-20  # radians in a step: a body at rest, which has no scale of its own, gets one that turns so far
+
+
+class State(NamedTuple):
+    m1: float
+    m2: float
+    m3: float
+    q0: float
+    q1: float
+    q2: float
+    q3: float
+    drift: float  # pending: of a step
+    kick: float
+    gradient: float
+    time: float  # of the pending kick
+    evaluations: int
+    status: int
+
+
+@helper
+def row_of(array, i):
+    """Row i, or the only one."""
+    return i if array.shape[0] > 1 else 0
+
+
+@helper
+def frame_of(inertia, axes, m, h, i):
+    """(Frame, I in the standard form)."""
+    a, b = row_of(inertia, i), row_of(axes, i)
+    I1, I2, I3 = float(inertia[a, 0]), float(inertia[a, 1]), float(inertia[a, 2])
+    least = min(I1, I2, I3)
+    largest = max(abs(float(m[i, 0])), abs(float(m[i, 1])), abs(float(m[i, 2])))
+    scale = Scale(*power_of_two(least), *power_of_two(max(largest, SMALLEST_TURN * (least / abs(h)))))
+    order = axis_order(I1, I2, I3)
+    moments = to_order(order, I1 * scale.per_I, I2 * scale.per_I, I3 * scale.per_I)
+    turned = axes.shape[0] > 0
+    if turned:
+        frame = Frame(
+            order, scale, True,
+            float(axes[b, 0]), float(axes[b, 1]), float(axes[b, 2]),
+            float(axes[b, 3]), float(axes[b, 4]), float(axes[b, 5]),
+            float(axes[b, 6]), float(axes[b, 7]), float(axes[b, 8]),
+        )  # fmt: skip
+    else:
+        frame = Frame(order, scale, False, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+    return frame, (abs(moments[0]), abs(moments[1]), abs(moments[2]))
+
+
+@helper
+def body_of(inertia, axes, damping, low, high, implicit, m, h, i):
+    """(Body i, I in the standard form)."""
+    frame, (I1, I2, I3) = frame_of(inertia, axes, m, h, i)
+    scale, w1, w2, w3 = frame.scale, 1.0 / I1, 1.0 / I2, 1.0 / I3
+    resisting = damping_of(damping[row_of(damping, i)], frame.order, scale.per_I, w1, w2, w3)
+    return Body(w1, w2, w3, resisting, low, high, implicit, scale.m * scale.per_I, frame), (I1, I2, I3)
+
+
+@helper
+def after_kick(torque, params, body, h, s):
+    """The state after its pending kick."""
+    if (s.kick == 0.0 and s.gradient == 0.0) or s.status != FINE:
+        return s
+    m1, m2, m3, count, status = kick(
+        torque, params, body, s.time, h, s.kick, s.gradient, s.m1, s.m2, s.m3, s.q0, s.q1, s.q2, s.q3
+    )
+    if status != FINE:
+        return State(*s[:11], s.evaluations + count, status)
+    return State(m1, m2, m3, s.q0, s.q1, s.q2, s.q3, s.drift, 0.0, 0.0, s.time, s.evaluations + count, FINE)
+
+
+@helper
+def after_drift(advance, c, fractions, scale, h, s):
+    """The state after its pending drift."""
+    if s.drift == 0.0 or s.status != FINE:
+        return s
+    m1, m2, m3, q0, q1, q2, q3, count = whole_step(
+        advance, c, fractions, s.m1, s.m2, s.m3, s.q0, s.q1, s.q2, s.q3, to_standard_time(s.drift * h, scale)
+    )
+    if count < 0.0:
+        return State(*s[:12], NO_STEP)
+    return State(m1, m2, m3, q0, q1, q2, q3, 0.0, s.kick, s.gradient, s.time, s.evaluations, FINE)
+
+
+@helper
+def with_stage(kind, x, t, s):
+    """The state with one more stage pending."""
+    if kind == DRIFT:
+        return State(*s[:7], s.drift + x, *s[8:])
+    if kind == KICK:
+        return State(*s[:8], s.kick + x, s.gradient, t, s.evaluations, s.status)
+    return State(*s[:8], s.kick, s.gradient + x, t, s.evaluations, s.status)
+
+
+@helper
+def user_momentum(frame, s):
+    """m in principal axes, as the user ordered them."""
+    u = frame.scale.m
+    return from_order(frame.order, u * s.m1, u * s.m2, u * s.m3)
+
+
+@helper
+def user_attitude(frame, s):
+    q1, q2, q3 = from_order(frame.order, s.q1, s.q2, s.q3)
+    return s.q0, q1, q2, q3
+
+
+@helper
+def split_steps(prepare, advance, torque, arguments):
+    """Bodies start..stop up to the last of the steps ``saves``, whose states go to m_out, q_out, or to step ``limit``.
+
+    In place on m, q, pending and steps: what is left may be done later. A body whose torque or flow fails stops there,
+    with its status; outputs it has not reached stay as they were. Step number ``first`` begins at t0. Of ``stages`` the
+    first ``before`` are done before the first step, the last ``after`` on copies of the states that are saved: a
+    processor, undone and done.
+    """
+    params, stages, before, after, parameters, size, fractions, inertia, axes, damping, implicit = arguments[:11]
+    starts, lengths, lows, highs, first, saves, limit, start, stop = arguments[11:20]
+    m, q, pending, steps, status, evaluations, m_out, q_out = arguments[20:]
+    constants, end = new_constants(size), stages.shape[0] - after
+    c, params, stages, fractions = borrowed(constants), borrowed(params), borrowed(stages), borrowed(fractions)
+    for i in range(start, stop):
+        t0, h = float(starts[row_of(starts, i)]), float(lengths[row_of(lengths, i)])
+        low, high = float(lows[row_of(lows, i)]), float(highs[row_of(highs, i)])
+        body, (I1, I2, I3) = body_of(inertia, axes, damping, low, high, implicit, m, h, i)
+        frame, scale, order = body.frame, body.frame.scale, body.frame.order
+        prepare(order, I1, I2, I3, plain(parameters), c)
+        m1, m2, m3 = to_order(order, float(m[i, 0]), float(m[i, 1]), float(m[i, 2]))
+        q1, q2, q3 = to_order(order, float(q[i, 1]), float(q[i, 2]), float(q[i, 3]))
+        u, p, own = scale.per_m, pending[i], params[row_of(params, i)]
+        s = State(
+            u * m1, u * m2, u * m3, float(q[i, 0]), q1, q2, q3,
+            float(p[0]), float(p[1]), float(p[2]), float(p[3]), evaluations[i], status[i],
+        )  # fmt: skip
+        n, j, k, kept = steps[i], 0, before if p[4] != 0.0 else 0, s
+        while j < len(saves) and s.status == FINE:
+            between = k in (0, before)  # steps
+            if between and n >= limit and n != saves[j]:
+                break
+            looked_at = (between and n == saves[j]) or k == stages.shape[0]
+            kind = SAVE if looked_at else float(stages[k, 0])
+            if kind in (DRIFT, SAVE):
+                s = after_kick(torque, own, body, h, s)
+            if kind != DRIFT:
+                s = after_drift(advance, c, fractions, scale, h, s)
+            if s.status != FINE:
+                break
+            if not looked_at:
+                s = with_stage(kind, float(stages[k, 1]), t0 + ((n - first) + float(stages[k, 2])) * h, s)
+                k += 1
+                if k == end:
+                    n, k = n + 1, before
+            elif 0 < k < end and after > 0:
+                kept, k = s, end  # the processor works on a copy
+            else:
+                m_out[j, i, 0], m_out[j, i, 1], m_out[j, i, 2] = user_momentum(frame, s)
+                q_out[j, i, 0], q_out[j, i, 1], q_out[j, i, 2], q_out[j, i, 3] = user_attitude(frame, s)
+                j += 1
+                if k > end:
+                    s, k = State(*kept[:11], s.evaluations, s.status), before
+        m[i, 0], m[i, 1], m[i, 2] = user_momentum(frame, s)
+        q[i, 0], q[i, 1], q[i, 2], q[i, 3] = user_attitude(frame, s)
+        p[0], p[1], p[2], p[3], p[4] = s.drift, s.kick, s.gradient, s.time, 1.0 if k > 0 else 0.0
+        steps[i], status[i], evaluations[i] = n, s.status, s.evaluations
+    keep(constants)

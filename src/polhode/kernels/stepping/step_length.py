@@ -1,0 +1,89 @@
+"""How long the first step is, and how long the next one: Hairer, Norsett, Wanner, section II.4 (HNW).
+
+Lengths are times of the user, without a sign.
+"""
+
+from __future__ import annotations
+
+from math import copysign, inf, sqrt
+
+from polhode.kernels.compiler.jit import helper, power_of_two
+from polhode.kernels.numbers.exponential import rotation, turned
+from polhode.kernels.stepping.munthe_kaas import forced, size, slopes, unforced
+from polhode.kernels.stepping.splitting import FINE
+
+LEAST_STEP = 10.0 * 2.0**-52  # of the power of two below t
+SAFETY, MOST, LEAST = 0.9, 10.0, 0.2  # of the factor from one step to the next
+STRETCH = 1.01  # of the last step, so that no tiny one is left over
+PROBE = 0.01  # of the time of a radian: the step by which the first one is chosen
+
+
+@helper
+def eighth_root(x):
+    return sqrt(sqrt(sqrt(x)))
+
+
+@helper
+def factor_of(error):
+    """From this step to the next."""
+    if not error < inf:
+        return LEAST
+    root = eighth_root(error)
+    return MOST if MOST * root <= SAFETY else max(LEAST, SAFETY / root)
+
+
+@helper
+def rates(body, p):
+    """w and m' at the point p, per unit of the user's time."""
+    w1, w2, w3, u1, u2, u3, f1, f2, f3 = slopes(body, p)
+    r = body.rate
+    return r * w1, r * w2, r * w3, r * u1 + f1, r * u2 + f2, r * u3 + f3
+
+
+@helper
+def time_scale(body, a, atol, rtol, w1, w2, w3, g1, g2, g3):
+    """(the time of about a radian or of a large change of m, infinite at rest; what is a large change of m)."""
+    starting = sqrt(body.rate * size(body.w1 * g1, body.w2 * g2, body.w3 * g3))  # 1/(time of a radian from rest)
+    turning, torque = size(w1, w2, w3), size(g1, g2, g3)
+    if turning == 0.0 and starting == 0.0:
+        return inf, inf
+    momentum = size(a.m1, a.m2, a.m3) + atol / rtol + (torque / starting if starting > 0.0 else 0.0)
+    return 1.0 / size(turning, torque / momentum, 0.0), momentum
+
+
+@helper
+def first_length(torque, params, body, a, end, tolerance):
+    """(the length of the first step, evaluations): HNW, algorithm of section II.4, without a unit of time.
+
+    There, numbers of several units are compared; here all times are in units of T, the ``time_scale``.
+    """
+    span = abs(end - a.t)
+    w1, w2, w3, g1, g2, g3 = rates(body, a)
+    T, momentum = time_scale(body, a, tolerance.atol, tolerance.rtol, w1, w2, w3, g1, g2, g3)
+    if not span > PROBE * T:
+        return span, a.evaluations
+    h = copysign(PROBE * T, end - a.t)
+    r0, r, _ = rotation(h * w1, h * w2, h * w3)
+    q0, q1, q2, q3 = turned(a.q0, a.q1, a.q2, a.q3, r0, r, h * w1, h * w2, h * w3)
+    b = unforced(a.t + h, a.m1 + h * g1, a.m2 + h * g2, a.m3 + h * g3, q0, q1, q2, q3, a.evaluations)
+    b = forced(torque, params, body, b)
+    if b.status != FINE:
+        return PROBE * T, b.evaluations
+    v1, v2, v3, e1, e2, e3 = rates(body, b)
+    turning, change = size(v1 - w1, v2 - w2, v3 - w3), size(e1 - g1, e2 - g2, e3 - g3)
+    second = size(turning, change / momentum, 0.0) * T / PROBE  # T^2 times the second derivative
+    return min(span, T * eighth_root(0.01 * tolerance.rtol / max(1.0, second))), b.evaluations
+
+
+@helper
+def length_of(h, t, longest):
+    """(the length of the next trial, whether it is as short as the digits of t allow)."""
+    length, least = min(abs(h), longest), LEAST_STEP * power_of_two(t)[0]
+    return max(length, least), length < least
+
+
+@helper
+def end_of(t, length, t_end):
+    """Where a step of this length ends."""
+    left = t_end - t
+    return t_end if abs(left) <= STRETCH * length else t + copysign(length, left)

@@ -1,0 +1,55 @@
+"""What a system of bodies needs around its interaction: attitude matrices before, torques in body axes after."""
+
+from __future__ import annotations
+
+from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.exact.drive import INPUT, TIMES
+from polhode.kernels.numbers.vectors import image, in_body
+from polhode.kernels.stepping.splitting import matrix, row_of
+
+NOBODY = -1
+
+
+@helper
+def quaternion_matrix(q, i):
+    return matrix(float(q[i, 0]), float(q[i, 1]), float(q[i, 2]), float(q[i, 3]))
+
+
+@entry(f"void({INPUT}, {INPUT}, f8[:,:,::1])")
+def attitude_matrices(q, axes, out):
+    """Q of all bodies, from the users' body axes to space: Q A^T with the principal axes A, (n or 1, 9), or (0, 9)."""
+    for i in range(q.shape[0]):
+        Q = quaternion_matrix(q, i)
+        if axes.shape[0] > 0:
+            a = axes[row_of(axes, i)]
+            A = (float(a[0]), float(a[1]), float(a[2])), (float(a[3]), float(a[4]), float(a[5])), (
+                float(a[6]), float(a[7]), float(a[8]),
+            )  # fmt: skip
+            Q = image(A, Q[0]), image(A, Q[1]), image(A, Q[2])
+        for j in range(3):
+            out[i, j, 0], out[i, j, 1], out[i, j, 2] = Q[j][0], Q[j][1], Q[j][2]
+
+
+@entry(f"i8({INPUT}, {INPUT}, {INPUT}, b1[::1], f8[:,::1])")
+def torques_in_body(q, force, torque, linear, out):
+    """Torques (n, 3) from space to principal axes; none along the axis of a linear rotor.
+
+    Returns the first body whose force or torque is not finite, or NOBODY.
+    """
+    for i in range(q.shape[0]):
+        t = float(torque[i, 0]), float(torque[i, 1]), float(torque[i, 2])
+        f1, f2, f3 = in_body(quaternion_matrix(q, i), t)
+        out[i, 0], out[i, 1], out[i, 2] = 0.0 if linear[i] else f1, f2, f3
+        f = float(force[i, 0]) + float(force[i, 1]) + float(force[i, 2])
+        if (f - f) + (f1 - f1) + (f2 - f2) + (f3 - f3) != 0.0:
+            return i
+    return NOBODY
+
+
+@entry(f"void(f8[:,::1], {INPUT}, {TIMES}, f8)")
+def add_scaled(to, rows, scale, time):
+    """to += time scale rows, for rows (n, 3) and scale (n or 1)."""
+    for i in range(to.shape[0]):
+        s = time * float(scale[row_of(scale, i)])
+        for c in range(3):
+            to[i, c] += s * float(rows[i, c])
