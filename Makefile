@@ -11,7 +11,7 @@ PLAIN_TESTS = $(patsubst %,tests/test_%.py,golden adaptive batch chain conservin
 # All cores; each process takes neighboring tests, whose kernels it loads or compiles once, as long as there are any.
 PARALLEL = -n auto --dist worksteal
 
-.PHONY: help run test test-long test-release docs linkcheck claims lint format bench series clean
+.PHONY: help run papers test test-long test-release docs linkcheck claims lint format bench series clean
 
 help:
 	@echo "make run        install into .venv and run the main example (table, files, picture and 3-D page in out/dzhanibekov)"
@@ -20,6 +20,7 @@ help:
 	@echo "make test-release  what takes hours: many random draws, and the lowest versions of all dependencies"
 	@echo "make docs       the documentation, in docs/_build/html; make linkcheck: its links to other sites"
 	@echo "make lint       ruff, mypy and import-linter"
+	@echo "make papers     the figures and tables of five papers again, in out/papers; one of them: make papers ONLY=betsch2009_fig1"
 	@echo "make bench      speed ratios against the published algorithm and SciPy, costs of all flows, start-up times, drift"
 	@echo "make claims     measure the tables of docs/accuracy.md and docs/speed.md, and write them there with date and machine"
 
@@ -48,7 +49,7 @@ test: $(VENV)/installed-test
 	@echo "== tests: reference solutions"
 	$(BIN)/python -m pytest tests/test_golden.py
 	@echo "== tests: all others, and the examples in docstrings"
-	$(BIN)/python -m pytest $(PARALLEL) -m "not long and not release" --doctest-modules --ignore=tests/test_golden.py tests src
+	$(BIN)/python -m pytest $(PARALLEL) -m "not long and not release" --doctest-modules --ignore=tests/test_golden.py tests src papers
 
 test-long: $(VENV)/installed-test
 	@echo "== tests that take longer"
@@ -61,6 +62,10 @@ test-release: $(VENV)/installed-test $(LOWEST)/installed
 	$(BIN)/python -m pytest $(PARALLEL) -m "release or hypothesis" --hypothesis-profile=many tests
 	@echo "== the lowest versions of all dependencies"
 	$(LOWEST)/bin/python -m pytest $(PARALLEL) -m "not long and not release" -W ignore::DeprecationWarning tests
+
+# FULL=1 takes the papers' own sizes, which may take minutes or more.
+papers: $(VENV)/installed-test
+	$(BIN)/python -m papers run $(or $(ONLY),all) $(if $(FULL),--full)
 
 docs: $(VENV)/installed-docs
 	$(BIN)/sphinx-build -W --keep-going -b html $(if $(GALLERY),-D plot_gallery=$(GALLERY)) docs docs/_build/html

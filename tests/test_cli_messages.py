@@ -29,12 +29,10 @@ def message_of(result):
 # Help
 
 
-@pytest.mark.parametrize("arguments", [(), ("papers",)])
-def test_summaries_of_commands_are_whole_sentences_on_one_line(arguments):
-    text = run(*arguments, "--help").output.partition("Commands:\n")[2]
+def test_summaries_of_commands_are_whole_sentences_on_one_line():
+    text = run("--help").output.partition("Commands:\n")[2]
     rows = text.splitlines()
-    commands = cli.commands["papers"].commands if arguments else cli.commands
-    assert [row.split()[0] for row in rows] == list(commands)
+    assert [row.split()[0] for row in rows] == list(cli.commands)
     assert not [row for row in rows if "..." in row]
 
 
@@ -148,7 +146,7 @@ def test_errors_and_notes_of_commands_are_in_the_words_of_a_shell(tmp_path, monk
 # Options: what is wrong with them
 
 
-@pytest.mark.parametrize("command", [("run", "heavy_top"), ("ensemble", "x.toml"), ("papers", "run", "all")])
+@pytest.mark.parametrize("command", [("run", "heavy_top"), ("ensemble", "x.toml")])
 def test_what_is_no_folder_is_refused_by_name(command, tmp_path):
     (tmp_path / "file").write_text("precious")
     for out, name in (("/dev/full", "/dev/full"), (tmp_path / "file" / "below", tmp_path / "file")):

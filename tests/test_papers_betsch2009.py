@@ -7,9 +7,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from polhode import papers
-from polhode.papers import betsch2009, betsch2009_fig1, betsch2009_fig3
-from polhode.show.plot import plot_report
+import papers
+from papers import betsch2009, betsch2009_fig1, betsch2009_fig3
+from papers.drawing import plot_report
 
 pytestmark = [pytest.mark.dense, pytest.mark.long]
 

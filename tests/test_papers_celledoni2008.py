@@ -11,10 +11,9 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
+import papers
 import polhode as ph
-from polhode import papers
-from polhode.methods.schemes import get
-from polhode.papers import (
+from papers import (
     celledoni2008,
     celledoni2008_appendix_c,
     celledoni2008_dipoles,
@@ -27,6 +26,7 @@ from polhode.papers import (
     celledoni2008_fig3_9,
     celledoni2008_fig3_10,
 )
+from polhode.methods.schemes import get
 
 pytestmark = [pytest.mark.dense, pytest.mark.long]
 SMALL_MAP = (16, 8, 4)  # points along x and y, momenta

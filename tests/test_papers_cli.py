@@ -1,4 +1,4 @@
-"""``polhode papers``: what there is, tables and figures that are written, and what a reader is told."""
+"""``python -m papers``: what there is, tables and figures that are written, and what a reader is told."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from polhode import papers
-from polhode.cli import cli
+import papers
+from papers.__main__ import cli
+from papers.experiment import Experiment, Report, beyond, number, trend
 from polhode.core import references
 from polhode.core.errors import UnknownNameError
-from polhode.papers.experiment import Experiment, Report, beyond, number, trend
 
 QUICK = "gustafsson2010_table3"
 
@@ -21,7 +21,7 @@ QUICK = "gustafsson2010_table3"
 @pytest.fixture
 def typed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    return lambda *words: CliRunner().invoke(cli, ["papers", *words])
+    return lambda *words: CliRunner().invoke(cli, words)
 
 
 def test_all_are_listed(typed):
@@ -35,7 +35,7 @@ def test_all_are_listed(typed):
 def test_every_file_is_an_experiment_of_a_known_paper():
     known = {value for value in vars(references).values() if isinstance(value, str)}
     for name in papers.EXPERIMENTS:
-        experiment = import_module(f"polhode.papers.{name}").EXPERIMENT
+        experiment = import_module(f"papers.{name}").EXPERIMENT
         assert experiment.paper in known
         assert experiment.figure
         assert experiment.title

@@ -14,11 +14,11 @@ from mpmath import mp
 import polhode as ph
 from conftest import ROOT, TESTS
 from oracles.taylor import taylor_flow
-from polhode.papers import frb2010_fig5, frb2010_fig6, frb2010_fig7
-from polhode.papers.others import by_dop853, by_heyoka
-from polhode.papers.taylor import by_taylor
+from papers import frb2010_fig5, frb2010_fig6, frb2010_fig7
+from papers.drawing import plot_report
+from papers.others import by_dop853, by_heyoka
+from papers.taylor import by_taylor
 from polhode.problems import perturbed
-from polhode.show.plot import plot_report
 
 pytestmark = pytest.mark.long
 

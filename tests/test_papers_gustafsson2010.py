@@ -11,10 +11,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+import papers
 import polhode as ph
 from conftest import EPS
-from polhode import papers
-from polhode.papers import (
+from papers import (
     gustafsson2010,
     gustafsson2010_fig2,
     gustafsson2010_fig4,
@@ -23,7 +23,7 @@ from polhode.papers import (
     gustafsson2010_table2,
     operations,
 )
-from polhode.show.plot import plot_report
+from papers.drawing import plot_report
 
 pytestmark = pytest.mark.long
 

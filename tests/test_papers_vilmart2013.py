@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import polhode as ph
+from papers import vilmart2013_fig1, vilmart2013_table2
+from papers.drawing import plot_report
+from papers.vilmart2013_table2 import COLUMNS, NO, TABLE, YES, canonical, defects, derivative, hat
 from polhode.flows.flow import ENERGY, MOMENTUM_SPACE, NORM
-from polhode.papers import vilmart2013_fig1, vilmart2013_table2
-from polhode.papers.vilmart2013_table2 import COLUMNS, NO, TABLE, YES, canonical, defects, derivative, hat
-from polhode.show.plot import plot_report
 
 pytestmark = pytest.mark.long
 

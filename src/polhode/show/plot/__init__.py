@@ -6,7 +6,6 @@ Functions return a matplotlib Figure. A notebook shows it, and so does ``matplot
 
 from __future__ import annotations
 
-from polhode.show.plot.experiment import plot_report
 from polhode.show.plot.free import plot_free_motion
 from polhode.show.plot.poinsot import plot_poinsot
 from polhode.show.plot.studies import plot_order, plot_work_precision
@@ -34,7 +33,6 @@ __all__ = [
     "plot_order",
     "plot_poinsot",
     "plot_polhode",
-    "plot_report",
     "plot_trajectory",
     "plot_work_precision",
 ]
