@@ -615,12 +615,10 @@ def test_debug_shows_where():
 
 
 def test_missing_extras_are_told_before_anything_runs(tmp_path, monkeypatch):
-    import polhode.scenarios.results
+    import polhode.core.extras
 
-    found = polhode.scenarios.results.find_spec
-    monkeypatch.setattr(
-        polhode.scenarios.results, "find_spec", lambda name: None if name == "h5netcdf" else found(name)
-    )
+    found = polhode.core.extras.find_spec
+    monkeypatch.setattr(polhode.core.extras, "find_spec", lambda name: None if name == "h5netcdf" else found(name))
     result = run("run", "heavy_top", "--set", "output.format=nc", "--out", str(tmp_path / "x"))
     assert result.exit_code == 2
     assert "pip install 'polhode[store]'" in result.output

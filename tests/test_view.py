@@ -335,7 +335,7 @@ def test_without_plotly(motion, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "plotly.offline", None)
     with pytest.raises(errors.MissingExtraError, match=r"plotly.*pip install 'polhode\[view\]'"):
         motion.view()
-    monkeypatch.setattr("polhode.scenarios.results.find_spec", lambda name: None)
+    monkeypatch.setattr("polhode.core.extras.find_spec", lambda name: None)
     result = CliRunner().invoke(cli, ["run", "dzhanibekov", "--view", "--out", str(tmp_path / "none")])
     assert result.exit_code == 2
     assert "polhode[view]" in result.output

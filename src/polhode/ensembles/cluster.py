@@ -13,7 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 from polhode.core.errors import InputError, PolhodeError
-from polhode.core.extras import needed
+from polhode.core.extras import optional
 from polhode.core.progress import MemberProgress
 from polhode.ensembles.members import Chunk, Job
 from polhode.ensembles.sampling import Samples
@@ -25,7 +25,9 @@ RETRIES = 2  # of tasks that raise; those whose worker is lost have tries of the
 
 def check_client(client: Any) -> None:
     """Raise an InputError unless ``client`` is a Client of Dask's distributed or an address."""
-    if not isinstance(client, (str, needed("distributed", "cluster").Client)):
+    with optional("distributed", "cluster"):
+        import distributed
+    if not isinstance(client, (str, distributed.Client)):
         raise InputError(
             f"client is {client!r}; needed: a distributed.Client, or the address of its scheduler as a string; "
             "for two processes on this machine type client=distributed.Client(n_workers=2)"
@@ -36,8 +38,10 @@ def on_cluster(
     client: Any, job: Job, parts: list[tuple[int, Samples]], sink: InMemory | OnDisk, bar: MemberProgress
 ) -> None:
     """Compute the chunks by the workers of ``client``, or of the scheduler with that address."""
-    distributed = needed("distributed", "cluster")
-    packed = needed("cloudpickle", "cluster").dumps(job)
+    with optional("distributed", "cluster"):
+        import cloudpickle
+        import distributed
+    packed = cloudpickle.dumps(job)
     run, waiting, numbers = uuid4().hex[:8], iter(parts), {}
     with distributed.Client(client) if isinstance(client, str) else nullcontext(client) as connected:
         threads = sum(connected.nthreads().values())
@@ -85,4 +89,6 @@ def work(packed: bytes, part: Samples, path: Path | None, number: int) -> Chunk 
 
 @lru_cache(maxsize=4)
 def unpacked(packed: bytes) -> Job:
-    return needed("cloudpickle", "cluster").loads(packed)
+    import cloudpickle
+
+    return cloudpickle.loads(packed)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.core.errors import StoreError, StoreWarning
-from polhode.core.extras import needed
+from polhode.core.extras import optional
 from polhode.files.atomic import guarded
 from polhode.files.checksums import RAISE, SEAL, SKIP, check_seal, compare, of_texts
 from polhode.files.chunked import ZARR_FORMAT, chunk_file
@@ -37,10 +37,12 @@ class Contents:
         self.path = path
         self.marks: dict[int, dict[str, Any]] = {}
         self.lost: dict[int, str] = {}
+        with optional("zarr", "store"):
+            import zarr
         with guarded("read", path):
             if not path.exists():
                 raise StoreError(f"{path} does not exist; leave resume=True away to begin")
-            group = needed("zarr", "store").open_group(path, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
+            group = zarr.open_group(path, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
             self.attributes = dict(group.attrs)
             kind = self.attributes.get("kind")
             if kind != KIND or self.attributes.get("format") != FORMAT:
@@ -100,7 +102,8 @@ class Contents:
 
 def opened(path: Path, damaged: str = RAISE) -> Any:
     """An xarray.Dataset that reads what it is asked for."""
-    xarray = needed("xarray", "store")
+    with optional("xarray", "store"):
+        import xarray
     from polhode.ensembles.member_array import MemberArray
 
     contents = Contents(path)

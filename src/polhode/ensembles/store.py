@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.core.errors import StoreError
-from polhode.core.extras import needed
+from polhode.core.extras import optional
 from polhode.core.room import check_disk, memory_for
 from polhode.ensembles.members import Chunk
 from polhode.ensembles.reader import (
@@ -137,7 +137,8 @@ class InMemory:
 
     def close(self) -> Any:
         """As an xarray.Dataset."""
-        xarray = needed("xarray", "store")
+        with optional("xarray", "store"):
+            import xarray
         layout = self.layout
         variables = {
             name: (dims, self.arrays[name], layout.labels(name)) for name, (dims, _) in layout.arrays().items()
@@ -157,7 +158,10 @@ class OnDisk:
 
     @classmethod
     def create(cls, path: Path, layout: Layout) -> OnDisk:
-        zarr, checksum = needed("zarr", "store"), needed("numcodecs", "store").CRC32()
+        with optional("zarr", "store"):
+            import numcodecs
+            import zarr
+        checksum = numcodecs.CRC32()
         with guarded("written", path), replacing(path) as new:
             if path.exists():
                 raise StoreError(f"{path} exists already; type resume=True to go on, or choose another name")
@@ -224,7 +228,8 @@ class OnDisk:
     def close(self) -> Any:
         """For other readers of the store: what failed, and how far it came. Returns an xarray.Dataset that reads it."""
         data = opened(self.path)
-        zarr = needed("zarr", "store")
+        with optional("zarr", "store"):
+            import zarr
         with guarded("written", self.path):
             group = zarr.open_group(self.path, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
             for name in ("failed", "error"):

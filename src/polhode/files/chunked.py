@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.core.errors import StoreError
-from polhode.core.extras import needed
+from polhode.core.extras import optional
 from polhode.core.room import memory_for
 from polhode.files import checksums
 from polhode.files.atomic import guarded, replacing, sync, telling
@@ -75,8 +75,10 @@ def check_new(path: Path) -> None:
 
 def create(path: Path, record: Record, rows: int, chunk: int, checkpoint: Checkpoint) -> None:
     """A store for that many states, with the arrays of the record and those of the (empty) tail."""
-    zarr = needed("zarr", "store")
-    checksum = needed("numcodecs", "store").CRC32()
+    with optional("zarr", "store"):
+        import numcodecs
+        import zarr
+    checksum = numcodecs.CRC32()
     with guarded("written", path), replacing(path) as new:
         check_new(path)
         group = zarr.create_group(new, zarr_format=ZARR_FORMAT, attributes=record.attributes)
@@ -101,7 +103,8 @@ def create(path: Path, record: Record, rows: int, chunk: int, checkpoint: Checkp
 
 def write_chunk(path: Path, first: int, rows: Rows) -> None:
     """States from number ``first`` on, which begins a chunk, brought to the disk."""
-    zarr = needed("zarr", "store")
+    import zarr
+
     with guarded("written", path), zarr.config.set({"array.write_empty_chunks": True}):  # NaN is data, too
         group = zarr.open_group(path, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
         for name, values in rows.items():
@@ -202,8 +205,10 @@ def check(path: Path, checkpoint: Checkpoint) -> dict[str, Any]:
 
 def _opened(path: Path, checkpoint: Checkpoint) -> Record:
     """Attributes and constants, compared with their checksum; arrays of states as Zarr has them, to be read."""
+    with optional("zarr", "store"):
+        import zarr
     with guarded("read", path):
-        group = needed("zarr", "store").open_group(path, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
+        group = zarr.open_group(path, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
         arrays: Arrays = {}
         for name, array in group.arrays():
             dims = tuple(array.attrs["_ARRAY_DIMENSIONS"])
@@ -241,7 +246,8 @@ def tidy(path: Path) -> None:
 
 def close(path: Path, checkpoint: Checkpoint) -> None:
     """Tell other readers of the store how the run went, and cut off the room that it did not need."""
-    zarr = needed("zarr", "store")
+    import zarr
+
     with guarded("written", path):
         group = zarr.open_group(path, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
         for name in checkpoint.tail:

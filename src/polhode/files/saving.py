@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polhode.core.errors import InputError, StoreError
-from polhode.core.extras import needed
+from polhode.core.extras import check_installed, optional
 from polhode.files import aem, aem_reader, checksums, chunked, csv_file
 from polhode.files.atomic import guarded, replacing, telling
 from polhode.files.record import LABELS, Arrays, Record, pack
@@ -116,14 +116,14 @@ def _of_suffix(path: Path, table: dict[str, Callable[..., Any]]) -> Callable[...
     if path.suffix not in table:
         raise InputError(f"{path.name!r} ends in {path.suffix!r}; known are {', '.join(table)}")
     for package in NEEDED.get(path.suffix, ()):
-        needed(package, "store")
+        check_installed(package, "store")
     return table[path.suffix]
 
 
 def dataset_of(record: Record) -> xarray.Dataset:
     """A Dataset of arrays and texts."""
-    needed("xarray", "store")
-    import xarray
+    with optional("xarray", "store"):
+        import xarray
 
     variables = {}
     for name, (dims, values) in record.arrays.items():
@@ -161,12 +161,13 @@ READABLE_BY = "v108"  # HDF5 1.8, that of netCDF-4; the first version whose meta
 
 def _write_netcdf(record: Record, path: Path) -> None:
     """By way of the memory: HDF5 ends the process if it cannot write to a disk."""
+    import h5netcdf
     from xarray.backends import H5NetCDFStore
 
     dataset = dataset_of(record)
     encodings = _encodings(dataset, lambda shape: {"fletcher32": True, "chunksizes": shape})
     memory = io.BytesIO()
-    with needed("h5netcdf", "store").File(memory, "w", libver=READABLE_BY) as file:
+    with h5netcdf.File(memory, "w", libver=READABLE_BY) as file:
         dataset.dump_to_store(H5NetCDFStore(file), encoding=encodings)
     with memory.getbuffer() as written:  # else a traceback that keeps it would outlive the memory
         path.write_bytes(written)
@@ -180,7 +181,9 @@ def _read_netcdf(path: Path, damaged: str) -> StoredTrajectory:
 
 
 def _write_zarr(record: Record, path: Path) -> None:
-    checksum = needed("numcodecs", "store").CRC32()
+    import numcodecs
+
+    checksum = numcodecs.CRC32()
     dataset = dataset_of(record)
     encodings = _encodings(dataset, lambda shape: {"filters": [checksum], "chunks": shape})
     dataset.to_zarr(path, zarr_format=chunked.ZARR_FORMAT, consolidated=True, encoding=encodings)

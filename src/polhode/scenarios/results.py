@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from math import ceil, prod
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,8 @@ from typing import Any
 import numpy as np
 
 from polhode.core.checks import FloatArray, common_batch
-from polhode.core.errors import InputError, MissingExtraError, RunError, StoreError
+from polhode.core.errors import InputError, RunError, StoreError
+from polhode.core.extras import check_installed, installed
 from polhode.core.room import check_disk, memory_for
 from polhode.files import chunked
 from polhode.files import long_runs as streaming
@@ -220,7 +220,7 @@ def _is_streamed(scenario: Scenario, h: float) -> bool:
     output, problem = scenario.output, scenario.problem
     if output.states is not None or output.format not in (None, "zarr"):
         return False
-    return output.format == "zarr" or (_states_kept(scenario, h) * _bodies(problem) > LONG and _installed("zarr"))
+    return output.format == "zarr" or (_states_kept(scenario, h) * _bodies(problem) > LONG and installed("zarr"))
 
 
 def _states_kept(scenario: Scenario, h: float | None) -> int:
@@ -272,7 +272,7 @@ def _streamed(scenario: Scenario, folder: Path, choice: Choice | None, follow: C
 
 
 def _saved(scenario: Scenario, folder: Path, used: str, result: Trajectory, failure: RunError | None = None) -> Results:
-    name = scenario.output.format or ("nc" if _installed("xarray", "h5netcdf", "h5py") else "csv")
+    name = scenario.output.format or ("nc" if installed("xarray", "h5netcdf", "h5py") else "csv")
     files = {"scenario": folder / SCENARIO, "trajectory": folder / f"trajectory.{name}"}
     store.save(result, files["trajectory"])
     _write(folder / SCENARIO, used)
@@ -318,19 +318,14 @@ def _picture(result: Any, kind: str) -> Any:
 
 def _check_extras(scenario: Scenario, view: bool) -> None:
     """Before anything is computed: what could not be written."""
-    if view and not _installed("plotly"):
-        raise MissingExtraError("plotly", "view")
+    if view:
+        check_installed("plotly", "view")
     for package in store.NEEDED.get(f".{scenario.output.format}", ()):
-        if not _installed(package):
-            raise MissingExtraError(package, "store")
+        check_installed(package, "store")
 
 
 def _interrupted(status: Any) -> bool:
     return bool(np.any(np.equal(status, INTERRUPTED)))
-
-
-def _installed(*packages: str) -> bool:
-    return all(find_spec(package) is not None for package in packages)
 
 
 def _write_json(path: Path, data: dict[str, Any]) -> None:

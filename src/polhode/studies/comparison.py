@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from polhode.core.checks import as_floats
 from polhode.core.errors import RunError, ShapeError
-from polhode.core.extras import needed
+from polhode.core.extras import optional
 from polhode.core.html import html_rows
 from polhode.core.state import State
 from polhode.integration.problem import Problem
@@ -64,7 +64,9 @@ class WorkPrecision:
 
     def to_pandas(self) -> DataFrame:
         """Return a ``pandas.DataFrame`` with one row for each run."""
-        return needed("pandas", "store").DataFrame(self.runs, columns=Run._fields)
+        with optional("pandas", "store"):
+            import pandas
+        return pandas.DataFrame(self.runs, columns=Run._fields)
 
     def plot(self) -> Figure:
         """Plot the errors over torques and seconds: see ``polhode.plot.plot_work_precision``."""

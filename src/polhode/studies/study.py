@@ -13,7 +13,7 @@ import numpy.typing as npt
 from polhode.core.body import RigidBody, as_body
 from polhode.core.checks import FloatArray, as_floats
 from polhode.core.errors import InputError, MomentumError, ShapeError, StepError, TimeError
-from polhode.core.extras import needed
+from polhode.core.extras import optional
 from polhode.core.html import html_rows
 from polhode.core.state import State
 from polhode.flows.flow import Flow
@@ -64,7 +64,9 @@ class OrderStudy:
 
     def to_pandas(self) -> DataFrame:
         """Return a ``pandas.DataFrame`` with one row for each step: h, errors, and orders (nan in the first row)."""
-        return needed("pandas", "store").DataFrame(self._rows(), columns=COLUMNS)
+        with optional("pandas", "store"):
+            import pandas
+        return pandas.DataFrame(self._rows(), columns=COLUMNS)
 
     def plot(self) -> Figure:
         """Plot the errors over the step: see ``polhode.plot.plot_order``."""

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode._version import __version__
-from polhode.core.extras import needed
+from polhode.core.extras import optional
 from polhode.files.atomic import replacing
 from polhode.show.page.charts import Chart
 from polhode.show.page.scene import Scene
@@ -136,4 +136,6 @@ def _text(name: str) -> str:
 
 
 def _plotly() -> str:
-    return str(needed("plotly.offline", "view").get_plotlyjs())
+    with optional("plotly", "view"):
+        from plotly.offline import get_plotlyjs
+    return str(get_plotlyjs())

@@ -8,7 +8,7 @@ import numpy as np
 
 from polhode.core.checks import FloatArray
 from polhode.core.errors import InputError
-from polhode.core.extras import needed
+from polhode.core.extras import optional
 
 
 class OpenMM:
@@ -28,7 +28,8 @@ class OpenMM:
     """
 
     def __init__(self, system: Any, platform: str = "Reference") -> None:
-        openmm = needed("openmm", "openmm")
+        with optional("openmm", "openmm"):
+            import openmm
         names = [openmm.Platform.getPlatform(i).getName() for i in range(openmm.Platform.getNumPlatforms())]
         if platform not in names:
             raise InputError(f"platform = {platform!r}: OpenMM has {', '.join(names)} here")
@@ -58,4 +59,6 @@ class OpenMM:
 
 def _plain(quantity: Any) -> Any:
     """Numbers in nm, ps, u, kJ/mol."""
-    return quantity.value_in_unit_system(needed("openmm.unit", "openmm").md_unit_system)
+    from openmm import unit
+
+    return quantity.value_in_unit_system(unit.md_unit_system)
