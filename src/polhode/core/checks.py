@@ -154,3 +154,14 @@ def nearest(name: Any, known: Iterable[str]) -> str | None:
     by_lower = {entry.lower(): entry for entry in known}
     close = difflib.get_close_matches(str(name).lower(), by_lower, n=1)
     return by_lower[close[0]] if close else None
+
+
+def near(name: Any, known: Iterable[str]) -> str:
+    """The nearest of the known names, and all of them.
+
+    >>> near("omga", ("m", "omega", "q"))
+    "did you mean 'omega'? known are: m, omega, q"
+    """
+    names = list(known)
+    close = nearest(name, names)
+    return ("" if close is None else f"did you mean {close!r}? ") + f"known are: {', '.join(names)}"

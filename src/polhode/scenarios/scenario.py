@@ -24,7 +24,7 @@ import numpy as np
 
 from polhode import forces, problems
 from polhode.core.body import RigidBody
-from polhode.core.checks import unknown_name
+from polhode.core.checks import near, unknown_name
 from polhode.core.errors import InputError, PolhodeError
 from polhode.core.state import State
 from polhode.forces.force import Force, Torque
@@ -250,7 +250,7 @@ def _built_in(data: Mapping[str, Any], source: str, given: Mapping[str, str]) ->
     with _told(source, "arguments", given):
         for key, value in arguments.items():
             if key not in known:
-                raise SchemaError(f"arguments.{key}", f"{name} has no argument {key!r}; {schema.near(key, known)}")
+                raise SchemaError(f"arguments.{key}", f"{name} has no argument {key!r}; {near(key, known)}")
             _check_kind(key, value, known[key])
         try:
             return make(**arguments)

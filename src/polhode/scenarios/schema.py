@@ -7,10 +7,10 @@ The part of JSON Schema (draft 2020-12) that ``scenario.schema.json`` uses. What
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from polhode.core.checks import nearest
+from polhode.core.checks import near
 from polhode.core.errors import InputError
 
 Node = Mapping[str, Any]
@@ -137,17 +137,6 @@ class _Checker:
             return len(value) >= node.get("minLength", 0) and re.search(node.get("pattern", ""), value) is not None
         above = "exclusiveMinimum" not in node or not value <= node["exclusiveMinimum"]
         return above and ("minimum" not in node or not value < node["minimum"])
-
-
-def near(name: Any, known: Iterable[str]) -> str:
-    """The nearest of the known names, and all of them.
-
-    >>> near("omga", ("m", "omega", "q"))
-    "did you mean 'omega'? known are: m, omega, q"
-    """
-    names = list(known)
-    close = nearest(name, names)
-    return ("" if close is None else f"did you mean {close!r}? ") + f"known are: {', '.join(names)}"
 
 
 def _is_of_type(value: Any, kind: str) -> bool:

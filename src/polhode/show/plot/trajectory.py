@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from polhode.core.checks import near
 from polhode.core.errors import InputError
 from polhode.integration.invariants import drifts
-from polhode.scenarios.schema import near
 from polhode.show.plot.curves import curves_of
 from polhode.show.plot.panels import ACROSS, PANELS
 from polhode.show.plot.style import new_figure
