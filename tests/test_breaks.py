@@ -24,6 +24,8 @@ from polhode.integration import running
 from polhode.integration.stretches import Steps, Stretches
 from polhode.scenarios.scenario import read_scenario
 
+pytestmark = pytest.mark.dense
+
 MOMENTS, M0, Q0 = np.array((1.0, 1.5, 2.0)), (0.1, 0.2, 1.0), (1.0, 0.0, 0.0, 0.0)
 BREAKS, SPAN = (1.31, 2.07), (0.0, 4.0)
 STATE = ph.State(m=M0, q=Q0)

@@ -23,6 +23,8 @@ from polhode.solve import integrate
 from switching import slope
 from test_torqued_golden import CASES, PROBLEMS, errors
 
+pytestmark = pytest.mark.dense
+
 MOMENTS, M0 = (1.0, 1.65, 1.97), (0.3, 0.2, 0.9)
 TOLERANCES = (1e-3, 1e-6, 1e-9, 1e-12)
 ROUND_OFF = {("satellite", 1e-12)}  # 260 radians: the run says that it cannot promise this

@@ -222,6 +222,7 @@ def test_small_turns_in_a_stiff_potential():
     assert np.abs(run.energy - run.energy[0]).max() < 20 * EPS * terms * run.stats.steps**0.5
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("size", [1e-2, 1e-3, 1e-4, 1e-5, 1e-6])
 def test_small_swings_from_rest_in_a_stiff_potential(size):
     """The same where the noise is larger than the tolerance of the iterations: many bodies, none of which stops."""
@@ -289,6 +290,7 @@ def some_bodies(n=40):
     return rng.uniform(1, 3, (n, 3)), rng.normal(size=(n, 3)), random_attitude(rng, n)
 
 
+@pytest.mark.dense
 @every_method
 @every_force
 def test_neighbors_and_pieces_change_no_bit(method, force):

@@ -399,6 +399,7 @@ def test_relabeling_axes(flow):
     assert max(moved) > VISIBLE if has_fixed_axes(flow) else max(moved) == 0
 
 
+@pytest.mark.dense
 @every_flow
 @pytest.mark.parametrize(("a", "b"), [(1, 0), (-7, 12), (330, 330), (330, -330), (-330, 330), (-330, -330)])
 def test_scale_changes_no_bit(flow, a, b):

@@ -159,6 +159,7 @@ BODIES = [
 ]  # fmt: skip
 
 
+@pytest.mark.dense
 @every_flow
 @pytest.mark.parametrize("inertia", BODIES, ids=str)
 def test_always_a_finite_result(flow, inertia):

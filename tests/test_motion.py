@@ -97,6 +97,7 @@ def branch(inertia, m):
 # m, q and what follows from them
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("t_shape", [(), (6,), (2, 3)])
 @pytest.mark.parametrize("batch", [(), (5,), (2, 5)])
 def test_shapes_are_times_then_batch(t_shape, batch, rng):

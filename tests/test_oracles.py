@@ -2,16 +2,16 @@
 
 import json
 import random
-from pathlib import Path
 
 import pytest
 from mpmath import mp, mpf
 
+from conftest import TESTS
 from oracles.addition import addition_flow, addition_period, addition_precession
 from oracles.taylor import taylor_flow
 from oracles.top import top_flow
 
-GOLDEN = json.loads((Path(__file__).parent / "golden" / "free_rigid_body.json").read_text())["cases"]
+GOLDEN = json.loads((TESTS / "golden" / "free_rigid_body.json").read_text())["cases"]
 ONE = (1, 0, 0, 0)
 pytestmark = pytest.mark.release  # truth against truth: it changes only when the oracles do
 TAYLOR_LIMIT = 100  # radians; the series costs a few milliseconds per radian
@@ -159,7 +159,7 @@ def test_distance_sees_the_sign_of_q():
     assert distance((m, [-x for x in q]), (case["m"], case["q"]), case["m0"]) > 0.1
 
 
-TORQUED = json.loads((Path(__file__).parent / "golden" / "torqued.json").read_text())["cases"]
+TORQUED = json.loads((TESTS / "golden" / "torqued.json").read_text())["cases"]
 TOPS = {case["name"]: case for case in TORQUED if case["name"] in ("heavy_top_vilmart", "vessel_undamped")}
 
 

@@ -133,6 +133,7 @@ def test_gyro_top_steady_precession_is_a_circle():
     np.testing.assert_allclose(mass_center(t), circle, rtol=0, atol=1e-14 * LEVER)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("tilt", "precession", "tilt_rate"),
     [(1.0, 10.0, 2.0), (1.0, 10.0, -2.0), (0.3, 5.0, 1.0), (2.5, 8.0, 3.0), (1.2, -10.0, 1.5), (1.0, 3.0, 20.0)],
@@ -151,6 +152,7 @@ def orbit_frame(t, altitude):
     return np.stack([-s, c, zero], -1), np.stack([zero, zero, zero + 1.0], -1), np.stack([-c, -s, zero], -1)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("pitch", [1e-4, 0.1, -0.7, 1.3])
 def test_satellite_librates_like_a_pendulum(pitch):
     altitude, moments = 700e3, (90.0, 120.0, 15.0)

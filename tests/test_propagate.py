@@ -13,6 +13,8 @@ from condition import assert_exact, condition
 from conftest import EPS, fewer_examples, random_attitude
 from polhode import rotation
 
+pytestmark = pytest.mark.dense
+
 moments = st.tuples(*[st.floats(0.3, 3.0)] * 3)
 vectors = st.tuples(*[st.floats(-2.0, 2.0)] * 3)
 times = st.floats(-30.0, 30.0)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+from conftest import ROOT
+
 EPS = 2.0**-53
 # Reached: 9 for m and 6 for q. The constants of Proposition 2.1 cancel near an axis, hence not 1.
 TOLERANCE = 20 * EPS

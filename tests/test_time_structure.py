@@ -16,6 +16,8 @@ from polhode.methods.adaptive import Adaptive
 from polhode.solve import integrate
 from switching import by_scipy, error_at_end, random_switches, switched
 
+pytestmark = pytest.mark.dense
+
 SPAN = 0.0, 100.0
 BURN = (1.0, 1.5, 2.0), (0.1, 0.2, 1.0), (1.0, 0.0, 0.0, 0.0), 100.0, (0.5, 0.0, 0.0), (30.0, 31.0), (1.0, 0.0)
 

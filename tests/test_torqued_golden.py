@@ -16,6 +16,8 @@ from polhode.flows.three_rotations import ThreeRotations
 from polhode.methods.splitting import Splitting
 from polhode.solve import integrate
 
+pytestmark = pytest.mark.dense
+
 CASES = {case["name"]: case for case in json.loads((TESTS / "golden" / "torqued.json").read_text())["cases"]}
 SLACK = 5.0
 
