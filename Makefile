@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 LOWEST := .venv-lowest
 # What runs a second time, as plain Python: where kernels are held against truth. There the orders above 8 are seen, in 60
 # digits, and lines of kernels are counted; tests marked `dense` are left out.
-PLAIN_TESTS = $(patsubst %,tests/test_%.py,golden adaptive batch chain conserving declared dense eft elliptic flow force forces frb gauss integrate interactions jacobian landen long_times magnus midpoint moser_veselov motion near problems processed system three_rotations trig water)
+PLAIN_TESTS = $(addprefix tests/,kernels free flows forces methods integration systems problems)
 # All cores; each process takes neighboring tests, whose kernels it loads or compiles once, as long as there are any.
 PARALLEL = -n auto --dist worksteal
 
@@ -47,9 +47,9 @@ run: $(VENV)/installed-$(RUN_EXTRAS)
 # Each test runs in exactly one of these: in `test`, in `test-long` or in `test-release`.
 test: $(VENV)/installed-test
 	@echo "== tests: reference solutions"
-	$(BIN)/python -m pytest tests/test_golden.py
+	$(BIN)/python -m pytest tests/free/test_golden.py
 	@echo "== tests: all others, and the examples in docstrings"
-	$(BIN)/python -m pytest $(PARALLEL) -m "not long and not release" --doctest-modules --ignore=tests/test_golden.py tests src papers
+	$(BIN)/python -m pytest $(PARALLEL) -m "not long and not release" --doctest-modules --ignore=tests/free/test_golden.py tests src papers
 
 test-long: $(VENV)/installed-test
 	@echo "== tests that take longer"

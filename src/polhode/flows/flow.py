@@ -33,7 +33,7 @@ INVARIANTS = (NORM, ENERGY, MOMENTUM_SPACE)  # of the free body
 
 @dataclass(frozen=True)
 class Record:
-    """What a flow declares; ``tests/test_declared.py`` holds every entry of every flow against it, both ways.
+    """What a flow declares; ``tests/methods/test_declared.py`` holds every entry of every flow against it, both ways.
 
     ``order`` is None for an exact flow. ``symmetric``: a step h and a step -h cancel. ``poisson``: m -> m preserves the
     Lie-Poisson bracket. ``symplectic``: (m, q) -> (m, q) preserves the canonical one. ``preserves``: which INVARIANTS

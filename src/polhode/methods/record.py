@@ -19,7 +19,8 @@ CONSTRAINTS = frozenset({ORTHOGONALITY, TANGENCY})
 
 @dataclass(frozen=True)
 class MethodRecord:
-    """What a method declares; ``tests/test_declared.py`` holds every entry of every method against it, both ways.
+    """What a method declares; ``tests/methods/test_declared.py`` holds every entry of every method against it, both
+    ways.
 
     ``symmetric``: a step h and a step -h cancel. ``symplectic``: (m, q) -> (m, q) preserves the canonical structure.
     The sets of what is KEPT to rounding: of a ``free`` body; where V depends on Q through u = Q^T s and s is declared

@@ -96,7 +96,7 @@ def test_accuracy_is_the_table_of_the_tests():
     for line in lines[2:]:
         name, *numbers = line.strip("| ").split(" | ")
         scaled_m, scaled_q, *_ = (float(x.removeprefix("< ")) for x in numbers)
-        assert scaled_m <= 5, name  # as tests/test_golden.py demands
+        assert scaled_m <= 5, name  # as tests/free/test_golden.py demands
         assert scaled_q <= 5, name
     assert any("free_motion" in line and float(line.split("|")[4]) <= 40 for line in lines)
 
