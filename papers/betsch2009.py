@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from papers.experiment import Claim, Curve, Panel, trend
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray
 from polhode.core.errors import RunError
 from polhode.core.rotation import multiply, normalize
 from polhode.core.state import State

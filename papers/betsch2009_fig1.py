@@ -13,7 +13,7 @@ import numpy as np
 from papers.betsch2009 import METHODS, conservation, equivariance, order_claim
 from papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, trend
 from papers.others import by_dop853
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray
 from polhode.core.errors import RunError, StepError
 from polhode.core.references import BETSCH_SIEBERT_2009
 from polhode.core.rotation import matrix

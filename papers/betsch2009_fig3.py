@@ -11,7 +11,7 @@ import numpy as np
 from papers.betsch2009 import METHODS, TURN, conservation, equivariance, error_at_1s, order_claim, top_run
 from papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, trend
 from papers.others import Found, by_dop853, by_heyoka
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray
 from polhode.core.references import BETSCH_SIEBERT_2009
 from polhode.core.rotation import matrix, rotate
 from polhode.forces import gravity

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from papers.experiment import Curve, Panel, Points
+from polhode.core.arrays import FloatArray
 from polhode.core.body import RigidBody
-from polhode.core.checks import FloatArray
 from polhode.core.rotation import matrix
 from polhode.core.state import State
 from polhode.ensembles import sampling

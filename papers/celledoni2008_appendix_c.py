@@ -21,7 +21,7 @@ from math import factorial
 import numpy as np
 
 from papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, number, trend
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray
 from polhode.core.references import CELLEDONI_2008
 from polhode.methods.scheme import Scheme
 from polhode.methods.schemes import get

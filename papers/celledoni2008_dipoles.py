@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from papers.experiment import Curve, Panel
+from polhode.core.arrays import FloatArray
 from polhode.core.body import RigidBody
-from polhode.core.checks import FloatArray
 from polhode.core.errors import RunError
 from polhode.core.rotation import matrix
 from polhode.core.state import State

@@ -14,8 +14,8 @@ import numpy as np
 
 from papers.celledoni2008 import DMV, EXACT, SEMIEXACT, T_END, first_octant, log_errors
 from papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, trend
+from polhode.core.arrays import FloatArray
 from polhode.core.body import RigidBody
-from polhode.core.checks import FloatArray
 from polhode.core.references import CELLEDONI_2008
 from polhode.core.state import State
 from polhode.ensembles import sampling

@@ -11,7 +11,7 @@ import numpy as np
 from papers.celledoni2008_dipoles import BLOWN_UP, FLOWS, energy, energy_cost, panels, warm_up
 from papers.celledoni2008_fig3_9 import lattice
 from papers.experiment import Claim, Experiment, Report, beyond, trend
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray
 from polhode.core.references import CELLEDONI_2008
 
 SPACING, PRINTED_SPACING, SEED, T_END = 2.0, 1.0, 1, 10.0

@@ -6,7 +6,7 @@ import numpy as np
 
 from papers.celledoni2008 import EXACT, PAPER, SMALL, T_END, Triangle, average, drawn_triangle
 from papers.experiment import Experiment, Report, beyond, trend
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray
 from polhode.core.references import CELLEDONI_2008
 from polhode.flows.exact import Exact
 from polhode.flows.flow import Flow

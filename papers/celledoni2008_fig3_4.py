@@ -7,7 +7,7 @@ from scipy.special import ellipj, ellipkinc
 
 from papers.celledoni2008 import DMV, LEAST, ORDERS, PAPER, SEMIEXACT, SMALL, T_END, Triangle, average
 from papers.experiment import Claim, Experiment, Report, beyond, trend
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray
 from polhode.core.references import CELLEDONI_2008
 from polhode.flows.flow import Flow
 from polhode.flows.frb_matrix import FrbMatrix

@@ -14,7 +14,7 @@ import numpy as np
 
 from papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, trend
 from papers.others import Found, by_dop853, by_heyoka
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray
 from polhode.core.references import CELLEDONI_2008
 from polhode.ensembles import sampling
 from polhode.flows.composed import Composed

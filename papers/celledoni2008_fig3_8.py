@@ -23,7 +23,7 @@ from papers.celledoni2008_dipoles import (
     warm_up,
 )
 from papers.experiment import Claim, Experiment, Report, beyond, number, trend
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray
 from polhode.core.references import CELLEDONI_2008
 from polhode.core.state import State
 from polhode.solve import integrate

@@ -15,7 +15,7 @@ import numpy as np
 
 from papers.celledoni2008_dipoles import BLOWN_UP, FLOWS, SCHEMES, at_rest, energy, energy_cost, panels, warm_up
 from papers.experiment import Claim, Experiment, Report, beyond, trend
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray
 from polhode.core.references import CELLEDONI_2008
 from polhode.systems.start import cubic_lattice, random_attitudes
 from polhode.systems.system import System

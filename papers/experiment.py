@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy.typing as npt
 
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray
 
 Verdict = Literal["agrees", "trend holds", "not reproduced", "beyond the paper"]
 

@@ -17,7 +17,7 @@ from scipy.integrate import solve_ivp
 from papers.celledoni2008 import EXACT, LEAST, drawn_triangle, ends, first_octant, triangle
 from papers.experiment import Claim, Experiment, Panel, Points, Report, beyond, trend
 from papers.taylor import by_taylor
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray
 from polhode.core.references import FRB_2010
 from polhode.flows.exact import Exact
 from polhode.flows.flow import Flow

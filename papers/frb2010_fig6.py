@@ -13,7 +13,7 @@ import numpy as np
 from papers.celledoni2008 import DMV, EXACT, log_errors
 from papers.celledoni2008_fig3_1 import bodies, seconds_per_run
 from papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, trend
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray
 from polhode.core.references import FRB_2010
 from polhode.flows.exact import Exact
 from polhode.flows.flow import Flow

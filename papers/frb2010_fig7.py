@@ -12,7 +12,7 @@ import numpy as np
 
 from papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, number, trend
 from papers.others import Found, by_dop853, by_heyoka
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray
 from polhode.core.references import FRB_2010
 from polhode.core.state import State
 from polhode.flows.frb_matrix import FrbMatrix

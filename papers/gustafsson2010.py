@@ -18,7 +18,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.special import ellipj, ellipkinc
 
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray
 from polhode.core.state import State
 from polhode.core.vectors import unit
 from polhode.ensembles import sampling

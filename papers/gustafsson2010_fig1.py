@@ -11,7 +11,7 @@ import numpy as np
 from papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, trend
 from papers.gustafsson2010 import momentum_by_energy, momentum_by_squares
 from papers.others import by_dop853
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray
 from polhode.core.references import GUSTAFSSON_2010
 from polhode.integration.problem import Problem
 from polhode.problems.free_body import free_body

@@ -25,7 +25,7 @@ from papers.gustafsson2010 import (
     magnus_attitude,
     starts,
 )
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray
 from polhode.core.references import GUSTAFSSON_2010
 from polhode.core.state import State
 from polhode.flows.exact import Exact

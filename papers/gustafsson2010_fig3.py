@@ -12,7 +12,7 @@ import numpy as np
 
 from papers.experiment import Curve, Experiment, Panel, Report, beyond, trend
 from papers.gustafsson2010 import MOMENTS, ORDERS
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray
 from polhode.core.references import GUSTAFSSON_2010
 from polhode.core.rotation import conjugate, rotate
 from polhode.core.state import State

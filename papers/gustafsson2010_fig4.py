@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, trend
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray
 from polhode.core.references import GUSTAFSSON_2010
 from polhode.flows.magnus import Magnus
 from polhode.integration.problem import Problem

@@ -18,7 +18,7 @@ import numpy as np
 
 from papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, trend
 from papers.gustafsson2010 import MOMENTS, Momentum, momentum_by_energy, momentum_by_squares, starts
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray
 from polhode.core.references import GUSTAFSSON_2010
 from polhode.core.state import State
 from polhode.flows.exact import Exact

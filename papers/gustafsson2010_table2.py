@@ -14,7 +14,7 @@ import numpy as np
 
 from papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, trend
 from papers.gustafsson2010 import MOMENTS, RUNS, T_END, by_ode45, starts
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray
 from polhode.core.references import GUSTAFSSON_2010
 from polhode.core.rotation import matrix
 from polhode.core.state import State

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray
 from polhode.integration.problem import Problem
 
 NO_WEIGHT = (0.0, 0.0, 0.0, 0.0, 0.0, 1.0)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray
 
 ORDER = 24
 TURN = 0.5  # radians in a step, at most: results then differ by 1e-18 from those of steps of 0.2

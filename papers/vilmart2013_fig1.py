@@ -15,7 +15,7 @@ import numpy as np
 from papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, trend
 from papers.others import by_dop853, by_heyoka
 from papers.taylor import by_taylor
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray
 from polhode.core.references import VILMART_2013
 from polhode.core.rotation import matrix
 from polhode.flows.exact import Exact

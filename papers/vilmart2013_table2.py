@@ -15,8 +15,8 @@ from __future__ import annotations
 import numpy as np
 
 from papers.experiment import Claim, Curve, Experiment, Panel, Report, beyond, number, trend
+from polhode.core.arrays import FloatArray
 from polhode.core.body import RigidBody
-from polhode.core.checks import FloatArray
 from polhode.core.references import VILMART_2013
 from polhode.core.rotation import as_rotation, conjugate, from_rotation_vector, hat, multiply, rotate
 from polhode.core.state import State

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, TypedDict, Unpack, overload
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.checks import FloatArray, whole_number
+from polhode.core.arrays import FloatArray, IntArray
+from polhode.core.checks import whole_number
 from polhode.core.errors import InputError, TimeError
 from polhode.core.progress import Progress, Report
 from polhode.core.room import memory_for
@@ -22,7 +23,7 @@ from polhode.integration.trajectory import Trajectory
 from polhode.integration.watching import Watch
 from polhode.methods import as_method
 from polhode.methods.adaptive import Adaptive, checked_tolerances
-from polhode.methods.method import IntArray, Method
+from polhode.methods.method import Method
 from polhode.systems.integration import integrate_system
 from polhode.systems.system import System
 from polhode.systems.trajectory import SystemTrajectory

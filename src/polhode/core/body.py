@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from polhode.core.arrays import FloatArray
 from polhode.core.checks import (
-    FloatArray,
     are_matrices,
     as_floats,
     check_finite,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from polhode.core.arrays import FloatArray
 from polhode.core.errors import (
     AttitudeError,
     InertiaError,
@@ -21,8 +22,6 @@ from polhode.core.errors import (
     UnknownNameError,
 )
 from polhode.kernels.compiler.limits import LARGEST_RATIO, NORM_TOLERANCE
-
-FloatArray = npt.NDArray[np.float64]
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0)
 SYMMETRY_TOLERANCE = 1e-10  # of a matrix, relative to its largest entry

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from numpy.polynomial.polynomial import polyval
 
-from polhode.core.checks import FloatArray, as_floats, check_attitude, check_finite, first_bad, place, show
+from polhode.core.arrays import FloatArray
+from polhode.core.checks import as_floats, check_attitude, check_finite, first_bad, place, show
 from polhode.core.errors import AttitudeError, InputError, ShapeError
 from polhode.kernels.compiler.limits import NORM_TOLERANCE
 

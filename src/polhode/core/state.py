@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from polhode.core.arrays import FloatArray
 from polhode.core.body import RigidBody, as_body
-from polhode.core.checks import IDENTITY, FloatArray, as_floats, check_finite, common_batch
+from polhode.core.checks import IDENTITY, as_floats, check_finite, common_batch
 from polhode.core.errors import InputError
 from polhode.core.rotation import as_quaternion, as_rotation, rotate
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.checks import FloatArray, as_floats, check_moments, common_batch, show
+from polhode.core.arrays import FloatArray
+from polhode.core.checks import as_floats, check_moments, common_batch, show
 from polhode.core.errors import InputError, ShapeError
 from polhode.core.rotation import as_quaternion, from_rotation_vector, multiply
 from polhode.core.threads import in_ranges

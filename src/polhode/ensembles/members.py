@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.checks import FloatArray, as_floats
+from polhode.core.arrays import FloatArray
+from polhode.core.checks import as_floats
 from polhode.core.errors import InputError, RunError, RunWarning, ShapeError
 from polhode.core.progress import Report
 from polhode.ensembles.sampling import Rows, Samples

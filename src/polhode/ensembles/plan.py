@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.checks import FloatArray, as_floats, check_finite, show, whole_number
+from polhode.core.arrays import FloatArray
+from polhode.core.checks import as_floats, check_finite, show, whole_number
 from polhode.core.errors import InputError, RunError, ShapeError, TimeError
 from polhode.core.fingerprint import Fingerprint, digest, fingerprint, merged
 from polhode.ensembles.distributions import Distribution, Each

@@ -12,7 +12,8 @@ import secrets
 
 import numpy as np
 
-from polhode.core.checks import FloatArray, whole_number
+from polhode.core.arrays import FloatArray
+from polhode.core.checks import whole_number
 from polhode.core.errors import InputError
 
 LARGEST = 2**63 - 1  # files hold seeds as signed numbers

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.checks import FloatArray, as_floats, whole_number
+from polhode.core.arrays import FloatArray
+from polhode.core.checks import as_floats, whole_number
 from polhode.core.errors import InputError, ShapeError
 from polhode.ensembles.distributions import (
     Always,

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from polhode.core.checks import FloatArray, unknown_name
+from polhode.core.arrays import FloatArray
+from polhode.core.checks import unknown_name
 from polhode.core.rotation import rotate
 from polhode.integration.trajectory import Trajectory
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray
 from polhode.core.errors import InputError
 from polhode.files import epochs
 from polhode.integration.trajectory import Trajectory

@@ -13,11 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.errors import InputError, StoreError
 from polhode.core.rotation import conjugate, multiply, rotate
 from polhode.files import aem, epochs
-from polhode.methods.method import IntArray
 
 COLUMNS = {"QUATERNION": 4, "QUATERNION/ANGVEL": 7, "QUATERNION/RATE": 7, "QUATERNION/DERIVATIVE": 8}
 NEEDED = ("OBJECT_NAME", "REF_FRAME_A", "REF_FRAME_B", "TIME_SYSTEM", "ATTITUDE_TYPE")

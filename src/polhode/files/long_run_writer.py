@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from polhode.core.arrays import IntArray
 from polhode.core.errors import RunError
 from polhode.core.progress import Progress
 from polhode.core.room import check_disk
@@ -20,7 +21,6 @@ from polhode.files.environment import environment
 from polhode.files.record import Record, body_dimensions, describe, functions_of, has_energy, parameters
 from polhode.integration.running import Run
 from polhode.integration.trajectory import INTERRUPTED, REACHED_END, Stats, Trajectory
-from polhode.methods.method import IntArray
 
 FEWER_STATES = "keep fewer, with save_every=..."
 BLOCK_SECONDS = 0.5  # of computing, after which states are taken over

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode._version import __version__
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray
 from polhode.core.errors import InputError, StoreError, StoreWarning
 from polhode.core.fingerprint import Fingerprint, differences
 from polhode.forces.base import diagonals

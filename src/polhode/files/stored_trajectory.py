@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from polhode.core.arrays import FloatArray
 from polhode.core.body import RigidBody
-from polhode.core.checks import FloatArray
 from polhode.core.errors import InputError
 from polhode.core.state import State
 from polhode.files.record import COLUMN, Record, check_format

@@ -11,18 +11,9 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 import numpy.typing as npt
 
+from polhode.core.arrays import FloatArray
 from polhode.core.body import RigidBody, as_body, flow_moments, from_principal, to_principal
-from polhode.core.checks import (
-    FloatArray,
-    as_floats,
-    check_finite,
-    check_spread,
-    common_batch,
-    place,
-    rows_of,
-    show,
-    whole_number,
-)
+from polhode.core.checks import as_floats, check_finite, check_spread, common_batch, place, rows_of, show, whole_number
 from polhode.core.errors import StepError, TimeError
 from polhode.core.state import State
 from polhode.core.threads import in_ranges

@@ -17,8 +17,9 @@ from math import sqrt, tau
 import numpy as np
 import numpy.typing as npt
 
+from polhode.core.arrays import FloatArray
 from polhode.core.body import RigidBody, as_body, flow_moments
-from polhode.core.checks import FloatArray, as_floats, check_finite, check_spread, whole_number
+from polhode.core.checks import as_floats, check_finite, check_spread, whole_number
 from polhode.core.errors import InputError, ShapeError, TimeError
 from polhode.core.references import BLANES_2000, CELLEDONI_2008, GUSTAFSSON_2010
 from polhode.core.rotation import from_matrix

@@ -13,7 +13,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.checks import FloatArray, as_floats, check_finite, common_batch, rows_of, show
+from polhode.core.arrays import FloatArray, writable
+from polhode.core.checks import as_floats, check_finite, common_batch, rows_of, show
 from polhode.core.errors import InputError, ShapeError
 from polhode.core.fingerprint import Fingerprint, merged
 from polhode.core.rotation import as_quaternion
@@ -481,11 +482,6 @@ def joined(**arrays: FloatArray) -> FloatArray:
     """Arrays (..., n) side by side, their batches broadcast: the parameters of a ready-made force."""
     batch = common_batch(**{name: array.shape[:-1] for name, array in arrays.items()})
     return np.concatenate([np.broadcast_to(a, (*batch, a.shape[-1])) for a in arrays.values()], axis=-1)
-
-
-def writable(array: npt.ArrayLike) -> FloatArray:
-    """The same array, or a copy of a frozen one: the compiled type of parameters is that of arrays one can write to."""
-    return np.require(array, np.float64, ["C", "W"])
 
 
 def _frozen(array: FloatArray) -> FloatArray:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.checks import FloatArray, are_matrices, as_floats, check_finite, first_bad, place, show, symmetric
+from polhode.core.arrays import FloatArray
+from polhode.core.checks import are_matrices, as_floats, check_finite, first_bad, place, show, symmetric
 from polhode.core.errors import InputError, ShapeError
 from polhode.forces.base import ALWAYS_ZERO, Force
 

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from polhode.core.arrays import FloatArray
 from polhode.core.body import as_body
-from polhode.core.checks import FloatArray, common_batch, show
+from polhode.core.checks import common_batch, show
 from polhode.core.errors import InputError
 from polhode.forces.base import Force, direction, joined, numbers
 from polhode.forces.functions import ENERGY, ENERGY_FORM, GRADIENT, GRADIENT_FORM, TORQUE_FORM, ReadyMade

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode.core.checks import FloatArray, show
+from polhode.core.arrays import FloatArray
+from polhode.core.checks import show
 from polhode.core.errors import InputError
 from polhode.core.rotation import from_rotation_vector, matrix, multiply, normalize
 from polhode.forces.functions import described, torque_of_energy, torque_of_gradient

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polhode.core.checks import FloatArray, check_spread
+from polhode.core.arrays import FloatArray
+from polhode.core.checks import check_spread
 from polhode.core.rotation import conjugate, from_matrix
 from polhode.core.threads import in_ranges
 from polhode.core.vectors import length

@@ -24,8 +24,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from polhode.core.arrays import FloatArray
 from polhode.core.body import RigidBody, as_body, flow_moments
-from polhode.core.checks import FloatArray, as_floats, check_finite, common_batch, first_bad, place
+from polhode.core.checks import as_floats, check_finite, common_batch, first_bad, place
 from polhode.core.errors import InputError
 from polhode.core.rotation import as_quaternion, conjugate, from_matrix, hat, matrix, multiply, rotate
 from polhode.core.state import State

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from polhode.core.arrays import FloatArray
 from polhode.core.body import RigidBody, as_body, flow_moments
-from polhode.core.checks import IDENTITY, FloatArray, as_floats, check_finite, check_spread, common_batch, show
+from polhode.core.checks import IDENTITY, as_floats, check_finite, check_spread, common_batch, show
 from polhode.core.errors import InputError, MomentumError, TimeError
 from polhode.core.html import html_fields
 from polhode.core.rotation import as_rotation, conjugate, from_matrix, multiply

@@ -8,10 +8,10 @@ from typing import Any, Literal, overload
 import numpy as np
 import numpy.typing as npt
 
+from polhode.core.arrays import FloatArray
 from polhode.core.body import RigidBody, flow_moments, from_principal, principal, scale_along, to_principal
 from polhode.core.checks import (
     IDENTITY,
-    FloatArray,
     as_floats,
     check_attitude,
     check_finite,

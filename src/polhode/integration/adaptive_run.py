@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.progress import Progress, Report
 from polhode.core.threads import in_ranges
 from polhode.integration.problem import Problem
@@ -17,7 +17,6 @@ from polhode.integration.solution import Solution
 from polhode.integration.stretches import Stretches
 from polhode.integration.time_structure import time_structure
 from polhode.methods.adaptive import Adaptive, AdaptiveCourse
-from polhode.methods.method import IntArray
 
 if TYPE_CHECKING:
     from polhode.integration.watching import Watch

@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode.core.checks import FloatArray, common_batch, rows_of
+from polhode.core.arrays import FloatArray, writable
+from polhode.core.checks import common_batch, rows_of
 from polhode.core.errors import RunWarning
 from polhode.core.progress import Progress
-from polhode.forces.base import writable
 from polhode.forces.force import Force
 from polhode.forces.nothing import nothing
 from polhode.free.propagation import propagate

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from polhode.core.arrays import FloatArray
 from polhode.core.body import RigidBody, as_body
-from polhode.core.checks import FloatArray, unknown_name
+from polhode.core.checks import unknown_name
 from polhode.core.errors import InputError
 from polhode.core.rotation import rotate
 from polhode.forces.base import direction as unit_vector

@@ -11,20 +11,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from polhode.core.arrays import FloatArray, IntArray, writable
 from polhode.core.body import flow_moments, from_principal, to_principal
-from polhode.core.checks import FloatArray, as_floats, check_finite, check_spread, common_batch, place, rows_of, show
+from polhode.core.checks import as_floats, check_finite, check_spread, common_batch, place, rows_of, show
 from polhode.core.errors import RunError, RunWarning, TimeError
 from polhode.core.progress import Progress
 from polhode.core.rotation import matrix
 from polhode.core.threads import in_ranges
-from polhode.forces.base import diagonals, writable
+from polhode.forces.base import diagonals
 from polhode.forces.force import Force
 from polhode.forces.nothing import nothing
 from polhode.integration.problem import Problem
 from polhode.integration.stretches import Steps, step_length
 from polhode.integration.trajectory import ENDED_BY_EVENT, FAILED, INTERRUPTED, REACHED_END, Stats, Trajectory
 from polhode.kernels.stepping.damping import OBLIQUE
-from polhode.methods.method import Bodies, Clock, Course, IntArray, Method
+from polhode.methods.method import Bodies, Clock, Course, Method
 
 PIECE_SECONDS = 0.1  # after which a loop comes back to look at the clock and the keyboard
 FIRST_PIECE = 1000  # steps of all bodies together

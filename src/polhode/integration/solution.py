@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.checks import FloatArray, as_floats, check_finite, show
+from polhode.core.arrays import FloatArray, IntArray
+from polhode.core.checks import as_floats, check_finite, show
 from polhode.core.errors import TimeError
-from polhode.methods.method import IntArray
 
 if TYPE_CHECKING:
     from polhode.integration.running import BaseRun, Run

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from polhode.core.checks import FloatArray, as_floats
+from polhode.core.arrays import FloatArray, IntArray
+from polhode.core.checks import as_floats
 from polhode.core.errors import InputError, TimeError
-from polhode.methods.method import Clock, IntArray
+from polhode.methods.method import Clock
 
 MARGIN = 8  # spacings of doubles from a break at which the torque is evaluated: a switch may be off by some roundings
 LEAST_STEP = 2  # spacings of doubles: then no two steps end at the same time

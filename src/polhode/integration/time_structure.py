@@ -11,11 +11,9 @@ from math import inf
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import BoolArray, FloatArray, writable
 from polhode.forces import functions
-from polhode.forces.base import writable
 from polhode.forces.force import Force
 from polhode.kernels.stepping.time_structure import NOISE, analyze
 
@@ -25,8 +23,6 @@ RADIANS = np.array([[0.5, -0.7, 0.6], [70.0, 50.0, -60.0]])  # in the time span:
 DIRECTION = np.array([0.54, 0.29, 0.79])  # of the component of the torque that is looked at
 SMOOTH, SHARP, HIDDEN = 3.0, 2.0, 0.25  # steps, in spacings; Adaptive looks at 12 times in a step
 AT_ONCE = 2**14  # samples
-
-BoolArray = npt.NDArray[np.bool_]
 
 
 class TimeStructure(NamedTuple):

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polhode.core.arrays import FloatArray
 from polhode.core.body import RigidBody
-from polhode.core.checks import IDENTITY, FloatArray
+from polhode.core.checks import IDENTITY
 from polhode.core.html import html_fields
 from polhode.core.rotation import as_rotation, matrix, multiply, rotate
 from polhode.core.state import State

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray
 from polhode.core.errors import InputError, ShapeError
 from polhode.integration.running import STOPPED
 
 if TYPE_CHECKING:
+    from polhode.core.arrays import IntArray
     from polhode.integration.running import BaseRun
     from polhode.integration.solution import Solution
-    from polhode.methods.method import IntArray
 
 Event = Callable[[FloatArray, FloatArray, FloatArray], Any]
 Found = tuple[Any, FloatArray, FloatArray]  # t, m, q

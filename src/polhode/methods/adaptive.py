@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polhode.core.checks import FloatArray, as_floats, whole_number
+from polhode.core.arrays import FloatArray, IntArray
+from polhode.core.checks import as_floats, whole_number
 from polhode.core.errors import InputError
 from polhode.core.references import HAIRER_1993, MUNTHE_KAAS_1999, PRINCE_DORMAND_1981
-from polhode.methods.method import Course, IntArray
+from polhode.methods.method import Course
 
 if TYPE_CHECKING:
     from polhode.forces.force import Force

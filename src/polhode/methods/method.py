@@ -9,14 +9,11 @@ from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from polhode.forces.force import Force
-
-IntArray = npt.NDArray[np.int64]
 
 
 class Bodies(NamedTuple):

@@ -30,11 +30,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray, writable
 from polhode.core.references import BETSCH_SIEBERT_2009
 from polhode.core.rotation import matrix as attitude_matrix
 from polhode.core.rotation import normalize
-from polhode.forces.base import writable
 from polhode.forces.trigonometric import trial_cases
 from polhode.kernels.compiler.jit import address_of, entry, helper
 from polhode.kernels.exact.drive import TIMES, to_order

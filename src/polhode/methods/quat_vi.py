@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray
 from polhode.core.references import BETSCH_SIEBERT_2009
 from polhode.core.rotation import conjugate, hat, multiply, normalize
 from polhode.core.rotation import matrix as attitude_matrix

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray
 from polhode.core.errors import InputError
 from polhode.flows.composition import Composition
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.errors import InputError
-from polhode.methods.method import Advance, Bodies, Clock, Course, IntArray, Method
+from polhode.methods.method import Advance, Bodies, Clock, Course, Method
 from polhode.methods.scheme import Scheme
 from polhode.methods.schemes import get
 

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray, IntArray, writable
 from polhode.core.errors import InputError
-from polhode.forces.base import writable
 from polhode.kernels.compiler.jit import address_of
 from polhode.kernels.stepping.whole_steps import GRADIENT
-from polhode.methods.method import Advance, Bodies, Clock, Course, IntArray, Method, arrays_of
+from polhode.methods.method import Advance, Bodies, Clock, Course, Method, arrays_of
 from polhode.methods.record import MethodRecord
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from polhode.core.arrays import FloatArray
 from polhode.core.body import RigidBody
-from polhode.core.checks import FloatArray
 from polhode.core.references import BETSCH_SIEBERT_2009
 from polhode.core.rotation import from_rotation_vector
 from polhode.core.state import State

@@ -19,7 +19,7 @@ from math import sin, sqrt
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray
 from polhode.core.rotation import from_rotation_vector, multiply
 from polhode.forces import gravity_gradient
 from polhode.integration.problem import Problem

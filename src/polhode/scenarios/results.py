@@ -24,7 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from polhode.core.checks import FloatArray, common_batch
+from polhode.core.arrays import FloatArray
+from polhode.core.checks import common_batch
 from polhode.core.errors import InputError, RunError, StoreError
 from polhode.core.extras import check_installed, installed
 from polhode.core.room import check_disk, memory_for

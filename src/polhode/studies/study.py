@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from polhode.core.arrays import FloatArray
 from polhode.core.body import RigidBody, as_body
-from polhode.core.checks import FloatArray, as_floats
+from polhode.core.checks import as_floats
 from polhode.core.errors import InputError, MomentumError, ShapeError, StepError, TimeError
 from polhode.core.extras import optional
 from polhode.core.html import html_rows

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.checks import FloatArray, whole_number
+from polhode.core.arrays import FloatArray
+from polhode.core.checks import whole_number
 from polhode.core.errors import InputError, RunError
 from polhode.core.progress import Progress, Report
 from polhode.core.room import memory_for

@@ -21,15 +21,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.body import from_principal, to_principal
-from polhode.core.checks import FloatArray, check_spread, show
+from polhode.core.checks import check_spread, show
 from polhode.core.errors import InputError, PolhodeError
 from polhode.core.progress import Progress
 from polhode.core.rotation import from_rotation_vector, multiply
 from polhode.integration.running import PIECE_SECONDS
 from polhode.integration.stretches import step_count, step_length
 from polhode.kernels.stepping.system_steps import NOBODY, add_scaled, attitude_matrices, torques_in_body
-from polhode.methods.method import IntArray
 from polhode.methods.scheme import LETTERS
 from polhode.methods.splitting import Splitting
 from polhode.systems.drift import Drift

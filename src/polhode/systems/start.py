@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from polhode.core.arrays import FloatArray
 from polhode.core.body import RigidBody, flow_moments
-from polhode.core.checks import FloatArray, as_floats, whole_number
+from polhode.core.checks import as_floats, whole_number
 from polhode.core.errors import InertiaError, InputError
 from polhode.core.rotation import normalize
 

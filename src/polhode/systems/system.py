@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from polhode.core.arrays import FloatArray
 from polhode.core.body import RigidBody, as_body, flow_moments, scale_along
-from polhode.core.checks import FloatArray, as_floats, whole_number
+from polhode.core.checks import as_floats, whole_number
 from polhode.core.errors import InertiaError, InputError, MomentumError, ShapeError
 from polhode.core.html import html_fields
 from polhode.core.rotation import matrix

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from polhode.core.arrays import FloatArray
 from polhode.core.body import scale_along
-from polhode.core.checks import FloatArray
 from polhode.core.rotation import matrix, rotate
 from polhode.core.state import State
 from polhode.files.system_record import pack_system

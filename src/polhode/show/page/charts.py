@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray
 from polhode.core.rotation import conjugate, multiply, rotate
 from polhode.core.vectors import length
 from polhode.show.page.frames import Track

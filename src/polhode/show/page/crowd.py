@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from polhode.core.arrays import FloatArray
 from polhode.core.body import RigidBody
-from polhode.core.checks import FloatArray
 from polhode.core.errors import InputError
 from polhode.core.vectors import length
 from polhode.show.page import frames

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from polhode.core.arrays import FloatArray
 from polhode.core.body import RigidBody
-from polhode.core.checks import FloatArray
 from polhode.core.errors import InputError, TimeError
 from polhode.core.rotation import conjugate, from_rotation_vector, multiply
 from polhode.core.vectors import length

@@ -13,14 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.body import RigidBody
-from polhode.core.checks import FloatArray, as_floats, check_finite, unknown_name
+from polhode.core.checks import as_floats, check_finite, unknown_name
 from polhode.core.errors import InputError, ShapeError
 from polhode.problems.dzhanibekov import BAR, RADIUS, STEM
-
-IntArray = npt.NDArray[np.int64]
 
 THINNEST = 0.04  # of the largest extent: flat bodies and rods, and what no distribution of mass has, stay visible
 AROUND = 24  # corners of a circle

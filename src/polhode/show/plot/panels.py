@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray
 from polhode.core.rotation import rotate
 from polhode.core.vectors import length, unit
 from polhode.integration.invariants import drifts

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polhode.core.arrays import FloatArray
 from polhode.core.body import RigidBody, flow_moments
-from polhode.core.checks import FloatArray
 from polhode.free.geometry import herpolhode, herpolhode_radii, polhode
 from polhode.free.motion import FreeMotion
 from polhode.show.plot.free import figure_for

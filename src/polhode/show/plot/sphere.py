@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from polhode.core.arrays import FloatArray
 from polhode.core.body import RigidBody, flow_moments
-from polhode.core.checks import FloatArray
 from polhode.show.plot.style import GRAY
 
 TITLE = "angular momentum in body axes"

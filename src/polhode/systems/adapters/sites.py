@@ -7,7 +7,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.checks import FloatArray, show
+from polhode.core.arrays import FloatArray
+from polhode.core.checks import show
 from polhode.core.errors import InputError, ShapeError
 from polhode.systems.interactions.base import Interaction, as_sites
 from polhode.systems.interactions.neighbors import Box, closest_pair

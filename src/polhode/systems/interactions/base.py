@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.checks import FloatArray, as_floats, check_finite
+from polhode.core.arrays import FloatArray
+from polhode.core.checks import as_floats, check_finite
 from polhode.core.errors import InputError, ShapeError
 from polhode.forces.base import check_call
 from polhode.systems.interactions.neighbors import Box

@@ -7,7 +7,8 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.checks import FloatArray, as_floats, check_finite, show
+from polhode.core.arrays import FloatArray
+from polhode.core.checks import as_floats, check_finite, show
 from polhode.core.errors import InputError, ShapeError
 from polhode.core.team import in_team
 from polhode.kernels.pairs.dipoles import dipole_forces

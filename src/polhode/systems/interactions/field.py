@@ -10,9 +10,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray, writable
 from polhode.core.errors import ShapeError
-from polhode.forces.base import as_params, in_space, writable
+from polhode.forces.base import as_params, in_space
 from polhode.forces.functions import compiled_as_it_is, plain, warn_slow
 from polhode.kernels.compiler import jit
 from polhode.systems.interactions.base import Interaction, takes

@@ -8,8 +8,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from polhode.core.arrays import FloatArray
 from polhode.core.body import RigidBody
-from polhode.core.checks import FloatArray, as_floats, check_finite, unknown_name
+from polhode.core.checks import as_floats, check_finite, unknown_name
 from polhode.core.errors import InputError, ShapeError
 from polhode.kernels.pairs.molecules import place_sites, sum_molecules
 from polhode.systems.interactions.base import as_sites

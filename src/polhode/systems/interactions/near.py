@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from polhode.core.checks import FloatArray, as_floats
+from polhode.core.arrays import FloatArray
+from polhode.core.checks import as_floats
 from polhode.core.errors import InputError
 from polhode.core.team import in_team
 from polhode.systems.interactions.base import Interaction

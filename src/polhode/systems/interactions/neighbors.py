@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.checks import FloatArray, as_floats, show
+from polhode.core.arrays import FloatArray, IntArray
+from polhode.core.checks import as_floats, show
 from polhode.core.errors import InputError
 from polhode.core.threads import in_ranges
 from polhode.kernels.pairs.cells import all_within, closest_of, fill_cells, find_near, read_by_column
@@ -16,8 +17,6 @@ WIDER = 1.001  # cells than what is looked for: a body that rounding puts into t
 FURTHEST = 2.0**40  # boxes, or distances that are looked for
 CELLS_PER_BODY = 4  # more of them would mostly be empty
 TRIES_PER_BODY = 16  # in the search for neighbors take as long as the step of a body, by which ``threads`` measures
-
-IntArray = npt.NDArray[np.int64]
 
 
 class Box:

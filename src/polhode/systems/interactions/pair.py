@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.checks import FloatArray
+from polhode.core.arrays import FloatArray, writable
 from polhode.core.errors import InputError, ShapeError
 from polhode.core.rotation import from_rotation_vector, matrix
-from polhode.forces.base import as_params, writable
+from polhode.forces.base import as_params
 from polhode.forces.functions import Form, Function
 from polhode.kernels.compiler import jit
 from polhode.kernels.pairs import pair_functions as templates
