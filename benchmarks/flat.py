@@ -17,8 +17,9 @@ import numpy as np
 from polhode import problems
 from polhode.integration.running import BaseRun
 from polhode.kernels.compiler.jit import borrowed, entry, helper, keep
+from polhode.kernels.numbers.quat import matrix
 from polhode.kernels.stepping.dormand_prince import COLUMN, END, FIFTH, FIRST, NODE, STAGES, THIRD, WEIGHT
-from polhode.kernels.stepping.splitting import call_torque, matrix
+from polhode.kernels.stepping.header import call_torque
 from polhode.methods.adaptive import Adaptive
 
 SIZE, STRIDE = 7, 8

@@ -6,8 +6,9 @@ from polhode.core.references import CELLEDONI_2008, FRB_2010
 from polhode.flows.flow import INVARIANTS, Flow, Record
 from polhode.kernels.compiler.jit import entry, helper
 from polhode.kernels.exact.euler import Body, body_constants, step
+from polhode.kernels.stepping.header import SPLIT
 from polhode.kernels.stepping.repeat import REPEAT, repeat_steps
-from polhode.kernels.stepping.splitting import SPLIT, split_steps
+from polhode.kernels.stepping.splitting import split_steps
 
 CONSTANTS = len(Body._fields)
 

@@ -19,8 +19,9 @@ from polhode.flows.frb_quaternion import LOST, Published, advance_with
 from polhode.kernels.compiler.jit import entry, helper
 from polhode.kernels.exact.published_motion import AROUND_1, SEPARATRIX, prepare, third_kind_integral
 from polhode.kernels.numbers.trig import sincos
+from polhode.kernels.stepping.header import SPLIT
 from polhode.kernels.stepping.repeat import REPEAT, repeat_steps
-from polhode.kernels.stepping.splitting import SPLIT, split_steps
+from polhode.kernels.stepping.splitting import split_steps
 
 
 @helper

@@ -43,8 +43,9 @@ from polhode.kernels.exact.published_motion import (
 )
 from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.trig import floor, is_odd, sincos
+from polhode.kernels.stepping.header import SPLIT
 from polhode.kernels.stepping.repeat import REPEAT, repeat_steps
-from polhode.kernels.stepping.splitting import SPLIT, split_steps
+from polhode.kernels.stepping.splitting import split_steps
 
 ON_AXIS = 1e-150  # of m/|m|: squares underflow, and m counts as lying on the axis
 NO_AXIS = -1

@@ -31,8 +31,9 @@ from polhode.kernels.exact.euler import CLOSE, separatrix_gap
 from polhode.kernels.exact.momentum import momentum_after
 from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.trig import sincos
+from polhode.kernels.stepping.header import SPLIT
 from polhode.kernels.stepping.repeat import REPEAT, repeat_steps
-from polhode.kernels.stepping.splitting import SPLIT, split_steps
+from polhode.kernels.stepping.splitting import split_steps
 
 MOST_NODES = 10
 NODES = CONSTANTS + 3  # where they begin among the constants, each followed by its weight

@@ -31,8 +31,9 @@ from polhode.kernels.exact.drive import from_order, standard_form, to_order, to_
 from polhode.kernels.exact.momentum import momentum_after
 from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.trig import sincos
+from polhode.kernels.stepping.header import SPLIT
 from polhode.kernels.stepping.repeat import NO_SOLUTION, REPEAT, new_constants, repeat_steps
-from polhode.kernels.stepping.splitting import SPLIT, split_steps
+from polhode.kernels.stepping.splitting import split_steps
 
 # steps of one body: (parameters, size of c, inertia, h, steps, m, Q), in place on m (3) and Q (3, 3)
 MATRIX_STEPS = "b1(f8[::1], i8, f8[::1], f8, i8, f8[::1], f8[:,::1])"

@@ -20,8 +20,9 @@ from polhode.core.state import State
 from polhode.flows.flow import INVARIANTS, Flow, Record
 from polhode.kernels.compiler.jit import entry, helper
 from polhode.kernels.numbers.cayley import FAILED, MARGIN, continued, cross, solve3, turn
+from polhode.kernels.stepping.header import SPLIT
 from polhode.kernels.stepping.repeat import REPEAT, repeat_steps
-from polhode.kernels.stepping.splitting import SPLIT, split_steps
+from polhode.kernels.stepping.splitting import split_steps
 
 MOST = 100  # iterations: next to a double root each only halves the error
 

@@ -32,8 +32,9 @@ from polhode.flows.flow import INVARIANTS, Flow, Record
 from polhode.flows.modified_inertia import HIGHEST_ORDER, coefficients
 from polhode.kernels.compiler.jit import entry, helper
 from polhode.kernels.numbers.cayley import FAILED, MARGIN, continued, cross, solve3, turn
+from polhode.kernels.stepping.header import SPLIT
 from polhode.kernels.stepping.repeat import NO_SOLUTION, REPEAT, repeat_steps
-from polhode.kernels.stepping.splitting import SPLIT, split_steps
+from polhode.kernels.stepping.splitting import split_steps
 
 SOLVERS = ("newton", "fixed-point")
 POLYNOMIALS = 5  # where the coefficients of 1 + S and T begin among the constants

@@ -24,8 +24,9 @@ from polhode.flows.three_rotations import (
     turn_about_momentum,
 )
 from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.stepping.header import SPLIT
 from polhode.kernels.stepping.repeat import REPEAT, repeat_steps
-from polhode.kernels.stepping.splitting import SPLIT, split_steps
+from polhode.kernels.stepping.splitting import split_steps
 
 
 @helper

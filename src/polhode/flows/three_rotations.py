@@ -22,8 +22,9 @@ from polhode.kernels.compiler.jit import entry, helper
 from polhode.kernels.exact.drive import to_order
 from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.trig import sincos
+from polhode.kernels.stepping.header import SPLIT
 from polhode.kernels.stepping.repeat import REPEAT, repeat_steps
-from polhode.kernels.stepping.splitting import SPLIT, split_steps
+from polhode.kernels.stepping.splitting import split_steps
 
 AXES = (1, 2, 3)
 BEST = 0.0  # in place of the axes: from least to greatest inertia, the best choice for most bodies

@@ -33,8 +33,9 @@ from polhode.kernels.exact.published_motion import (
 )
 from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.trig import floor, is_odd, sincos
+from polhode.kernels.stepping.header import SPLIT
 from polhode.kernels.stepping.repeat import REPEAT, repeat_steps
-from polhode.kernels.stepping.splitting import SPLIT, split_steps
+from polhode.kernels.stepping.splitting import split_steps
 
 EXACT, HERMITE = 0.0, -1.0  # in place of a number of nodes
 

@@ -10,7 +10,7 @@ from polhode.forces.base import Force, in_space, numbers
 from polhode.forces.functions import TORQUE_FORM, ReadyMade
 from polhode.kernels.compiler.jit import entry
 from polhode.kernels.numbers.vectors import in_body
-from polhode.kernels.stepping.splitting import TORQUE
+from polhode.kernels.stepping.header import TORQUE
 
 
 @entry(TORQUE)

@@ -26,10 +26,11 @@ from numpy.ctypeslib import as_array
 from polhode.core.fingerprint import Fingerprint, Itself, digest, fingerprint, identity, merged
 from polhode.core.rotation import matrix
 from polhode.kernels.compiler import jit
-from polhode.kernels.stepping import splitting
+from polhode.kernels.numbers import quat
+from polhode.kernels.stepping import header
 
-ENERGY = f"f8(f8, {splitting.MATRIX}, f8[::1])"
-GRADIENT = f"{splitting.MATRIX}(f8, {splitting.MATRIX}, f8[::1])"
+ENERGY = f"f8(f8, {header.MATRIX}, f8[::1])"
+GRADIENT = f"{header.MATRIX}(f8, {header.MATRIX}, f8[::1])"
 
 NEVER_BEGAN, DONE, RAISED = 0.0, 1.0, 2.0  # how a call back into Python went
 INTERRUPTED = -1  # told instead of a number of parameters
@@ -226,7 +227,7 @@ class Form:
     called: Callable[..., Any]  # by name, in Python
 
 
-TORQUE_FORM = Form("torque", ("t", "Q", "w", "p"), (3,), "three numbers", splitting.TORQUE,
+TORQUE_FORM = Form("torque", ("t", "Q", "w", "p"), (3,), "three numbers", header.TORQUE,
                    numbers_of_torque, torque_of_arrays, called_torque)  # fmt: skip
 ENERGY_FORM = Form("energy", ("t", "Q", "p"), (), "one number", ENERGY,
                    number_of_energy, potential_of_arrays, called_energy)  # fmt: skip
@@ -456,7 +457,7 @@ def replay(function: Function, arguments: tuple[Any, ...]) -> None:
 
 ROWS = "f8[:,::1]"
 # (t, q, w, params, out): one row of each, or as many as of out
-TORQUES = f"void(FunctionType({splitting.TORQUE}), Tuple((f8[::1], {ROWS}, {ROWS}, {ROWS}, {ROWS})))"
+TORQUES = f"void(FunctionType({header.TORQUE}), Tuple((f8[::1], {ROWS}, {ROWS}, {ROWS}, {ROWS})))"
 ENERGIES = f"void(FunctionType({ENERGY}), Tuple((f8[::1], {ROWS}, {ROWS}, f8[::1])))"
 
 
@@ -465,7 +466,7 @@ def torques(torque, arguments):
     t, q, w, params, out = arguments
     for n in range(out.shape[0]):
         i, j, k = n % q.shape[0], n % w.shape[0], n % params.shape[0]
-        Q = splitting.matrix(float(q[i, 0]), float(q[i, 1]), float(q[i, 2]), float(q[i, 3]))
+        Q = quat.matrix(float(q[i, 0]), float(q[i, 1]), float(q[i, 2]), float(q[i, 3]))
         velocity = float(w[j, 0]), float(w[j, 1]), float(w[j, 2])
         out[n, 0], out[n, 1], out[n, 2] = torque(float(t[n % t.size]), Q, velocity, params[k])
 
@@ -475,10 +476,10 @@ def energies(energy, arguments):
     t, q, params, out = arguments
     for n in range(out.shape[0]):
         i, k = n % q.shape[0], n % params.shape[0]
-        Q = splitting.matrix(float(q[i, 0]), float(q[i, 1]), float(q[i, 2]), float(q[i, 3]))
+        Q = quat.matrix(float(q[i, 0]), float(q[i, 1]), float(q[i, 2]), float(q[i, 3]))
         out[n] = energy(float(t[n % t.size]), Q, params[k])
 
 
-@jit.entry(splitting.TORQUE)
+@jit.entry(header.TORQUE)
 def zero_torque(t, Q, w, p):
     return 0.0, 0.0, 0.0

@@ -20,7 +20,7 @@ from polhode.forces.base import Force, direction, joined, numbers
 from polhode.forces.functions import ENERGY, ENERGY_FORM, GRADIENT, GRADIENT_FORM, TORQUE_FORM, ReadyMade
 from polhode.kernels.compiler.jit import entry, helper
 from polhode.kernels.numbers.vectors import cross, dot, in_body
-from polhode.kernels.stepping.splitting import TORQUE
+from polhode.kernels.stepping.header import TORQUE
 
 
 @helper

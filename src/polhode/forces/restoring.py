@@ -7,7 +7,7 @@ import numpy.typing as npt
 from polhode.forces.base import Force, joined, numbers
 from polhode.forces.functions import ENERGY, ENERGY_FORM, GRADIENT, GRADIENT_FORM, TORQUE_FORM, ReadyMade
 from polhode.kernels.compiler.jit import entry
-from polhode.kernels.stepping.splitting import TORQUE
+from polhode.kernels.stepping.header import TORQUE
 
 
 @entry(TORQUE)

@@ -19,7 +19,7 @@ from polhode.forces.functions import (
 )
 from polhode.kernels.compiler.jit import entry, helper
 from polhode.kernels.numbers.vectors import dot
-from polhode.kernels.stepping.splitting import TORQUE
+from polhode.kernels.stepping.header import TORQUE
 
 
 @helper

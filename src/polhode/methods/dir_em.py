@@ -26,8 +26,9 @@ from math import inf
 from polhode.core.references import BETSCH_SIEBERT_2009
 from polhode.kernels.compiler.jit import entry, helper
 from polhode.kernels.numbers.cayley import solve3, turn
+from polhode.kernels.numbers.quat import matrix
 from polhode.kernels.numbers.vectors import columns, dot, hat, image, largest, matrix_product, plus, rot, times
-from polhode.kernels.stepping.splitting import FINE, NO_STEP, matrix
+from polhode.kernels.stepping.header import FINE, NO_STEP
 from polhode.kernels.stepping.whole_steps import ARGUMENTS, Step, slope_at, take_steps
 from polhode.methods.record import MOMENTA, MOMENTUM_ALONG, ORTHOGONALITY, OWN_ENERGY, MethodRecord
 from polhode.methods.whole_step import WholeStep

@@ -37,10 +37,10 @@ from polhode.core.rotation import normalize
 from polhode.forces.trigonometric import trial_cases
 from polhode.kernels.compiler.jit import address_of, entry, helper
 from polhode.kernels.exact.drive import TIMES, to_order
-from polhode.kernels.numbers.quat import product
+from polhode.kernels.numbers.quat import matrix, product
 from polhode.kernels.numbers.vectors import columns, cross, dot, image, largest, matrix_product, plus, rot, times
 from polhode.kernels.stepping.half_turns import half_turn_step, half_turn_system, middle
-from polhode.kernels.stepping.splitting import FINE, matrix
+from polhode.kernels.stepping.header import FINE
 from polhode.kernels.stepping.whole_steps import ARGUMENTS, ENERGY, Step, energy_at, slope_at, take_steps
 from polhode.methods.record import CONSTRAINTS, ENERGIES, MOMENTA, MOMENTUM_ALONG, MethodRecord
 from polhode.methods.whole_step import WholeStep

@@ -29,10 +29,10 @@ from polhode.core.rotation import conjugate, hat, multiply, normalize
 from polhode.core.rotation import matrix as attitude_matrix
 from polhode.kernels.compiler.jit import entry, helper
 from polhode.kernels.numbers.cayley import turn
-from polhode.kernels.numbers.quat import product
+from polhode.kernels.numbers.quat import matrix, product
 from polhode.kernels.numbers.vectors import by_components, columns, cross, dot, matrix_product, plus, rot, times
+from polhode.kernels.stepping.header import FINE, NO_STEP
 from polhode.kernels.stepping.implicit import root
-from polhode.kernels.stepping.splitting import FINE, NO_STEP, matrix
 from polhode.kernels.stepping.whole_steps import ARGUMENTS, Step, slope_at, take_steps
 from polhode.methods.method import Bodies, Course
 from polhode.methods.record import CONSTRAINTS, ENERGIES, MOMENTA, MOMENTUM_ALONG, MethodRecord

@@ -9,7 +9,7 @@ from __future__ import annotations
 from polhode.kernels.compiler.jit import borrowed, caller, entry, helper
 from polhode.kernels.exact.drive import MATRICES
 from polhode.kernels.pairs.near import LANES, F, R, S, T, V, arguments, everything, near_sums, part_of_sums
-from polhode.kernels.stepping.splitting import MATRIX, VECTOR
+from polhode.kernels.stepping.header import MATRIX, VECTOR
 from polhode.kernels.stepping.team import in_pieces
 
 PAIR = f"Tuple((f8, {VECTOR}, {VECTOR}, {VECTOR}))({VECTOR}, {MATRIX}, {MATRIX}, f8[::1])"

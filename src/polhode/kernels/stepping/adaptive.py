@@ -14,6 +14,7 @@ from math import copysign, inf, nan
 from polhode.kernels.compiler.jit import borrowed, entry, helper, keep
 from polhode.kernels.exact.drive import INPUT, TIMES
 from polhode.kernels.stepping.dormand_prince import END, STAGES
+from polhode.kernels.stepping.header import FINE, NOT_FINITE, RAISED, row_of
 from polhode.kernels.stepping.munthe_kaas import (
     TOO_SMALL,
     WORK,
@@ -29,7 +30,7 @@ from polhode.kernels.stepping.munthe_kaas import (
     write_polynomial,
 )
 from polhode.kernels.stepping.repeat import new_constants
-from polhode.kernels.stepping.splitting import FINE, NOT_FINITE, RAISED, body_of, row_of
+from polhode.kernels.stepping.splitting import body_of
 from polhode.kernels.stepping.step_length import end_of, factor_of, first_length, length_of, rates, time_scale
 
 TOO_MANY = 6  # another status: the budget of trials is used up

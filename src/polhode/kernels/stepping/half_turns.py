@@ -18,8 +18,8 @@ from polhode.kernels.compiler.jit import helper
 from polhode.kernels.numbers.cayley import turn
 from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.vectors import by_components, cross, dot, plus, times
+from polhode.kernels.stepping.header import FINE
 from polhode.kernels.stepping.implicit import root
-from polhode.kernels.stepping.splitting import FINE
 from polhode.kernels.stepping.whole_steps import Step
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from polhode.kernels.compiler.jit import called, helper
 from polhode.kernels.numbers.cayley import solve3
 from polhode.kernels.numbers.vectors import largest, plus, times
-from polhode.kernels.stepping.splitting import FINE, NO_STEP
+from polhode.kernels.stepping.header import FINE, NO_STEP
 from polhode.kernels.stepping.whole_steps import Body
 
 MOST = 60  # iterations: next to a double root each only halves the error

@@ -20,7 +20,8 @@ from polhode.kernels.numbers.cayley import cross
 from polhode.kernels.numbers.exponential import FARTHEST, rate, rotation, turned, unit
 from polhode.kernels.stepping.damping import resistance
 from polhode.kernels.stepping.dormand_prince import COLUMN, DENSE, END, FIFTH, FIRST, NODE, STAGES, THIRD, WEIGHT
-from polhode.kernels.stepping.splitting import FINE, torque_on, user_attitude, user_momentum
+from polhode.kernels.stepping.header import FINE
+from polhode.kernels.stepping.splitting import torque_on, user_attitude, user_momentum
 
 TOO_SMALL = 4  # another status: the tolerance asks for steps of a few ulps of t
 STRIDE = 8  # of the rows of k

@@ -20,22 +20,17 @@ from __future__ import annotations
 from math import inf
 from typing import NamedTuple
 
-from polhode.kernels.compiler.jit import borrowed, caller, helper, keep, power_of_two
-from polhode.kernels.exact.drive import INPUT, TIMES, Scale, axis_order, from_order, to_order, to_standard_time
+from polhode.kernels.compiler.jit import borrowed, helper, keep, power_of_two
+from polhode.kernels.exact.drive import Scale, axis_order, from_order, to_order, to_standard_time
 from polhode.kernels.numbers.cayley import cross
-from polhode.kernels.numbers.quat import product
+from polhode.kernels.numbers.quat import matrix, product
 from polhode.kernels.numbers.trig import sincos
 from polhode.kernels.stepping.damping import Damping, damped_kick, damping_of, resistance
+from polhode.kernels.stepping.header import FINE, NO_STEP, NOT_FINITE, RAISED, call_torque, row_of
 from polhode.kernels.stepping.repeat import new_constants, plain, whole_step
-
-VECTOR = "UniTuple(f8, 3)"
-MATRIX = f"UniTuple({VECTOR}, 3)"
-TORQUE = f"{VECTOR}(f8, {MATRIX}, {VECTOR}, f8[::1])"  # torque(t, Q, w, params)
-call_torque = caller(TORQUE, (0.0, 0.0, 0.0))
 
 DRIFT, KICK, GRADIENT = 0.0, 1.0, 2.0
 SAVE = 3.0  # not a stage: all that is pending has to be done
-FINE, NO_STEP, RAISED, NOT_FINITE = 0, 1, 2, 3  # how a body's run ended: the flow failed; the torque did
 MOST_ITERATIONS = 200
 ROUNDING = 2.0**-48  # of m: a change that no longer falls and is larger does not converge
 DIFFERENCE = 2.0**-9  # radians, of the difference quotient in (1): its fourth power and eps divided by it are alike
@@ -56,16 +51,6 @@ class Frame(NamedTuple):
     a31: float
     a32: float
     a33: float
-
-
-@helper
-def matrix(q0, q1, q2, q3):
-    """Q of a unit quaternion, as three rows."""
-    return (
-        (q0 * q0 + q1 * q1 - q2 * q2 - q3 * q3, 2.0 * (q1 * q2 - q0 * q3), 2.0 * (q1 * q3 + q0 * q2)),
-        (2.0 * (q1 * q2 + q0 * q3), q0 * q0 - q1 * q1 + q2 * q2 - q3 * q3, 2.0 * (q2 * q3 - q0 * q1)),
-        (2.0 * (q1 * q3 - q0 * q2), 2.0 * (q2 * q3 + q0 * q1), q0 * q0 - q1 * q1 - q2 * q2 + q3 * q3),
-    )
 
 
 @helper
@@ -200,13 +185,6 @@ def kick(torque, params, body, t, h, b, c, m1, m2, m3, q0, q1, q2, q3):
     return m1 + time * f1, m2 + time * f2, m3 + time * f3, count, status
 
 
-# (params, stages, before, after, parameters, size of c, fractions, inertia, axes, damping, implicit, t0, h, low, high,
-#  first, saves, limit, start, stop, m, q, pending, steps, status, evaluations, m_out, q_out)
-SPLIT = (
-    f"void(i8, Tuple((f8[:,::1], {INPUT}, i8, i8, {TIMES}, i8, {TIMES}, {INPUT}, {INPUT}, {INPUT}, b1, "
-    f"{TIMES}, {TIMES}, {TIMES}, {TIMES}, i8, i8[::1], i8, i8, i8, f8[:,::1], f8[:,::1], f8[:,::1], "
-    "i8[::1], i8[::1], i8[::1], f8[:,:,::1], f8[:,:,::1])))"
-)
 SMALLEST_TURN = 2.0**-20  # radians in a step: a body at rest, which has no scale of its own, gets one that turns so far
 
 
@@ -224,12 +202,6 @@ class State(NamedTuple):
     time: float  # of the pending kick
     evaluations: int
     status: int
-
-
-@helper
-def row_of(array, i):
-    """Row i, or the only one."""
-    return i if array.shape[0] > 1 else 0
 
 
 @helper

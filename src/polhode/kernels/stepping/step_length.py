@@ -9,8 +9,8 @@ from math import copysign, inf, sqrt
 
 from polhode.kernels.compiler.jit import helper, power_of_two
 from polhode.kernels.numbers.exponential import rotation, turned
+from polhode.kernels.stepping.header import FINE
 from polhode.kernels.stepping.munthe_kaas import forced, size, slopes, unforced
-from polhode.kernels.stepping.splitting import FINE
 
 LEAST_STEP = 10.0 * 2.0**-52  # of the power of two below t
 SAFETY, MOST, LEAST = 0.9, 10.0, 0.2  # of the factor from one step to the next

@@ -18,17 +18,8 @@ from typing import NamedTuple
 
 from polhode.kernels.compiler.jit import caller, helper
 from polhode.kernels.exact.drive import INPUT, TIMES, from_order, to_order, to_standard_time
-from polhode.kernels.stepping.splitting import (
-    FINE,
-    MATRIX,
-    NOT_FINITE,
-    RAISED,
-    Frame,
-    frame_of,
-    from_user,
-    row_of,
-    to_user,
-)
+from polhode.kernels.stepping.header import FINE, MATRIX, NOT_FINITE, RAISED, row_of
+from polhode.kernels.stepping.splitting import Frame, frame_of, from_user, to_user
 
 ENERGY = f"f8(f8, {MATRIX}, f8[::1])"
 GRADIENT = f"{MATRIX}(f8, {MATRIX}, f8[::1])"

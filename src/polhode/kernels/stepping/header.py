@@ -1,0 +1,27 @@
+"""What loops over steps share with those who call them: signatures, statuses, rows of arrays."""
+
+from __future__ import annotations
+
+from polhode.kernels.compiler.jit import caller, helper
+from polhode.kernels.exact.drive import INPUT, TIMES
+
+VECTOR = "UniTuple(f8, 3)"
+MATRIX = f"UniTuple({VECTOR}, 3)"
+TORQUE = f"{VECTOR}(f8, {MATRIX}, {VECTOR}, f8[::1])"  # torque(t, Q, w, params)
+call_torque = caller(TORQUE, (0.0, 0.0, 0.0))
+
+# (params, stages, before, after, parameters, size of c, fractions, inertia, axes, damping, implicit, t0, h, low, high,
+#  first, saves, limit, start, stop, m, q, pending, steps, status, evaluations, m_out, q_out)
+SPLIT = (
+    f"void(i8, Tuple((f8[:,::1], {INPUT}, i8, i8, {TIMES}, i8, {TIMES}, {INPUT}, {INPUT}, {INPUT}, b1, "
+    f"{TIMES}, {TIMES}, {TIMES}, {TIMES}, i8, i8[::1], i8, i8, i8, f8[:,::1], f8[:,::1], f8[:,::1], "
+    "i8[::1], i8[::1], i8[::1], f8[:,:,::1], f8[:,:,::1])))"
+)
+
+FINE, NO_STEP, RAISED, NOT_FINITE = 0, 1, 2, 3  # how a body's run ended: the flow failed; the torque did
+
+
+@helper
+def row_of(array, i):
+    """Row i, or the only one."""
+    return i if array.shape[0] > 1 else 0
