@@ -31,6 +31,7 @@ from polhode.kernels.exact.drive import from_order, standard_form, to_order, to_
 from polhode.kernels.exact.momentum import momentum_after
 from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.trig import sincos
+from polhode.kernels.numbers.vectors import cross
 from polhode.kernels.stepping.header import SPLIT
 from polhode.kernels.stepping.repeat import NO_SOLUTION, REPEAT, new_constants, repeat_steps
 from polhode.kernels.stepping.splitting import split_steps
@@ -61,11 +62,6 @@ def prepare(order, I1, I2, I3, parameters, c):
 
 
 @helper
-def bracket(a, b):
-    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
-
-
-@helper
 def add(a, f, b):
     """a + f b"""
     return a[0] + f * b[0], a[1] + f * b[1], a[2] + f * b[2]
@@ -79,15 +75,15 @@ def times(f, a):
 @helper
 def magnus4(third, a1, a2):
     """(23)"""
-    return add(a1, -0.25 * third, bracket(a1, a2))
+    return add(a1, -0.25 * third, cross(a1, a2))
 
 
 @helper
 def magnus6(third, fifth, a1, a2, a3):
     """(24)"""
-    s1 = bracket(a1, a2)
-    r1 = times(-0.25 * third * fifth, bracket(a1, add(s1, 2.0, a3)))
-    last = bracket(add(add(s1, -1.0, a3), -20.0, a1), add(a2, 1.0, r1))
+    s1 = cross(a1, a2)
+    r1 = times(-0.25 * third * fifth, cross(a1, add(s1, 2.0, a3)))
+    last = cross(add(add(s1, -1.0, a3), -20.0, a1), add(a2, 1.0, r1))
     return add(add(a1, 0.25 * third, a3), 0.0625 * third * fifth, last)
 
 
@@ -95,14 +91,14 @@ def magnus6(third, fifth, a1, a2, a3):
 def magnus8(third, fifth, seventh, a1, a2, a3, a4):
     """(25)"""
     u, v = add(a1, 0.25 * seventh, a3), add(a2, 0.75 * seventh, a4)
-    s1 = times(-0.25 * seventh, bracket(u, v))
-    r1 = times(third, bracket(a1, add(s1, -0.5 * seventh, a3)))
-    s2 = bracket(add(u, 1.0, s1), add(v, 1.0, r1))
-    sh = bracket(a2, s1)
-    r2 = bracket(add(a1, 1.25, s1), add(add(s2, 2.0, a3), 0.5, sh))
+    s1 = times(-0.25 * seventh, cross(u, v))
+    r1 = times(third, cross(a1, add(s1, -0.5 * seventh, a3)))
+    s2 = cross(add(u, 1.0, s1), add(v, 1.0, r1))
+    sh = cross(a2, s1)
+    r2 = cross(add(a1, 1.25, s1), add(add(s2, 2.0, a3), 0.5, sh))
     line = add(a1, 0.25 * third, a3)
     left = add(line, -0.5 * third, add(s2, 14.0, s1))
-    s3 = bracket(left, add(add(add(r2, -9.0, a2), -2.25, a4), 63.0, r1))
+    s3 = cross(left, add(add(add(r2, -9.0, a2), -2.25, a4), 63.0, r1))
     return add(line, 0.125 * third * third * fifth, add(s3, -21.0, s2))
 
 
@@ -161,8 +157,8 @@ def split(torque, arguments):
 @helper
 def turned_row(row, f, g, v):
     """A row of Q exp(hat(v)) by the formula of Rodrigues: row^T hat(v) = (row x v)^T."""
-    once = bracket(row, v)
-    return add(add(row, f, once), g, bracket(once, v))
+    once = cross(row, v)
+    return add(add(row, f, once), g, cross(once, v))
 
 
 @helper

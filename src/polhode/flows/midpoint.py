@@ -19,7 +19,8 @@ from polhode.core.references import VILMART_2013
 from polhode.core.state import State
 from polhode.flows.flow import INVARIANTS, Flow, Record
 from polhode.kernels.compiler.jit import entry, helper
-from polhode.kernels.numbers.cayley import FAILED, MARGIN, continued, cross, solve3, turn
+from polhode.kernels.numbers.cayley import FAILED, MARGIN, continued, solve3, turn
+from polhode.kernels.numbers.vectors import cross_of_numbers
 from polhode.kernels.stepping.header import SPLIT
 from polhode.kernels.stepping.repeat import REPEAT, repeat_steps
 from polhode.kernels.stepping.splitting import split_steps
@@ -35,7 +36,7 @@ def prepare(order, I1, I2, I3, parameters, c):
 @helper
 def image(k1, k2, k3, m1, m2, m3, Y1, Y2, Y3):
     """The right side of (1). From k and not from a, b, c: their rounding would be a torque, the same in every step."""
-    u1, u2, u3 = cross(Y1, Y2, Y3, k1 * Y1, k2 * Y2, k3 * Y3)
+    u1, u2, u3 = cross_of_numbers(Y1, Y2, Y3, k1 * Y1, k2 * Y2, k3 * Y3)
     return m1 + u1, m2 + u2, m3 + u3
 
 

@@ -31,7 +31,8 @@ from polhode.core.state import State
 from polhode.flows.flow import INVARIANTS, Flow, Record
 from polhode.flows.modified_inertia import HIGHEST_ORDER, coefficients
 from polhode.kernels.compiler.jit import entry, helper
-from polhode.kernels.numbers.cayley import FAILED, MARGIN, continued, cross, solve3, turn
+from polhode.kernels.numbers.cayley import FAILED, MARGIN, continued, solve3, turn
+from polhode.kernels.numbers.vectors import cross_of_numbers
 from polhode.kernels.stepping.header import SPLIT
 from polhode.kernels.stepping.repeat import NO_SOLUTION, REPEAT, repeat_steps
 from polhode.kernels.stepping.splitting import split_steps
@@ -103,7 +104,7 @@ def modified(c, m1, m2, m3, h):
 def image(k1, k2, k3, m1, m2, m3, e1, e2, e3):
     """The right side of (14')."""
     s = e1 * m1 + e2 * m2 + e3 * m3
-    u1, u2, u3 = cross(m1, m2, m3, e1, e2, e3)
+    u1, u2, u3 = cross_of_numbers(m1, m2, m3, e1, e2, e3)
     return k1 * (m1 + (u1 + e1 * s)), k2 * (m2 + (u2 + e2 * s)), k3 * (m3 + (u3 + e3 * s))
 
 
@@ -156,7 +157,7 @@ def by_fixed_point(k1, k2, k3, m1, m2, m3):
         al = 1.0 + (e1 * e1 + e2 * e2 + e3 * e3)
         if not al <= 1.0 + FAR:
             break
-        u1, u2, u3 = cross(Y1, Y2, Y3, e1, e2, e3)
+        u1, u2, u3 = cross_of_numbers(Y1, Y2, Y3, e1, e2, e3)
         n1, n2, n3 = al * m1 + u1, al * m2 + u2, al * m3 + u3
         change = abs(n1 - Y1) + abs(n2 - Y2) + abs(n3 - Y3)
         Y1, Y2, Y3 = n1, n2, n3

@@ -12,6 +12,7 @@ from math import sqrt
 
 from polhode.kernels.compiler.jit import called, helper
 from polhode.kernels.numbers.quat import product
+from polhode.kernels.numbers.vectors import cross_of_numbers
 
 FAILED = -1.0  # in place of a count of iterations
 MARGIN = 64.0  # of Newton's last residual below rounding: unlike rounding, it has the same sign in every step
@@ -19,17 +20,12 @@ SHORTEST = 1.0 / 128.0  # advance on the way to a root, as a part of the whole s
 
 
 @helper
-def cross(a1, a2, a3, b1, b2, b3):
-    return a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1
-
-
-@helper
 def turn(e1, e2, e3, m1, m2, m3, q0, q1, q2, q3):
     """(m, q) of (1). Increments of m and q, so that rounding of what repeats in every step hits small numbers."""
     ee = e1 * e1 + e2 * e2 + e3 * e3
     al = 1.0 + ee
-    u1, u2, u3 = cross(m1, m2, m3, e1, e2, e3)
-    v1, v2, v3 = cross(u1, u2, u3, e1, e2, e3)
+    u1, u2, u3 = cross_of_numbers(m1, m2, m3, e1, e2, e3)
+    v1, v2, v3 = cross_of_numbers(u1, u2, u3, e1, e2, e3)
     f, root = 2.0 / al, sqrt(al)
     g = 1.0 / root
     d0, d1, d2, d3 = product(q0, q1, q2, q3, -ee / (al + root), g * e1, g * e2, g * e3)
@@ -42,9 +38,9 @@ def turn(e1, e2, e3, m1, m2, m3, q0, q1, q2, q3):
 @helper
 def solve3(a1, a2, a3, b1, b2, b3, c1, c2, c3, r1, r2, r3):
     """(det, det x) of the rows a, b, c and a.x = r1, b.x = r2, c.x = r3."""
-    A1, A2, A3 = cross(b1, b2, b3, c1, c2, c3)
-    B1, B2, B3 = cross(c1, c2, c3, a1, a2, a3)
-    C1, C2, C3 = cross(a1, a2, a3, b1, b2, b3)
+    A1, A2, A3 = cross_of_numbers(b1, b2, b3, c1, c2, c3)
+    B1, B2, B3 = cross_of_numbers(c1, c2, c3, a1, a2, a3)
+    C1, C2, C3 = cross_of_numbers(a1, a2, a3, b1, b2, b3)
     det = a1 * A1 + a2 * A2 + a3 * A3
     return det, r1 * A1 + r2 * B1 + r3 * C1, r1 * A2 + r2 * B2 + r3 * C2, r1 * A3 + r2 * B3 + r3 * C3
 

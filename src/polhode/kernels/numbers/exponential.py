@@ -18,8 +18,8 @@ from __future__ import annotations
 from math import factorial, pi
 
 from polhode.kernels.compiler.jit import helper
-from polhode.kernels.numbers.cayley import cross
 from polhode.kernels.numbers.quat import product
+from polhode.kernels.numbers.vectors import cross_of_numbers
 
 FARTHEST = pi * pi  # of x, up to which the series below hold
 TERMS = 11
@@ -61,6 +61,6 @@ def unit(q0, q1, q2, q3):
 @helper
 def rate(c, s1, s2, s3, w1, w2, w3):
     """s' of (2)."""
-    u1, u2, u3 = cross(s1, s2, s3, w1, w2, w3)
-    v1, v2, v3 = cross(s1, s2, s3, u1, u2, u3)
+    u1, u2, u3 = cross_of_numbers(s1, s2, s3, w1, w2, w3)
+    v1, v2, v3 = cross_of_numbers(s1, s2, s3, u1, u2, u3)
     return w1 + (0.5 * u1 + c * v1), w2 + (0.5 * u2 + c * v2), w3 + (0.5 * u3 + c * v3)

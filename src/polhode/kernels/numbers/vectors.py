@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from polhode.kernels.compiler.jit import helper
-from polhode.kernels.numbers.cayley import cross as six_cross
 
 
 @helper
@@ -12,8 +11,13 @@ def dot(a, b):
 
 
 @helper
+def cross_of_numbers(a1, a2, a3, b1, b2, b3):
+    return a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1
+
+
+@helper
 def cross(a, b):
-    return six_cross(a[0], a[1], a[2], b[0], b[1], b[2])
+    return cross_of_numbers(a[0], a[1], a[2], b[0], b[1], b[2])
 
 
 @helper

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from polhode.kernels.compiler.jit import called, helper, power_of_two
 from polhode.kernels.exact.drive import to_order, to_standard_time
-from polhode.kernels.numbers.cayley import cross
 from polhode.kernels.numbers.exponential import FARTHEST, rate, rotation, turned, unit
+from polhode.kernels.numbers.vectors import cross_of_numbers
 from polhode.kernels.stepping.damping import resistance
 from polhode.kernels.stepping.dormand_prince import COLUMN, DENSE, END, FIFTH, FIRST, NODE, STAGES, THIRD, WEIGHT
 from polhode.kernels.stepping.header import FINE
@@ -87,7 +87,7 @@ def forced(torque, params, body, p):
 def slopes(body, p):
     """w per unit of standard time; m' in two parts, that of standard time and that of the user's time."""
     w1, w2, w3 = body.w1 * p.m1, body.w2 * p.m2, body.w3 * p.m3
-    u1, u2, u3 = cross(p.m1, p.m2, p.m3, w1, w2, w3)
+    u1, u2, u3 = cross_of_numbers(p.m1, p.m2, p.m3, w1, w2, w3)
     r1, r2, r3 = resistance(body.damping, p.m1, p.m2, p.m3)
     return w1, w2, w3, u1, u2, u3, p.f1 - r1, p.f2 - r2, p.f3 - r3
 

@@ -22,9 +22,9 @@ from typing import NamedTuple
 
 from polhode.kernels.compiler.jit import borrowed, helper, keep, power_of_two
 from polhode.kernels.exact.drive import Scale, axis_order, from_order, to_order, to_standard_time
-from polhode.kernels.numbers.cayley import cross
 from polhode.kernels.numbers.quat import matrix, product
 from polhode.kernels.numbers.trig import sincos
+from polhode.kernels.numbers.vectors import cross_of_numbers
 from polhode.kernels.stepping.damping import Damping, damped_kick, damping_of, resistance
 from polhode.kernels.stepping.header import FINE, NO_STEP, NOT_FINITE, RAISED, call_torque, row_of
 from polhode.kernels.stepping.repeat import new_constants, plain, whole_step
@@ -141,7 +141,7 @@ def gradient_torque(torque, params, body, t, f1, f2, f3, m1, m2, m3, q0, q1, q2,
             e1, e2, e3, found = torque_on(torque, params, body, t, m1, m2, m3, p0, p1, p2, p3)
             weight *= size / (12.0 * DIFFERENCE)
             d1, d2, d3, status = d1 + weight * e1, d2 + weight * e2, d3 + weight * e3, max(status, found)
-    x1, x2, x3 = cross(w1, w2, w3, f1, f2, f3)
+    x1, x2, x3 = cross_of_numbers(w1, w2, w3, f1, f2, f3)
     return -2.0 * (d1 + x1), -2.0 * (d2 + x2), -2.0 * (d3 + x3), status
 
 
