@@ -50,7 +50,7 @@ class Course:
     q: FloatArray  # (n, 4)
     memory: FloatArray  # (n, k): what the method keeps from step to step
     steps: IntArray = field(init=False)
-    status: IntArray = field(init=False)  # 0, or why a body stopped: see ``kernels.stepping.splitting``
+    status: IntArray = field(init=False)  # 0, or why a body stopped: see ``kernels.stepping.header``
     torques: IntArray = field(init=False)  # evaluations
     iterations: IntArray = field(init=False)  # of Newton's method and the like
     residual: FloatArray = field(init=False)  # of an iteration that found no solution, relative
