@@ -53,7 +53,7 @@ test: $(VENV)/installed-test
 
 test-long: $(VENV)/installed-test
 	@echo "== tests that take longer"
-	$(BIN)/python -m pytest $(PARALLEL) -m "long and not release" tests
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m "long and not release" tests  # three, because many of them wait
 	@echo "== kernels as plain Python: in 60 digits, and line by line"
 	POLHODE_JIT=0 $(BIN)/python -m pytest $(PARALLEL) -m "not dense and not long and not release" $(PLAIN_TESTS)
 
