@@ -62,10 +62,9 @@ def between(values: Sequence[float]) -> str:
 
 def accuracy(runs: int) -> str:
     """Largest errors on the golden solutions, by regime: tests/free/test_golden.py, tests/free/test_long_times.py."""
-    from test_golden import CASES, errors
-
     import polhode as ph
     from conftest import EPS, distance
+    from test_golden import CASES, errors
 
     def of(found, case):
         (dm, dq), cond_m, cond_q = found, case["cond_m"], case["cond_q"]

@@ -6,8 +6,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from test_gauss import DRAWS, THESIS, H, check_like_the_thesis, check_short_step, every_case, orders_in_doubles
-from test_gauss import thesis_draws as draws
 
 import polhode as ph
 from conftest import EPS, random_attitude
@@ -15,6 +13,8 @@ from polhode.core.errors import AttitudeError, InputError, RunError, ShapeError,
 from polhode.core.rotation import matrix
 from polhode.flows.magnus import ORDERS, PER_T
 from polhode.kernels.compiler.jit import JIT
+from test_gauss import DRAWS, THESIS, H, check_like_the_thesis, check_short_step, every_case, orders_in_doubles
+from test_gauss import thesis_draws as draws
 
 MANY = 400 if JIT else 20  # bodies
 MOMENTS, START = (1.65, 1.0, 1.97), ph.State((0.3, 0.2, 0.9), (0.5, -0.5, 0.5, 0.5))

@@ -5,9 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from mpmath import mp, mpf
-from test_chain import bodies as chain_bodies
-from test_chain import drifts, rms
-from test_moser_veselov import cross, fails, frobenius_error, kinds, states, stretch
 
 import polhode as ph
 from conftest import EPS, random_attitude
@@ -16,6 +13,9 @@ from oracles.addition import addition_flow
 from polhode.core.errors import StepError
 from polhode.flows.midpoint import Midpoint
 from polhode.kernels.compiler.jit import JIT
+from test_chain import bodies as chain_bodies
+from test_chain import drifts, rms
+from test_moser_veselov import cross, fails, frobenius_error, kinds, states, stretch
 
 FLOW = Midpoint()
 I, M, Q = (1.0, 1.65, 1.97), (0.5, -0.6, 0.7), (0.5, 0.5, -0.5, 0.5)

@@ -9,8 +9,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from mpmath import mp, mpf
-from test_chain import bodies as chain_bodies
-from test_chain import drifts, rms
 
 import polhode as ph
 from conftest import EPS, random_attitude
@@ -20,6 +18,8 @@ from polhode.core.errors import InputError, StepError
 from polhode.flows.modified_inertia import coefficients
 from polhode.flows.moser_veselov import SOLVERS, MoserVeselov, modified
 from polhode.kernels.compiler.jit import JIT
+from test_chain import bodies as chain_bodies
+from test_chain import drifts, rms
 
 I, M, Q = (1.0, 1.65, 1.97), (0.5, -0.6, 0.7), (0.5, 0.5, -0.5, 0.5)
 MANY = 200 if JIT else 24

@@ -14,7 +14,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from mpmath import mp, mpf
-from test_forces import attitude, slopes
 
 from conftest import EPS, random_attitude
 from polhode import forces, rotation
@@ -24,6 +23,7 @@ from polhode.forces.functions import Recent
 from polhode.forces.trigonometric import riesz_nodes
 from polhode.kernels.compiler.jit import JIT
 from polhode.systems.interactions import Field, PairPotential
+from test_forces import attitude, slopes
 
 ROWS = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 W = (0.5, -1.0, 2.0)

@@ -7,7 +7,6 @@ import warnings
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
-from test_torqued_golden import CASES, PROBLEMS, errors
 
 import polhode as ph
 from conftest import distance
@@ -22,6 +21,7 @@ from polhode.methods.adaptive import Adaptive
 from polhode.methods.splitting import Splitting
 from polhode.solve import integrate
 from switching import slope
+from test_torqued_golden import CASES, PROBLEMS, errors
 
 pytestmark = pytest.mark.dense
 

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 from scipy.integrate import solve_ivp
-from test_torqued_golden import CASES, PROBLEMS, errors, times
 
 import polhode as ph
 from conftest import EPS, distance, random_attitude
@@ -23,6 +22,7 @@ from polhode.integration.running import BaseRun
 from polhode.kernels.compiler import jit
 from polhode.methods.adaptive import SMALLEST_RTOL, Adaptive
 from polhode.solve import integrate
+from test_torqued_golden import CASES, PROBLEMS, errors, times
 
 # error at all times of the golden file, at most so many times rtol
 REACHED = {

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_torqued_golden import CASES, PROBLEMS
-from test_torqued_golden import errors as golden_errors
 
 import polhode as ph
 from conftest import EPS, random_attitude
@@ -21,6 +19,8 @@ from polhode.methods.method import Bodies
 from polhode.methods.quat_em import QuatEM, acts_through_axis
 from polhode.methods.quat_vi import QuatVI
 from polhode.problems.gyro_top import LEVER, mass_center
+from test_torqued_golden import CASES, PROBLEMS
+from test_torqued_golden import errors as golden_errors
 
 every_method = pytest.mark.parametrize("method", CONSERVING, ids=repr)
 every_force = pytest.mark.parametrize("force", [FREE, GRAVITY, RESTORING, AXIAL, GENERAL], ids=repr)

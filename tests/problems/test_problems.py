@@ -8,8 +8,6 @@ import json
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
-from test_torqued_golden import PROBLEMS as GOLDEN_PROBLEMS
-from test_torqued_golden import errors as golden_errors
 
 from conftest import TESTS, distance
 from polhode import errors, problems
@@ -23,6 +21,8 @@ from polhode.problems.satellite_orbit import libration_rate, orbit_rate, pitch_a
 from polhode.solve import integrate
 from polhode.studies.comparison import work_precision
 from switching import slope
+from test_torqued_golden import PROBLEMS as GOLDEN_PROBLEMS
+from test_torqued_golden import errors as golden_errors
 
 CASES = {case["name"]: case for case in json.loads((TESTS / "golden" / "torqued.json").read_text())["cases"]}
 UNITS = {"t": "s", "omega": "rad/s", "m": "kg m^2/s", "inertia": "kg m^2", "energy": "J"}
