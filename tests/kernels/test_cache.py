@@ -96,12 +96,12 @@ def test_an_edited_helper_in_another_file_is_recompiled_and_its_revert_is_not(co
     second = copy.machine_code()
     assert len(second) == 2
 
-    copy.edit("series.py", "1.0 / 247.0", "1.0 / 250.0")
+    copy.edit("numbers/series.py", "1.0 / 247.0", "1.0 / 250.0")
     assert copy.run() == [-2.0, 2.0 / 250.0]
     third = copy.machine_code()
     assert len(third) == 3
 
-    copy.edit("series.py", "1.0 / 250.0", "1.0 / 247.0")
+    copy.edit("numbers/series.py", "1.0 / 250.0", "1.0 / 247.0")
     copy.edit("numbers/quat.py", *SIGN[::-1])
     assert copy.run() == original
     assert copy.machine_code() == third
