@@ -48,8 +48,8 @@ if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests 
     from polhode.flows.three_rotations import NoSquish as NoSquish
     from polhode.flows.three_rotations import ThreeRotations as ThreeRotations
     from polhode.flows.van_zon_schofield import VanZonSchofield as VanZonSchofield
-    from polhode.forces.force import Potential as Potential
-    from polhode.forces.force import Torque as Torque
+    from polhode.forces.base import Potential as Potential
+    from polhode.forces.base import Torque as Torque
     from polhode.free import geometry as geometry
     from polhode.free.derivatives import ErrorBound as ErrorBound
     from polhode.free.derivatives import Jacobian as Jacobian
@@ -110,14 +110,14 @@ _HOME = {
     "Jacobian": "free.derivatives",
     "OrderStudy": "studies.study",
     "PolhodeError": "core.errors",
-    "Potential": "forces.force",
+    "Potential": "forces.base",
     "Problem": "integration.problem",
     "RigidBody": "core.body",
     "Scheme": "methods.scheme",
     "State": "core.state",
     "System": "systems.system",
     "SystemTrajectory": "systems.trajectory",
-    "Torque": "forces.force",
+    "Torque": "forces.base",
     "Trajectory": "integration.trajectory",
     "WorkPrecision": "studies.comparison",
     "andoyer": "free.geometry",

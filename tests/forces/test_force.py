@@ -18,8 +18,8 @@ from mpmath import mp, mpf
 from conftest import EPS, random_attitude
 from polhode import forces, rotation
 from polhode.core.errors import InputError, ShapeError
-from polhode.forces.force import Force, Potential, SlowTorqueWarning, Torque
-from polhode.forces.functions import Recent
+from polhode.forces.base import Force, Potential, Torque
+from polhode.forces.functions import Recent, SlowTorqueWarning
 from polhode.forces.trigonometric import riesz_nodes
 from polhode.kernels.compiler.jit import JIT
 from polhode.systems.interactions import Field, PairPotential

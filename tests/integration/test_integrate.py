@@ -16,7 +16,7 @@ import polhode as ph
 from conftest import EPS, random_attitude
 from polhode import errors, forces
 from polhode.core.rotation import conjugate, from_matrix, matrix
-from polhode.forces.force import Torque
+from polhode.forces.base import Torque
 from polhode.integration.problem import Problem
 from polhode.integration.running import Run
 from polhode.methods.splitting import Splitting

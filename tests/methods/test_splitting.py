@@ -11,7 +11,7 @@ import polhode as ph
 from conftest import EPS, distance
 from oracles.top import top_flow
 from polhode.core.rotation import conjugate, from_rotation_vector, multiply
-from polhode.forces.force import Torque
+from polhode.forces.base import Torque
 from polhode.integration.problem import Problem
 from polhode.methods.schemes import SCHEMES
 from polhode.methods.splitting import Splitting

@@ -12,9 +12,8 @@ from polhode.core.checks import common_batch, unknown_name
 from polhode.core.errors import InputError, ShapeError
 from polhode.core.state import State
 from polhode.ensembles.sampling import Rows
-from polhode.forces.base import as_params
+from polhode.forces.base import Force, as_params
 from polhode.forces.damping import damping_matrices, diagonal_matrices
-from polhode.forces.force import Force
 from polhode.integration.problem import Problem
 
 __all__ = [

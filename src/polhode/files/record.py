@@ -28,8 +28,7 @@ from polhode._version import __version__
 from polhode.core.arrays import FloatArray
 from polhode.core.errors import InputError, StoreError, StoreWarning
 from polhode.core.fingerprint import Fingerprint, differences
-from polhode.forces.base import diagonals
-from polhode.forces.force import Force
+from polhode.forces.base import Force, diagonals
 from polhode.integration.problem import Problem
 from polhode.integration.trajectory import Trajectory
 

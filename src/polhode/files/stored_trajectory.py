@@ -13,7 +13,7 @@ from polhode.core.body import RigidBody
 from polhode.core.errors import InputError
 from polhode.core.state import State
 from polhode.files.record import COLUMN, Record, check_format
-from polhode.forces.force import Force
+from polhode.forces.base import Force
 from polhode.integration.problem import Problem
 from polhode.integration.trajectory import Stats, Trajectory
 

@@ -439,7 +439,7 @@ def warn_slow(func: Any, problem: Exception) -> None:
     warnings.warn_explicit(
         f"Numba cannot compile {described(func)}{where}: {reason.rstrip('.')}; it runs as a Python callback, correct "
         "but some hundred times slower. Functions it calls can be compiled if they are decorated with numba.njit; or "
-        f"say warnings.simplefilter('ignore', polhode.forces.force.{SlowTorqueWarning.__name__})",
+        f"say warnings.simplefilter('ignore', polhode.forces.base.{SlowTorqueWarning.__name__})",
         SlowTorqueWarning,
         filename=file,
         lineno=own[0] if own else first,

@@ -24,7 +24,7 @@ from polhode.core.arrays import FloatArray, writable
 from polhode.core.checks import common_batch, rows_of
 from polhode.core.errors import RunWarning
 from polhode.core.progress import Progress
-from polhode.forces.force import Force
+from polhode.forces.base import Force
 from polhode.forces.nothing import nothing
 from polhode.free.propagation import propagate
 from polhode.integration.adaptive_run import AdaptiveRun

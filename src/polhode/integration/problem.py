@@ -16,7 +16,7 @@ from polhode.core.state import State
 from polhode.free.motion import FreeMotion, free_motion
 
 if TYPE_CHECKING:
-    from polhode.forces.force import Force
+    from polhode.forces.base import Force
 
 
 class Problem:

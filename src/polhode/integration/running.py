@@ -18,8 +18,7 @@ from polhode.core.errors import RunError, RunWarning, TimeError
 from polhode.core.progress import Progress
 from polhode.core.rotation import matrix
 from polhode.core.threads import in_ranges
-from polhode.forces.base import diagonals
-from polhode.forces.force import Force
+from polhode.forces.base import Force, diagonals
 from polhode.forces.nothing import nothing
 from polhode.integration.problem import Problem
 from polhode.integration.stretches import Steps, step_length

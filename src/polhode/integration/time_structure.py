@@ -14,7 +14,7 @@ import numpy as np
 
 from polhode.core.arrays import BoolArray, FloatArray, writable
 from polhode.forces import functions
-from polhode.forces.force import Force
+from polhode.forces.base import Force
 from polhode.kernels.stepping.time_structure import NOISE, analyze
 
 CELLS = 2039  # of the span; a prime number, so that no period of a round part of the span hides

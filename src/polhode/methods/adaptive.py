@@ -16,7 +16,7 @@ from polhode.core.references import HAIRER_1993, MUNTHE_KAAS_1999, PRINCE_DORMAN
 from polhode.methods.method import Course
 
 if TYPE_CHECKING:
-    from polhode.forces.force import Force
+    from polhode.forces.base import Force
 
 SMALLEST_RTOL = 2.0**-46  # 1.4e-14: below, round-off of a step is no longer small against its error
 MOST_TRIALS = 10_000_000  # accepted or not: a minute or so, more than any motion needs that can be followed at all

@@ -31,7 +31,7 @@ from polhode.methods.record import CONSTRAINTS, ENERGIES, MOMENTA, MOMENTUM_ALON
 from polhode.methods.whole_step import WholeStep
 
 if TYPE_CHECKING:
-    from polhode.forces.force import Force
+    from polhode.forces.base import Force
 
 SIMO_WONG_1991 = (
     "J. C. Simo, K. K. Wong, Unconditionally stable algorithms for rigid body dynamics that exactly preserve energy "

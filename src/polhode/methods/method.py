@@ -13,7 +13,7 @@ import numpy as np
 from polhode.core.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from polhode.forces.force import Force
+    from polhode.forces.base import Force
 
 
 class Bodies(NamedTuple):

@@ -46,7 +46,7 @@ from polhode.methods.record import CONSTRAINTS, ENERGIES, MOMENTA, MOMENTUM_ALON
 from polhode.methods.whole_step import WholeStep
 
 if TYPE_CHECKING:
-    from polhode.forces.force import Force
+    from polhode.forces.base import Force
 
 GONZALEZ_1996 = "O. Gonzalez, Time integration and discrete Hamiltonian systems, J. Nonlinear Sci. 6 (1996) 449-467"
 

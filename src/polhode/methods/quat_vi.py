@@ -39,7 +39,7 @@ from polhode.methods.record import CONSTRAINTS, ENERGIES, MOMENTA, MOMENTUM_ALON
 from polhode.methods.whole_step import WholeStep
 
 if TYPE_CHECKING:
-    from polhode.forces.force import Force
+    from polhode.forces.base import Force
 
 LEYENDECKER_2008 = (
     "S. Leyendecker, J. E. Marsden, M. Ortiz, Variational integrators for constrained dynamical systems, Z. Angew. "

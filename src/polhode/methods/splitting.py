@@ -15,7 +15,7 @@ from polhode.methods.schemes import get
 
 if TYPE_CHECKING:
     from polhode.flows.flow import Flow
-    from polhode.forces.force import Force
+    from polhode.forces.base import Force
 
 WITHIN = "V2, RKN6_14a, S6_10 or ABA864"
 ANY_TORQUE = "S4_6, S6_10 or a composition such as Suzuki4"

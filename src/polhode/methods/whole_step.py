@@ -14,7 +14,7 @@ from polhode.methods.method import Advance, Bodies, Clock, Course, Method, array
 from polhode.methods.record import MethodRecord
 
 if TYPE_CHECKING:
-    from polhode.forces.force import Force
+    from polhode.forces.base import Force
 
 INSTEAD = "S4_6, S6_10 or Adaptive()"
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from polhode import forces
 from polhode.core.references import GUSTAFSSON_2010
 from polhode.core.state import State
-from polhode.forces.force import Force
+from polhode.forces.base import Force
 from polhode.integration.problem import Problem
 
 MOMENTS = (3.2164e8, 5.4782e9, 5.7426e9)  # kg m^2

@@ -27,7 +27,7 @@ from polhode.core.body import RigidBody
 from polhode.core.checks import near, unknown_name
 from polhode.core.errors import InputError, PolhodeError
 from polhode.core.state import State
-from polhode.forces.force import Force, Torque
+from polhode.forces.base import Force, Torque
 from polhode.integration.problem import Problem, checked_span
 from polhode.methods.expressions import flow_of, method_of
 from polhode.methods.splitting import Splitting
