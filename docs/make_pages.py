@@ -11,8 +11,8 @@ import shutil
 from pathlib import Path
 
 import polhode as ph
+from polhode import interactions
 from polhode.show.page import Page, view
-from polhode.systems.interactions import DipolarSoftSpheres
 
 HERE = Path(__file__).parent
 SIZES = {"desktop": (1200, 940), "phone": (390, 844)}
@@ -25,7 +25,7 @@ def dipoles() -> Page:
     """27 molecules with a dipole each, let go from a lattice."""
     body = ph.RigidBody((1.0, 1.88, 2.88), mass=1.0)
     box = ph.System.lattice(
-        body, 3, 1.5, DipolarSoftSpheres((0, 1, 1)), kT=0.05, seed=3, t_span=(0, 10), name="dipoles"
+        body, 3, 1.5, interactions.DipolarSoftSpheres((0, 1, 1)), kT=0.05, seed=3, t_span=(0, 10), name="dipoles"
     )
     return view(ph.integrate(box, method="RKN4_6b", h=0.01, save_every=2), title="27 dipolar molecules")
 

@@ -12,8 +12,7 @@ import sys
 import numpy as np
 
 import polhode as ph
-from polhode import sampling
-from polhode.core.rotation import rotate
+from polhode import rotation, sampling
 
 MOMENTS = (61_000.0, 63_000.0, 4_200.0)  # kg m^2, the long axis is the third
 OMEGA = (0.02, 0.002, 0.004)  # rad/s: once in five minutes
@@ -35,7 +34,7 @@ def follow(members=20_000, seed=1, **options):
 def angles_from_nominal(data):
     """Angles (members, times) in degrees between the long axis and that of the body without errors."""
     nominal = ph.free_motion(MOMENTS, omega=OMEGA).q(data.time.values)
-    axis, expected = (rotate(q, np.array([0.0, 0.0, 1.0])) for q in (data.q.values, nominal))
+    axis, expected = (rotation.rotate(q, np.array([0.0, 0.0, 1.0])) for q in (data.q.values, nominal))
     return np.degrees(np.arccos(np.clip(np.sum(axis * expected, axis=-1), -1, 1)))
 
 
@@ -54,7 +53,7 @@ def draw(data, path):
     left.set(xlabel="hours", ylabel="angle to the expected axis, degrees", xlim=(0, 24), ylim=(0, None))
     left.set_title("median; half and nine in ten of all members", fontsize=10)
     for i, color in ((12, "#0072B2"), (7, "#E69F00"), (1, "#D55E00")):
-        axis = rotate(data.q.values[:2000, i], np.array([0.0, 0.0, 1.0]))
+        axis = rotation.rotate(data.q.values[:2000, i], np.array([0.0, 0.0, 1.0]))
         label = f"after {MINUTES[i] / 60:g} h" if MINUTES[i] >= 60 else f"after {MINUTES[i]:g} min"
         right.plot(axis[:, 1], axis[:, 2], ".", ms=1.5, color=color, label=label)
     right.set(xlabel="y", ylabel="z", aspect="equal", xlim=(-1.05, 1.05), ylim=(-1.05, 1.05))

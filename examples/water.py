@@ -12,16 +12,16 @@ import sys
 import numpy as np
 
 import polhode as ph
-from polhode.systems.interactions import BOLTZMANN, water
+from polhode import interactions
 
-KT = 298.15 * BOLTZMANN
+KT = 298.15 * interactions.BOLTZMANN
 FS = 0.001  # ps
 RUNS = (("V2", 1 * FS, "#D55E00"), ("RKN4_6b", 6 * FS, "#0072B2"))
 
 
 def melt(molecules=216, rounds=15, cutoff=0.9):
     """(liquid at 298.15 K, a list of (time, kinetic, potential energy per molecule) on the way to it)"""
-    system, told = ph.System.liquid(water("SPC/E", cutoff=cutoff), molecules, kT=KT, seed=1), []
+    system, told = ph.System.liquid(interactions.water("SPC/E", cutoff=cutoff), molecules, kT=KT, seed=1), []
     for k in range(rounds):
         traj = ph.integrate(system, (0.1 * k, 0.1 * (k + 1)), method="V2", h=2 * FS, save_every=5)
         told.append((traj.t, traj.kinetic / molecules, traj.potential / molecules))
@@ -70,8 +70,9 @@ def main(picoseconds=1.0, path="water.png"):
         kelvin = np.mean(traj.temperature_translation), np.mean(traj.temperature_rotation)
         print(
             f"{name:8} {1000 * traj.h:g} fs: {traj.stats.torques} evaluations, {traj.stats.seconds:.1f} s; error "
-            f"{np.abs(errors(traj)).max():.1e} kT per molecule; {kelvin[0] / BOLTZMANN:.0f} K of places, "
-            f"{kelvin[1] / BOLTZMANN:.0f} K of attitudes; potential {traj.potential.mean() / system.count:.1f} kJ/mol"
+            f"{np.abs(errors(traj)).max():.1e} kT per molecule; {kelvin[0] / interactions.BOLTZMANN:.0f} K of places, "
+            f"{kelvin[1] / interactions.BOLTZMANN:.0f} K of attitudes; "
+            f"potential {traj.potential.mean() / system.count:.1f} kJ/mol"
         )
     draw(told, runs, path)
     print(f"\npicture: {path}")

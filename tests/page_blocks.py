@@ -10,7 +10,7 @@ from pathlib import Path
 
 FENCE = re.compile(r"^(?P<indent> *)```(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=indent)```", re.M | re.S)
 COMMENT = re.compile(r"<!-- (?P<word>not run|first):(?P<text>((?!-->).)*)-->\s*\Z", re.S)  # right before a block
-ELSEWHERE = ("distributed", "dask_jobqueue", "polhode.adapters.openmm")  # clusters and engines that are not here
+ELSEWHERE = ("distributed", "dask_jobqueue", "polhode.systems.adapters.openmm")  # clusters and other engines
 
 
 def blocks(text: str) -> list[tuple[int, str]]:

@@ -11,16 +11,16 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import polhode as ph
-from polhode.systems.interactions import BOLTZMANN, water
+from polhode import interactions
 
-KT = 298.15 * BOLTZMANN  # kJ/mol
+KT = 298.15 * interactions.BOLTZMANN  # kJ/mol
 STEP = 0.002  # ps
 
 # %%
 # The liquid starts on a lattice and has to melt, which changes its temperature. While it does, velocities are scaled
 # now and then. Units are nm, ps, u and kJ/mol.
 
-liquid = ph.System.liquid(water("SPC/E", cutoff=0.85), 216, kT=KT, seed=1)
+liquid = ph.System.liquid(interactions.water("SPC/E", cutoff=0.85), 216, kT=KT, seed=1)
 for _ in range(20):
     melting = ph.integrate(liquid, (0, 0.1), method="V2", h=STEP, save_every=50)
     liquid = liquid.replaced(melting.state()).at_temperature(KT)
@@ -29,7 +29,7 @@ for _ in range(20):
 # Then it is left alone, and energy is a check: 2 ps in steps of 2 fs.
 
 traj = ph.integrate(liquid, (0, 2.0), method="V2", h=STEP, save_every=10)
-temperature = 0.5 * (traj.temperature_translation + traj.temperature_rotation) / BOLTZMANN
+temperature = 0.5 * (traj.temperature_translation + traj.temperature_rotation) / interactions.BOLTZMANN
 wander = np.ptp(traj.energy) / traj.kinetic.mean()
 momentum = np.abs(traj.momentum).max()
 print(f"{temperature.mean():.0f} K; energy within {wander:.1e} of the kinetic energy, momentum within {momentum:.0e}")
