@@ -171,7 +171,7 @@ def test_slightly_unsymmetric_tensors_are_symmetrized():
 
 
 def test_batches_of_tensors(rng):
-    turns = Rotation.random(6, rng=rng).as_matrix().reshape(2, 3, 3, 3)
+    turns = Rotation.from_quat(rng.normal(size=(6, 4))).as_matrix().reshape(2, 3, 3, 3)
     moments = rng.uniform(0.5, 2, (2, 3, 3))
     tensors = np.einsum("...ij,...j,...kj->...ik", turns, moments, turns)
     body = ph.RigidBody(tensors)
@@ -267,7 +267,7 @@ def test_repr(body, text):
 
 
 def test_select(rng):
-    turns = Rotation.random(4, rng=rng).as_matrix()
+    turns = Rotation.from_quat(rng.normal(size=(4, 4))).as_matrix()
     tensors = turns @ (np.eye(3) * rng.uniform(0.5, 2, (4, 1, 3))) @ np.swapaxes(turns, -2, -1)
     body = ph.RigidBody(tensors, mass=[1.0, 2.0, 3.0, 4.0])
     one = body.select((5, 4), (0, 2))

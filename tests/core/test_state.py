@@ -40,7 +40,7 @@ def test_state_does_not_share_memory_with_its_input():
 
 @pytest.mark.parametrize("count", [None, 4])
 def test_scipy_rotation(count):
-    turn = Rotation.random(count, rng=np.random.default_rng(1))
+    turn = Rotation.from_quat(np.random.default_rng(1).normal(size=(4,) if count is None else (count, 4)))
     state = ph.State((1.0, 2.0, 3.0), turn)
     assert state.batch == (() if count is None else (count,))
     np.testing.assert_allclose(state.m_space, turn.apply((1, 2, 3)), atol=2e-15, rtol=0)
