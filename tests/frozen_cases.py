@@ -188,7 +188,7 @@ def to_the_bit():
 
 
 def rounded_steps(name):
-    """How many steps have rounded a result, each by itself: a random walk."""
+    """Return how many steps a result has at most: each may round it by 5 eps (1 + cond)."""
     if name.startswith(("propagate", "free_motion")):
         return 1
     return 10 * FIRST_PIECE if name == "interrupted" else 5 * STEPS

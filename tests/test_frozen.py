@@ -10,7 +10,7 @@ import pytest
 
 import frozen_cases
 
-FROZEN, CASES = frozen_cases.frozen(), frozen_cases.cases()
+FROZEN, CASES, TO_THE_BIT = frozen_cases.frozen(), frozen_cases.cases(), frozen_cases.to_the_bit()
 
 
 def test_every_case_is_frozen():
@@ -20,7 +20,7 @@ def test_every_case_is_frozen():
 @pytest.mark.parametrize("name", CASES)
 def test_frozen(name):
     for part, expected in zip(CASES[name](0.0), FROZEN["results"][name], strict=True):
-        if frozen_cases.to_the_bit():
+        if TO_THE_BIT:
             assert frozen_cases.in_digits(part) == expected["values"]
         else:
             assert frozen_cases.distance(part, expected) <= 5 * frozen_cases.rounded_steps(name)
