@@ -5,21 +5,18 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from math import ceil, inf
 from pathlib import Path, PurePosixPath
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
 
 from polhode.core.errors import InputError
 
 MOST_THREADS = 4096  # more than any machine has cores; a larger number is a mistake
 CGROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")  # limits, and the groups of this process
 PARALLEL_FROM = 20_000  # bodies or samples; below, threads cost more than they save on a busy machine
-T = TypeVar("T")
 
-before_batches: list[Callable[[], None]] = []  # what frees cores, if there is anything that keeps them busy
 _pools: dict[int, ThreadPoolExecutor] = {}  # by their number of threads; to start threads takes a millisecond
 
 
@@ -87,7 +84,7 @@ def _text(path: Path) -> str:
         return ""
 
 
-def in_ranges(work: Callable[[int, int], int], count: int, weight: int = 1) -> int:
+def in_ranges(work: Callable[[int, int], int], count: int, weight: float = 1.0) -> int:
     """Run ``work(start, stop)`` over ``count`` items, in threads if there are many; the smallest number it reports.
 
     ``weight`` is how many bodies or samples one item stands for. The calling thread works, too: a batch does not wait
@@ -97,7 +94,7 @@ def in_ranges(work: Callable[[int, int], int], count: int, weight: int = 1) -> i
     if threads == 1:
         return work(0, count)
     pieces: SimpleQueue[tuple[int, int]] = SimpleQueue()
-    number = 4 * threads  # small enough that a thread which is held up does not hold up the rest
+    number = min(count, 4 * threads)  # small enough that a thread which is held up does not hold up the rest
     for i in range(number):
         pieces.put((count * i // number, count * (i + 1) // number))
 
@@ -110,21 +107,15 @@ def in_ranges(work: Callable[[int, int], int], count: int, weight: int = 1) -> i
                 return smallest
             smallest = min(smallest, work(start, stop))
 
-    for free_cores in before_batches:
-        free_cores()
-    others = started(threads - 1, threads - 1, take_pieces)
+    helpers = threads - 1
+    if helpers not in _pools:
+        _pools[helpers] = ThreadPoolExecutor(helpers, "polhode")
+    try:
+        others = [_pools[helpers].submit(take_pieces) for _ in range(helpers)]
+    except RuntimeError:  # Python ends, and has stopped all pools before
+        others = []
     own = take_pieces()
     return min([own, *(other.result() for other in others)])
-
-
-def started(threads: int, number: int, work: Callable[..., T], *told: Any) -> list[Future[T]]:
-    """work(*told), so many times, in a pool of threads; not at all when Python ends, which stops all pools before."""
-    if threads not in _pools:
-        _pools[threads] = ThreadPoolExecutor(threads, "polhode")
-    try:
-        return [_pools[threads].submit(work, *told) for _ in range(number)]
-    except RuntimeError:
-        return []
 
 
 def _after_fork() -> None:

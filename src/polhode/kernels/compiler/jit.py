@@ -1,4 +1,4 @@
-"""What knows Numba (beside ``atomics``, for threads): how kernels are compiled, cached, or left as plain Python.
+"""What knows Numba: how kernels are compiled, cached, or left as plain Python.
 
 Five decorators:
 

@@ -24,7 +24,6 @@ import numpy as np
 from polhode.kernels.compiler.jit import JIT, borrowed, entry, helper, keep
 from polhode.kernels.exact.drive import INPUT, MATRICES
 from polhode.kernels.pairs.near import inverse
-from polhode.kernels.stepping.team import in_pieces
 
 TILE = 16 if JIT else 1  # uncompiled, one at a time
 X, D = 0, 3 * TILE  # fields of a tile: place, dipole
@@ -34,20 +33,12 @@ SUMS = 6 * TILE
 R, U = 7 * TILE, 10 * TILE  # fields next to those of one body's own sums (force, g, energy): r; 1/r^2, 1/r
 OWN = 12 * TILE
 FAR = 1e100  # the place of nobody, who has no dipole: all powers of 1/r that forces have are 0 there
-DIPOLES = "Tuple((f8[:,::1], i8, f8, f8[:,:,::1], f8[::1]))"  # (tiles, bodies, 4 eps sig^12, sums, energies)
-GATHERED = "Tuple((f8[:,::1], f8[:,:,::1], f8[:,::1], f8[:,::1]))"  # (tiles, sums, force, torque)
-TOGETHER = 16  # tiles that one thread gathers
 CHUNK = 16  # tiles that a body meets before its lanes are summed; they stay in the nearest cache
 
 
-@helper
-def tiles_of(n):
-    return (n + TILE - 1) // TILE
-
-
-@helper
+@entry(f"void({INPUT}, {MATRICES}, {INPUT}, f8[:,::1])")
 def fill_tiles(x, Q, mu, w):
-    """Places and dipoles of all bodies into tiles."""
+    """Write places and dipoles of all bodies into tiles; mu (n or 1, 3) in body axes."""
     n, one = x.shape[0], mu.shape[0] == 1
     for i in range(n):
         to, l, k = borrowed(w[i // TILE]), i % TILE, 0 if one else i
@@ -150,9 +141,8 @@ def row_of(turn, part, parts):
 
 
 @helper
-def dipole_part(told, part):
-    """One part, of as many as ``sums`` (parts, tiles, .) has rows: its sums and its energy."""
-    w, n, eps4, sums, energies = told
+def sum_part(w, n, eps4, sums, energies, part):
+    """Find the sums and the energy of one part, of as many as ``sums`` (parts, tiles, .) has rows."""
     parts, tiles = sums.shape[0], w.shape[0]
     lanes = np.empty(OWN)
     own = borrowed(lanes)
@@ -183,11 +173,18 @@ def dipole_part(told, part):
     keep(lanes)
 
 
-@helper
-def gather_tiles(told, k):
-    """Add the sums of all parts, in their order, to forces and torques (n, 3); of TOGETHER tiles."""
-    w, sums, force, torque = told
-    for i in range(k * TOGETHER * TILE, min((k + 1) * TOGETHER * TILE, force.shape[0])):
+@entry("i8(f8[:,::1], i8, f8, f8[:,:,::1], f8[::1], i8, i8)")
+def sum_parts(w, n, eps4, sums, energies, start, stop):
+    """Find sums and energies of the parts from ``start`` to ``stop``; eps4 = 4 eps sig^12. Return 0."""
+    for part in range(start, stop):
+        sum_part(w, n, eps4, sums, energies, part)
+    return 0
+
+
+@entry("i8(f8[:,::1], f8[:,:,::1], f8[:,::1], f8[:,::1], i8, i8)")
+def gather_tiles(w, sums, force, torque, start, stop):
+    """Add the sums of all parts, in their order, to forces and torques (n, 3) of some bodies. Return 0."""
+    for i in range(start, stop):
         tile, l = i // TILE, i % TILE
         f1, f2, f3, g1, g2, g3 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         for part in range(min(sums.shape[0], tile + 1)):
@@ -201,22 +198,4 @@ def gather_tiles(told, k):
         torque[i, 0] += g2 * d3 - g3 * d2
         torque[i, 1] += g3 * d1 - g1 * d3
         torque[i, 2] += g1 * d2 - g2 * d1
-
-
-all_parts = in_pieces(dipole_part, DIPOLES)
-gather_all = in_pieces(gather_tiles, GATHERED)
-
-
-@entry(f"f8(i8[::1], {INPUT}, {MATRICES}, {INPUT}, f8, i8, f8[:,::1], f8[:,::1])")
-def dipole_forces(desk, x, Q, mu, eps4, parts, force, torque):
-    """Add forces and torques (n, 3); the energy. mu (n or 1, 3) in body axes, eps4 = 4 eps sig^12."""
-    n = x.shape[0]
-    tiles = tiles_of(n)
-    w, sums, energies = np.empty((tiles, INPUTS)), np.empty((parts, tiles, SUMS)), np.empty(parts)
-    fill_tiles(x, Q, mu, w)
-    all_parts(desk, (w, n, eps4, sums, energies), parts)
-    gather_all(desk, (w, sums, force, torque), (tiles + TOGETHER - 1) // TOGETHER)
-    energy = 0.0
-    for part in range(parts):
-        energy += energies[part]
-    return energy
+    return 0

@@ -22,13 +22,10 @@ from polhode.kernels.pairs.near import (
     S,
     T,
     V,
-    arguments,
-    everything,
     inverse,
-    near_sums,
-    part_of_sums,
+    signature,
+    sum_parts,
 )
-from polhode.kernels.stepping.team import in_pieces
 
 B, G = SPARE, SPARE + 3 * LANES  # fields: x_j + b - x_i of one site of every lane, and the force on i from it
 SIZE = 6 * LANES
@@ -131,16 +128,8 @@ def fill_molecules(told, i, first, numbers, w):
         add_to_bodies(w)
 
 
-@helper
-def part_of_molecules(told, part):
-    pairs, cut, (places, twelve, six, C, far), sums = told
-    molecules = borrowed(places), borrowed(twelve), borrowed(six), borrowed(C), borrowed(far)
-    part_of_sums(fill_molecules, SIZE, pairs, cut, molecules, sums, part)
-
-
-all_parts = in_pieces(part_of_molecules, everything(MOLECULES))
-
-
-@entry(arguments(MOLECULES))
-def sum_molecules(desk, pairs, cut, told, parts, force, torque):
-    return near_sums(all_parts, desk, pairs, cut, told, parts, force, torque)
+@entry(signature(MOLECULES))
+def sum_molecules(pairs, cut, molecules, sums, start, stop):
+    places, twelve, six, C, far = molecules
+    lent = borrowed(places), borrowed(twelve), borrowed(six), borrowed(C), borrowed(far)
+    return sum_parts(fill_molecules, SIZE, pairs, cut, lent, sums, start, stop)

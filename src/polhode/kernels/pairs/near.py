@@ -22,18 +22,16 @@ from math import nan, sqrt
 
 import numpy as np
 
-from polhode.kernels.compiler.jit import JIT, borrowed, helper, keep
+from polhode.kernels.compiler.jit import JIT, borrowed, entry, helper, keep
 from polhode.kernels.exact.drive import INPUT, TIMES
 from polhode.kernels.numbers.lanes import new_block
 from polhode.kernels.pairs.cells import COUNTS, INTEGERS, nearest
-from polhode.kernels.stepping.team import in_pieces
 
 LANES = 16 if JIT else 1  # uncompiled, one at a time
 R, V, F, S, T = 0, 3 * LANES, 4 * LANES, 7 * LANES, 10 * LANES  # fields of w: r; results of ``fill``
 OWN = 13 * LANES  # energy, force and torque on the body itself, summed up
 OWN_COUNT = 7
 SPARE = 20 * LANES  # the rest is free for ``fill``
-TOGETHER = 256  # bodies of which one thread adds the sums
 
 # (x, lengths, 1/lengths, starts, stops, others, length of the longest row)
 PAIRS = f"Tuple(({INPUT}, {TIMES}, {TIMES}, {COUNTS}, {COUNTS}, {INTEGERS}, i8))"
@@ -41,14 +39,9 @@ CUT = "UniTuple(f8, 3)"  # square of the cut-off, begin and 1/width of (2): (inf
 SUMS = "Tuple((f8[:,:,::1], f8[:,:,::1], f8[::1]))"  # (forces, torques (parts, n, 3), energies (parts,))
 
 
-def everything(told):
-    """The type of what a part of the sums is told: pairs, cut, told, sums."""
-    return f"Tuple(({PAIRS}, {CUT}, {told}, {SUMS}))"
-
-
-def arguments(told):
-    """The signature of an entry: desk, pairs, cut, told, parts, force, torque; the energy."""
-    return f"f8(i8[::1], {PAIRS}, {CUT}, {told}, i8, f8[:,::1], f8[:,::1])"
+def signature(interaction):
+    """Return the signature of an entry that calls ``sum_parts`` with what is known about an interaction."""
+    return f"i8({PAIRS}, {CUT}, {interaction}, {SUMS}, i8, i8)"
 
 
 @helper
@@ -118,8 +111,8 @@ def own_sum(w, c):
 
 
 @helper
-def part_of_sums(fill, size, given_pairs, cut, told, sums, part):
-    """Forces, torques and the energy of one part; ``size`` of the fields that ``fill`` needs beside."""
+def sum_part(fill, size, given_pairs, cut, told, sums, part):
+    """Find forces, torques and the energy of one part; ``size`` of the fields that ``fill`` needs beside."""
     forces, torques, energies = sums
     x, L, per_L, starts, stops, others, longest = given_pairs
     pairs = borrowed(x), borrowed(L), borrowed(per_L), borrowed(starts), borrowed(stops), borrowed(others), longest
@@ -159,29 +152,20 @@ def part_of_sums(fill, size, given_pairs, cut, told, sums, part):
 
 
 @helper
-def add_parts(told, k):
-    """The sums of all parts, in their order, added to the total (n, 3); of TOGETHER bodies."""
-    parts, total = told
-    for i in range(k * TOGETHER, min((k + 1) * TOGETHER, total.shape[0])):
+def sum_parts(fill, size, pairs, cut, told, sums, start, stop):
+    """Find the sums of the parts from ``start`` to ``stop``. Return 0, as ``in_ranges`` wants a number."""
+    for part in range(start, stop):
+        sum_part(fill, size, pairs, cut, told, sums, part)
+    return 0
+
+
+@entry("i8(f8[:,:,::1], f8[:,::1], i8, i8)")
+def add_parts(parts, total, start, stop):
+    """Add the sums of all parts, in their order, to the total (n, 3) of the bodies from ``start`` to ``stop``."""
+    for i in range(start, stop):
         for c in range(3):
             s = 0.0
             for part in range(parts.shape[0]):
                 s += parts[part, i, c]
             total[i, c] += s
-
-
-add_all = in_pieces(add_parts, "Tuple((f8[:,:,::1], f8[:,::1]))")
-
-
-@helper
-def near_sums(all_parts, desk, pairs, cut, told, parts, force, torque):
-    """Add forces and torques (n, 3); the energy. ``all_parts`` is a piece of ``everything`` in a team."""
-    n = force.shape[0]
-    forces, torques, energies = np.empty((parts, n, 3)), np.empty((parts, n, 3)), np.empty(parts)
-    all_parts(desk, (pairs, cut, told, (forces, torques, energies)), parts)
-    add_all(desk, (forces, force), (n + TOGETHER - 1) // TOGETHER)
-    add_all(desk, (torques, torque), (n + TOGETHER - 1) // TOGETHER)
-    energy = 0.0
-    for part in range(parts):
-        energy += energies[part]
-    return energy
+    return 0

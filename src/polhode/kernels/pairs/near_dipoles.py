@@ -15,13 +15,10 @@ from polhode.kernels.pairs.near import (
     S,
     T,
     V,
-    arguments,
-    everything,
     inverse,
-    near_sums,
-    part_of_sums,
+    signature,
+    sum_parts,
 )
-from polhode.kernels.stepping.team import in_pieces
 
 E = SPARE  # field: dipoles of the lanes
 SIZE = 3 * LANES
@@ -49,15 +46,7 @@ def fill_dipoles(told, i, first, numbers, w):
         w[T + 2 * LANES + l] = h1 * e2 - h2 * e1
 
 
-@helper
-def part_of_dipoles(told, part):
-    pairs, cut, (dipoles, eps4), sums = told
-    part_of_sums(fill_dipoles, SIZE, pairs, cut, (borrowed(dipoles), eps4), sums, part)
-
-
-all_parts = in_pieces(part_of_dipoles, everything(DIPOLES))
-
-
-@entry(arguments(DIPOLES))
-def sum_dipoles(desk, pairs, cut, told, parts, force, torque):
-    return near_sums(all_parts, desk, pairs, cut, told, parts, force, torque)
+@entry(signature(DIPOLES))
+def sum_dipoles(pairs, cut, spheres, sums, start, stop):
+    dipoles, eps4 = spheres
+    return sum_parts(fill_dipoles, SIZE, pairs, cut, (borrowed(dipoles), eps4), sums, start, stop)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from polhode.kernels.compiler.jit import borrowed, caller, entry, helper
 from polhode.kernels.exact.drive import MATRICES
-from polhode.kernels.pairs.near import LANES, F, R, S, T, V, arguments, everything, near_sums, part_of_sums
+from polhode.kernels.pairs.near import LANES, F, R, S, T, V, signature, sum_parts
 from polhode.kernels.stepping.header import MATRIX, VECTOR
-from polhode.kernels.stepping.team import in_pieces
 
 PAIR = f"Tuple((f8, {VECTOR}, {VECTOR}, {VECTOR}))({VECTOR}, {MATRIX}, {MATRIX}, f8[::1])"
 ZERO = (0.0, 0.0, 0.0)
@@ -52,15 +51,6 @@ def fill_pairs(told, i, first, numbers, w):
         put(w, T, l, t)
 
 
-@helper
-def part_of_pairs(told, part):
-    pairs, cut, pairwise, sums = told
-    part_of_sums(fill_pairs, 0, pairs, cut, pairwise, sums, part)
-
-
-all_parts = in_pieces(part_of_pairs, everything(PAIRWISE))
-
-
-@entry(arguments(PAIRWISE))
-def sum_pairs(desk, pairs, cut, told, parts, force, torque):
-    return near_sums(all_parts, desk, pairs, cut, told, parts, force, torque)
+@entry(signature(PAIRWISE))
+def sum_pairs(pairs, cut, pairwise, sums, start, stop):
+    return sum_parts(fill_pairs, 0, pairs, cut, pairwise, sums, start, stop)

@@ -10,13 +10,11 @@ import numpy.typing as npt
 from polhode.core.arrays import FloatArray
 from polhode.core.checks import as_floats, check_finite, show
 from polhode.core.errors import InputError, ShapeError
-from polhode.core.team import in_team
-from polhode.kernels.pairs.dipoles import dipole_forces
+from polhode.kernels.pairs.dipoles import INPUTS, SUMS, TILE, fill_tiles, gather_tiles, sum_parts
 from polhode.kernels.pairs.near_dipoles import sum_dipoles
-from polhode.systems.interactions.near import NearInteraction
+from polhode.systems.interactions.near import ADDING, NearInteraction, in_order, in_parallel
 
-PAIRS_PER_BODY = 16  # so many pairs take as long as the step of a body, by which ``threads`` measures work
-NEAR_COST = 0.4  # of a pair of a list of neighbors, in steps of a body
+PAIR, NEAR_PAIR = 4e-9, 2.6e-8  # seconds for a pair of bodies, and for one of a list of neighbors
 MOST_PARTS = 16
 
 
@@ -66,14 +64,19 @@ class DipolarSoftSpheres(NearInteraction):
         eps4 = 4.0 * self.epsilon * self.sigma**12
         if self.cutoff < np.inf:
             dipoles = np.ascontiguousarray(self.dipoles(Q))
-            return self._sum(sum_dipoles, (dipoles, eps4), x, force, torque, NEAR_COST)
-        n, mu = len(x), self.dipole.reshape(-1, 3)
-        parts = parts_of(n)
-        return in_team(
-            lambda desk: dipole_forces(desk, x, Q, mu, eps4, parts, force, torque),
-            parts,
-            n * n / (2 * parts * PAIRS_PER_BODY),
+            return self._sum(sum_dipoles, (dipoles, eps4), x, force, torque, NEAR_PAIR)
+        return self._sum_all_pairs(eps4, x, Q, force, torque)
+
+    def _sum_all_pairs(self, eps4: float, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> float:
+        n = len(x)
+        parts, tiles = parts_of(n), -(-n // TILE)
+        w, sums, energies = np.empty((tiles, INPUTS)), np.empty((parts, tiles, SUMS)), np.empty(parts)
+        fill_tiles(x, Q, self.dipole.reshape(-1, 3), w)
+        in_parallel(
+            lambda start, stop: sum_parts(w, n, eps4, sums, energies, start, stop), parts, PAIR * n * n / (2 * parts)
         )
+        in_parallel(lambda start, stop: gather_tiles(w, sums, force, torque, start, stop), n, ADDING * parts)
+        return in_order(energies)
 
     def check(self, t: float, x: FloatArray, Q: FloatArray) -> None:
         if self.dipole.ndim == 2 and len(self.dipole) != len(x):

@@ -19,7 +19,7 @@ from polhode.systems.interactions.near import NearInteraction
 COULOMB = 138.93545764438198  # e^2 N_A/(4 pi eps_0) in kJ/mol nm, CODATA 2018
 BOLTZMANN = 0.00831446261815324  # k_B N_A in kJ/(mol K): temperature to kT
 DALTON_PER_NM3 = 1.66053906660  # kg/m^3, CODATA 2018: density
-SITES_COST = 0.07  # of a pair of sites, in steps of a free body
+SITE_PAIR = 4.6e-9  # seconds for a pair of sites
 Electrostatics = Literal["reaction field", "shifted force", "plain"]
 
 
@@ -107,8 +107,7 @@ class Molecular(NearInteraction):
     def evaluate(self, t: float, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> float:
         places = np.empty((len(x), self.sites.size))
         place_sites(Q, self.sites, places)
-        cost = SITES_COST * len(self.sites) ** 2
-        return self._sum(sum_molecules, (places, *self._tables), x, force, torque, cost)
+        return self._sum(sum_molecules, (places, *self._tables), x, force, torque, SITE_PAIR * len(self.sites) ** 2)
 
     def dipoles(self, Q: FloatArray) -> FloatArray:
         return np.einsum("...ij,j->...i", Q, self.charges @ self.sites)

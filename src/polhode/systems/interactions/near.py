@@ -11,11 +11,14 @@ import numpy as np
 from polhode.core.arrays import FloatArray
 from polhode.core.checks import as_floats
 from polhode.core.errors import InputError
-from polhode.core.team import in_team
+from polhode.core.threads import PARALLEL_FROM, in_ranges
+from polhode.kernels.pairs.near import add_parts
 from polhode.systems.interactions.base import Interaction
 from polhode.systems.interactions.neighbors import Box, Neighbors
 
 BODIES_PER_PART, MOST_PARTS = 32, 16
+ITEM = 5e-4 / PARALLEL_FROM  # seconds: threads help from half a millisecond of work on
+ADDING = 1e-8  # seconds for the sums that one part has for a body
 SWITCH, SKIN = 0.8, 0.12  # parts of the cut-off: where the energy begins to fall, and what a list reaches further
 
 
@@ -60,20 +63,40 @@ class NearInteraction(Interaction):
         return found
 
     def _sum(
-        self, kernel: Callable[..., float], told: Any, x: FloatArray, force: FloatArray, torque: FloatArray, cost: float
+        self,
+        kernel: Callable[..., int],
+        told: Any,
+        x: FloatArray,
+        force: FloatArray,
+        torque: FloatArray,
+        seconds: float,
     ) -> float:
-        """Add what the kernel finds; returns the energy. ``cost`` is that of a pair, in steps of a free body."""
+        """Add what the kernel finds to forces and torques, and return the energy; a pair takes so many seconds."""
         n, found, box = len(x), self._neighbors(x), self._box
         parts = max(1, min(MOST_PARTS, n // BODIES_PER_PART))
         pairs = x, box.lengths, box.per_length, found.starts, found.stops, found.others, found.longest
         limited = self.cutoff < np.inf
         cut = (self.cutoff**2, self.switch, 1.0 / (self.cutoff - self.switch)) if limited else (np.inf, 0.0, 0.0)
-        return in_team(
-            lambda desk: kernel(desk, pairs, cut, told, parts, force, torque), parts, cost * found.count / parts
+        forces, torques, energies = sums = np.empty((parts, n, 3)), np.empty((parts, n, 3)), np.empty(parts)
+        in_parallel(
+            lambda start, stop: kernel(pairs, cut, told, sums, start, stop), parts, seconds * found.count / parts
         )
+        in_parallel(lambda start, stop: add_parts(forces, force, start, stop), n, ADDING * parts)
+        in_parallel(lambda start, stop: add_parts(torques, torque, start, stop), n, ADDING * parts)
+        return in_order(energies)
 
     def _shown_cutoff(self) -> str:
         return f", cutoff={self.cutoff:g}" if self.cutoff < np.inf else ""
+
+
+def in_parallel(work: Callable[[int, int], int], count: int, seconds: float) -> None:
+    """Run ``work(start, stop)`` over ``count`` items that take so many seconds each, in threads if that is long."""
+    in_ranges(work, count, seconds / ITEM)
+
+
+def in_order(energies: FloatArray) -> float:
+    """Return the sum of energies (parts,), added one after the other."""
+    return float(energies.cumsum()[-1])
 
 
 def _positive(value: Any, name: str) -> float:

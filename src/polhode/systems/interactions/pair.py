@@ -25,6 +25,7 @@ COMPLEX_HINT = (
     "derivatives are taken by complex arguments: write it with arithmetic, powers (r2 ** 0.5) and NumPy's functions, "
     "without abs, comparisons and math.sqrt; or type gradient=..."
 )
+PAIR_SECONDS = 7e-8  # for a pair, with the quickest of functions
 DIFFERENCE = 2.0**-13  # radians, and parts of the distance, of the quotients that a pair function is held against
 TOLERANCE = 1e-6  # of their comparison, relative to the largest derivative
 
@@ -49,7 +50,7 @@ class PairInteraction(NearInteraction):
 
     def evaluate(self, t: float, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> float:
         raised = np.full(len(x), -1, dtype=np.int64)
-        energy = self._sum(sum_pairs, (self._address(), Q, self.params, raised), x, force, torque, 1.0)
+        energy = self._sum(sum_pairs, (self._address(), Q, self.params, raised), x, force, torque, PAIR_SECONDS)
         if (raised >= 0).any():
             i = int(np.argmax(raised >= 0))
             self._replay(x, Q, i, int(raised[i]))
