@@ -84,13 +84,18 @@ def _text(path: Path) -> str:
         return ""
 
 
+def threads_for(count: int, weight: float) -> int:
+    """Return the number of threads that work over ``count`` items of so much weight gets from ``in_ranges``."""
+    return thread_count() if count > 1 and count * weight >= PARALLEL_FROM else 1
+
+
 def in_ranges(work: Callable[[int, int], int], count: int, weight: float = 1.0) -> int:
     """Run ``work(start, stop)`` over ``count`` items, in threads if there are many; the smallest number it reports.
 
     ``weight`` is how many bodies or samples one item stands for. The calling thread works, too: a batch does not wait
     for others to wake up.
     """
-    threads = thread_count() if count > 1 and count * weight >= PARALLEL_FROM else 1
+    threads = threads_for(count, weight)
     if threads == 1:
         return work(0, count)
     pieces: SimpleQueue[tuple[int, int]] = SimpleQueue()

@@ -25,26 +25,27 @@ class Drift:
         self.fractions = np.array([float(x) for x in flow.fractions])
         self.bodies = len(moments)
         self.alone = np.empty(self.bodies, np.int64)
+        self.time = np.empty(1)
+        self.step = self._exactly if isinstance(flow, Exact) else self._by_flow
         self.done, self.iterations = np.empty(self.bodies, np.int64), np.empty(self.bodies)
 
     def __call__(self, m: FloatArray, q: FloatArray, time: float) -> int:
         """The first body without a result, or NOBODY."""
-        step = self._exactly if isinstance(self.flow, Exact) else self._by_flow
-        times = np.array([time])
+        self.time[0] = time
 
         def work(start: int, stop: int) -> int:
-            return step(m, q, times, BLOCK * start, min(BLOCK * stop, self.bodies))
+            return self.step(m, q, BLOCK * start, min(BLOCK * stop, self.bodies))
 
         failed = in_ranges(work, -(-self.bodies // BLOCK), BLOCK * len(self.fractions))
         return failed if failed < NONE else NOBODY
 
-    def _exactly(self, m: FloatArray, q: FloatArray, times: FloatArray, start: int, stop: int) -> int:
-        operands = self.moments, m, q, times
+    def _exactly(self, m: FloatArray, q: FloatArray, start: int, stop: int) -> int:
+        operands = self.moments, m, q, self.time
         bad, left = propagate_range(*operands, start, stop, m, q, self.alone)
         if left:
             bad = min(bad, propagate_rows(*operands, self.alone[start : start + left], m, q))
         return bad
 
-    def _by_flow(self, m: FloatArray, q: FloatArray, times: FloatArray, start: int, stop: int) -> int:
-        told = self.parameters, self.flow.size, self.fractions, self.moments, times
+    def _by_flow(self, m: FloatArray, q: FloatArray, start: int, stop: int) -> int:
+        told = self.parameters, self.flow.size, self.fractions, self.moments, self.time
         return self.flow.repeat((*told, 1, start, stop, m, q, self.done, self.iterations))

@@ -29,7 +29,7 @@ from polhode.core.progress import Progress
 from polhode.core.rotation import from_rotation_vector, multiply
 from polhode.integration.running import PIECE_SECONDS
 from polhode.integration.stretches import step_count, step_length
-from polhode.kernels.stepping.system_steps import NOBODY, add_scaled, attitude_matrices, torques_in_body
+from polhode.kernels.stepping.system_steps import NOBODY, kick, move, prepare_forces, torques_in_body
 from polhode.methods.scheme import LETTERS
 from polhode.methods.splitting import Splitting
 from polhode.systems.drift import Drift
@@ -40,8 +40,6 @@ DRIFT, GRADIENT = LETTERS["A"], LETTERS["C"]
 LARGEST_TURN = 2.0**-9  # radians, of the difference quotient in (1)
 LARGEST_SHIFT = 2.0**-13  # parts of the smallest distance at the start, of the same: forces are steep
 QUOTIENT = ((-2.0, 1.0), (-1.0, -8.0), (1.0, 8.0), (2.0, -1.0))  # its places and weights, of order 4
-
-ONE = np.ones(1)
 
 
 class CannotGoOn(Exception):
@@ -115,7 +113,7 @@ class SystemRun:
     def _check_start(self) -> None:
         """Forces and torques at the start are finite, and fit the bodies; they serve the first kick, too."""
         now, system = self.now, self.system
-        attitude_matrices(now.q, self.axes, self.Q)
+        prepare_forces(now.q, self.axes, self.Q, now.force, self.torque)
         system.interaction.check(self.t0, now.x, self.Q)
         try:
             self._find_forces(now, self.t0)
@@ -176,7 +174,7 @@ class SystemRun:
     def _do_stage(self, now: Moving, stage: Stage, t0: float, h: float) -> None:
         length = stage.length * h
         if stage.drifts:
-            add_scaled(now.x, now.p, self.per_mass, length)
+            move(now.x, now.p, self.per_mass, length)
             bad = self.drift(now.m, now.q, length)
             now.known = False
             if bad != NOBODY:
@@ -191,12 +189,10 @@ class SystemRun:
             G, g = self._gradients(now, t)
             now.p -= (stage.gradient * h * h * h) * G
             now.m -= (stage.gradient * h * h * h) * g
-        add_scaled(now.p, now.force, ONE, length)
-        add_scaled(now.m, now.torque, ONE, length)
+        kick(now.p, now.m, now.force, now.torque, length)
 
     def _find_forces(self, now: Moving, t: float) -> None:
-        attitude_matrices(now.q, self.axes, self.Q)
-        now.force[...], self.torque[...] = 0.0, 0.0
+        prepare_forces(now.q, self.axes, self.Q, now.force, self.torque)
         interaction = self.system.interaction
         try:
             interaction.evaluate(t, now.x, self.Q, now.force, self.torque)

@@ -36,8 +36,8 @@ FAR = 1e100  # the place of nobody, who has no dipole: all powers of 1/r that fo
 CHUNK = 16  # tiles that a body meets before its lanes are summed; they stay in the nearest cache
 
 
-@entry(f"void({INPUT}, {MATRICES}, {INPUT}, f8[:,::1])")
-def fill_tiles(x, Q, mu, w):
+@helper
+def fill(x, Q, mu, w):
     """Write places and dipoles of all bodies into tiles; mu (n or 1, 3) in body axes."""
     n, one = x.shape[0], mu.shape[0] == 1
     for i in range(n):
@@ -173,17 +173,9 @@ def sum_part(w, n, eps4, sums, energies, part):
     keep(lanes)
 
 
-@entry("i8(f8[:,::1], i8, f8, f8[:,:,::1], f8[::1], i8, i8)")
-def sum_parts(w, n, eps4, sums, energies, start, stop):
-    """Find sums and energies of the parts from ``start`` to ``stop``; eps4 = 4 eps sig^12. Return 0."""
-    for part in range(start, stop):
-        sum_part(w, n, eps4, sums, energies, part)
-    return 0
-
-
-@entry("i8(f8[:,::1], f8[:,:,::1], f8[:,::1], f8[:,::1], i8, i8)")
-def gather_tiles(w, sums, force, torque, start, stop):
-    """Add the sums of all parts, in their order, to forces and torques (n, 3) of some bodies. Return 0."""
+@helper
+def gather(w, sums, force, torque, start, stop):
+    """Add the sums of all parts, in their order, to forces and torques (n, 3) of some bodies."""
     for i in range(start, stop):
         tile, l = i // TILE, i % TILE
         f1, f2, f3, g1, g2, g3 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -198,4 +190,39 @@ def gather_tiles(w, sums, force, torque, start, stop):
         torque[i, 0] += g2 * d3 - g3 * d2
         torque[i, 1] += g3 * d1 - g1 * d3
         torque[i, 2] += g1 * d2 - g2 * d1
+
+
+@entry(f"f8({INPUT}, {MATRICES}, {INPUT}, f8, i8, f8[:,::1], f8[:,::1])")
+def dipole_forces(x, Q, mu, eps4, parts, force, torque):
+    """Add forces and torques (n, 3) and return the energy, in one thread: for few bodies one call is quickest."""
+    n = x.shape[0]
+    tiles = (n + TILE - 1) // TILE
+    w, sums, energies = np.empty((tiles, INPUTS)), np.empty((parts, tiles, SUMS)), np.empty(parts)
+    fill(x, Q, mu, w)
+    energy = 0.0
+    for part in range(parts):
+        sum_part(w, n, eps4, sums, energies, part)
+        energy += energies[part]
+    gather(w, sums, force, torque, 0, n)
+    return energy
+
+
+@entry(f"void({INPUT}, {MATRICES}, {INPUT}, f8[:,::1])")
+def fill_tiles(x, Q, mu, w):
+    """Do the first part of ``dipole_forces``: write all bodies into tiles."""
+    fill(x, Q, mu, w)
+
+
+@entry("i8(f8[:,::1], i8, f8, f8[:,:,::1], f8[::1], i8, i8)")
+def sum_parts(w, n, eps4, sums, energies, start, stop):
+    """Do the second part of ``dipole_forces``, for the parts from ``start`` to ``stop``. Return 0."""
+    for part in range(start, stop):
+        sum_part(w, n, eps4, sums, energies, part)
+    return 0
+
+
+@entry("i8(f8[:,::1], f8[:,:,::1], f8[:,::1], f8[:,::1], i8, i8)")
+def gather_tiles(w, sums, force, torque, start, stop):
+    """Do the third part of ``dipole_forces``, for the bodies from ``start`` to ``stop``. Return 0."""
+    gather(w, sums, force, torque, start, stop)
     return 0

@@ -129,7 +129,7 @@ def fill_molecules(told, i, first, numbers, w):
 
 
 @entry(signature(MOLECULES))
-def sum_molecules(pairs, cut, molecules, sums, start, stop):
+def sum_molecules(pairs, cut, molecules, sums, totals, start, stop):
     places, twelve, six, C, far = molecules
     lent = borrowed(places), borrowed(twelve), borrowed(six), borrowed(C), borrowed(far)
-    return sum_parts(fill_molecules, SIZE, pairs, cut, lent, sums, start, stop)
+    return sum_parts(fill_molecules, SIZE, pairs, cut, lent, sums, totals, start, stop)

@@ -37,11 +37,12 @@ SPARE = 20 * LANES  # the rest is free for ``fill``
 PAIRS = f"Tuple(({INPUT}, {TIMES}, {TIMES}, {COUNTS}, {COUNTS}, {INTEGERS}, i8))"
 CUT = "UniTuple(f8, 3)"  # square of the cut-off, begin and 1/width of (2): (inf, 0, 0) for none
 SUMS = "Tuple((f8[:,:,::1], f8[:,:,::1], f8[::1]))"  # (forces, torques (parts, n, 3), energies (parts,))
+TOTALS = "Tuple((f8[:,::1], f8[:,::1]))"  # (force, torque (n, 3))
 
 
 def signature(interaction):
     """Return the signature of an entry that calls ``sum_parts`` with what is known about an interaction."""
-    return f"i8({PAIRS}, {CUT}, {interaction}, {SUMS}, i8, i8)"
+    return f"i8({PAIRS}, {CUT}, {interaction}, {SUMS}, {TOTALS}, i8, i8)"
 
 
 @helper
@@ -152,20 +153,36 @@ def sum_part(fill, size, given_pairs, cut, told, sums, part):
 
 
 @helper
-def sum_parts(fill, size, pairs, cut, told, sums, start, stop):
-    """Find the sums of the parts from ``start`` to ``stop``. Return 0, as ``in_ranges`` wants a number."""
-    for part in range(start, stop):
-        sum_part(fill, size, pairs, cut, told, sums, part)
-    return 0
-
-
-@entry("i8(f8[:,:,::1], f8[:,::1], i8, i8)")
-def add_parts(parts, total, start, stop):
-    """Add the sums of all parts, in their order, to the total (n, 3) of the bodies from ``start`` to ``stop``."""
+def add_part_sums(sums, totals, start, stop):
+    """Add the sums of all parts, in their order, to the totals of the bodies from ``start`` to ``stop``."""
+    forces, torques, _ = sums
+    force, torque = totals
     for i in range(start, stop):
         for c in range(3):
-            s = 0.0
-            for part in range(parts.shape[0]):
-                s += parts[part, i, c]
-            total[i, c] += s
+            f, t = 0.0, 0.0
+            for part in range(forces.shape[0]):
+                f += forces[part, i, c]
+                t += torques[part, i, c]
+            force[i, c] += f
+            torque[i, c] += t
+
+
+@entry(f"i8({SUMS}, {TOTALS}, i8, i8)")
+def add_parts(sums, totals, start, stop):
+    """Call ``add_part_sums``. Return 0."""
+    add_part_sums(sums, totals, start, stop)
     return 0
+
+
+@helper
+def sum_parts(fill, size, pairs, cut, told, sums, totals, start, stop):
+    """Find the sums of the parts from ``start`` to ``stop``. If these are all, add them up; return whether they are.
+
+    So what is not done in threads takes one call.
+    """
+    for part in range(start, stop):
+        sum_part(fill, size, pairs, cut, told, sums, part)
+    all_parts = stop - start == sums[0].shape[0]
+    if all_parts:
+        add_part_sums(sums, totals, 0, totals[0].shape[0])
+    return int(all_parts)

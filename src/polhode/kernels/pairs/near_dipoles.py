@@ -47,6 +47,6 @@ def fill_dipoles(told, i, first, numbers, w):
 
 
 @entry(signature(DIPOLES))
-def sum_dipoles(pairs, cut, spheres, sums, start, stop):
+def sum_dipoles(pairs, cut, spheres, sums, totals, start, stop):
     dipoles, eps4 = spheres
-    return sum_parts(fill_dipoles, SIZE, pairs, cut, (borrowed(dipoles), eps4), sums, start, stop)
+    return sum_parts(fill_dipoles, SIZE, pairs, cut, (borrowed(dipoles), eps4), sums, totals, start, stop)

@@ -52,5 +52,5 @@ def fill_pairs(told, i, first, numbers, w):
 
 
 @entry(signature(PAIRWISE))
-def sum_pairs(pairs, cut, pairwise, sums, start, stop):
-    return sum_parts(fill_pairs, 0, pairs, cut, pairwise, sums, start, stop)
+def sum_pairs(pairs, cut, pairwise, sums, totals, start, stop):
+    return sum_parts(fill_pairs, 0, pairs, cut, pairwise, sums, totals, start, stop)

@@ -16,10 +16,15 @@ def quaternion_matrix(q, i):
     return matrix(float(q[i, 0]), float(q[i, 1]), float(q[i, 2]), float(q[i, 3]))
 
 
-@entry(f"void({INPUT}, {INPUT}, f8[:,:,::1])")
-def attitude_matrices(q, axes, out):
-    """Q of all bodies, from the users' body axes to space: Q A^T with the principal axes A, (n or 1, 9), or (0, 9)."""
+@entry(f"void({INPUT}, {INPUT}, f8[:,:,::1], f8[:,::1], f8[:,::1])")
+def prepare_forces(q, axes, out, force, torque):
+    """Find the attitude matrices of all bodies, from the users' body axes to space, and set forces and torques to 0.
+
+    The matrices are Q A^T with the principal axes A, (n or 1, 9), or (0, 9) if the users' axes are principal axes.
+    """
     for i in range(q.shape[0]):
+        for c in range(3):
+            force[i, c], torque[i, c] = 0.0, 0.0
         Q = quaternion_matrix(q, i)
         if axes.shape[0] > 0:
             a = axes[row_of(axes, i)]
@@ -48,9 +53,18 @@ def torques_in_body(q, force, torque, linear, out):
 
 
 @entry(f"void(f8[:,::1], {INPUT}, {TIMES}, f8)")
-def add_scaled(to, rows, scale, time):
-    """to += time scale rows, for rows (n, 3) and scale (n or 1)."""
-    for i in range(to.shape[0]):
-        s = time * float(scale[row_of(scale, i)])
+def move(x, p, per_mass, time):
+    """x += time p / mass, for places and momenta (n, 3)."""
+    for i in range(x.shape[0]):
+        s = time * float(per_mass[row_of(per_mass, i)])
         for c in range(3):
-            to[i, c] += s * float(rows[i, c])
+            x[i, c] += s * float(p[i, c])
+
+
+@entry(f"void(f8[:,::1], f8[:,::1], {INPUT}, {INPUT}, f8)")
+def kick(p, m, force, torque, time):
+    """p += time force and m += time torque, all (n, 3)."""
+    for i in range(p.shape[0]):
+        for c in range(3):
+            p[i, c] += time * float(force[i, c])
+            m[i, c] += time * float(torque[i, c])

@@ -10,9 +10,10 @@ import numpy.typing as npt
 from polhode.core.arrays import FloatArray
 from polhode.core.checks import as_floats, check_finite, show
 from polhode.core.errors import InputError, ShapeError
-from polhode.kernels.pairs.dipoles import INPUTS, SUMS, TILE, fill_tiles, gather_tiles, sum_parts
+from polhode.core.threads import in_ranges, threads_for
+from polhode.kernels.pairs.dipoles import INPUTS, SUMS, TILE, dipole_forces, fill_tiles, gather_tiles, sum_parts
 from polhode.kernels.pairs.near_dipoles import sum_dipoles
-from polhode.systems.interactions.near import ADDING, NearInteraction, in_order, in_parallel
+from polhode.systems.interactions.near import ADDING, ITEM, NearInteraction, in_order
 
 PAIR, NEAR_PAIR = 4e-9, 2.6e-8  # seconds for a pair of bodies, and for one of a list of neighbors
 MOST_PARTS = 16
@@ -65,17 +66,16 @@ class DipolarSoftSpheres(NearInteraction):
         if self.cutoff < np.inf:
             dipoles = np.ascontiguousarray(self.dipoles(Q))
             return self._sum(sum_dipoles, (dipoles, eps4), x, force, torque, NEAR_PAIR)
-        return self._sum_all_pairs(eps4, x, Q, force, torque)
-
-    def _sum_all_pairs(self, eps4: float, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> float:
-        n = len(x)
-        parts, tiles = parts_of(n), -(-n // TILE)
+        n, mu = len(x), self.dipole.reshape(-1, 3)
+        parts = parts_of(n)
+        weight = PAIR * n * n / (2 * parts * ITEM)
+        if threads_for(parts, weight) == 1:
+            return dipole_forces(x, Q, mu, eps4, parts, force, torque)
+        tiles = -(-n // TILE)
         w, sums, energies = np.empty((tiles, INPUTS)), np.empty((parts, tiles, SUMS)), np.empty(parts)
-        fill_tiles(x, Q, self.dipole.reshape(-1, 3), w)
-        in_parallel(
-            lambda start, stop: sum_parts(w, n, eps4, sums, energies, start, stop), parts, PAIR * n * n / (2 * parts)
-        )
-        in_parallel(lambda start, stop: gather_tiles(w, sums, force, torque, start, stop), n, ADDING * parts)
+        fill_tiles(x, Q, mu, w)
+        in_ranges(lambda start, stop: sum_parts(w, n, eps4, sums, energies, start, stop), parts, weight)
+        in_ranges(lambda start, stop: gather_tiles(w, sums, force, torque, start, stop), n, ADDING * parts / ITEM)
         return in_order(energies)
 
     def check(self, t: float, x: FloatArray, Q: FloatArray) -> None:

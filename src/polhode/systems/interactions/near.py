@@ -77,26 +77,24 @@ class NearInteraction(Interaction):
         pairs = x, box.lengths, box.per_length, found.starts, found.stops, found.others, found.longest
         limited = self.cutoff < np.inf
         cut = (self.cutoff**2, self.switch, 1.0 / (self.cutoff - self.switch)) if limited else (np.inf, 0.0, 0.0)
-        forces, torques, energies = sums = np.empty((parts, n, 3)), np.empty((parts, n, 3)), np.empty(parts)
-        in_parallel(
-            lambda start, stop: kernel(pairs, cut, told, sums, start, stop), parts, seconds * found.count / parts
+        sums = np.empty((parts, n, 3)), np.empty((parts, n, 3)), np.empty(parts)
+        totals = force, torque
+        added = in_ranges(
+            lambda start, stop: kernel(pairs, cut, told, sums, totals, start, stop),
+            parts,
+            seconds * found.count / (parts * ITEM),
         )
-        in_parallel(lambda start, stop: add_parts(forces, force, start, stop), n, ADDING * parts)
-        in_parallel(lambda start, stop: add_parts(torques, torque, start, stop), n, ADDING * parts)
-        return in_order(energies)
+        if not added:
+            in_ranges(lambda start, stop: add_parts(sums, totals, start, stop), n, ADDING * parts / ITEM)
+        return in_order(sums[-1])
 
     def _shown_cutoff(self) -> str:
         return f", cutoff={self.cutoff:g}" if self.cutoff < np.inf else ""
 
 
-def in_parallel(work: Callable[[int, int], int], count: int, seconds: float) -> None:
-    """Run ``work(start, stop)`` over ``count`` items that take so many seconds each, in threads if that is long."""
-    in_ranges(work, count, seconds / ITEM)
-
-
 def in_order(energies: FloatArray) -> float:
-    """Return the sum of energies (parts,), added one after the other."""
-    return float(energies.cumsum()[-1])
+    """Return the sum of energies (parts,), added one after the other, as a kernel does it."""
+    return float(np.cumsum(energies)[-1])
 
 
 def _positive(value: Any, name: str) -> float:
