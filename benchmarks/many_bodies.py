@@ -88,7 +88,7 @@ def in_turns(works, tries=TRIES, least=1e-3):
 
 
 def timed(number, work, count):
-    """Seconds, of one of so many; one more before them wakes the team."""
+    """Return the seconds of one of so many; one more before them starts threads and warms caches."""
     clock = time.thread_time if number == 1 else time.perf_counter
     with cores(number):
         work()
@@ -142,13 +142,13 @@ def print_pairs():
     print_ceiling()
     print("all pairs; us per evaluation, ratio to the plain loop on one core, us per V2 step, rotations in it")
     print(f"{'bodies':>7} {'cores':>6} {'plain loop':>11} {'forces':>9} {'ratio':>6} {'step':>9} {'rotations':>10}")
-    for side in (5, 10, 20):
+    for side in (3, 5, 10, 20):
         system = ph.System.lattice(BODY, side, SPACING, DipolarSoftSpheres(DIPOLE), kT=0.1, seed=1)
         x, d = system.state.x, system.interaction.dipoles(matrix(system.state.q))
         F, g, evaluate, fly = np.empty_like(x), np.empty_like(x), evaluation(system), drift(system)
         works = [(1, lambda x=x, d=d, F=F, g=g: plain_loop(x, d, F, g))]
         works += [(number, work) for number in CORES for work in (evaluate, fly)]
-        plain, *ours = in_turns(works, {5: 40 * TRIES, 10: 4 * TRIES, 20: 3}[side])
+        plain, *ours = in_turns(works, {3: 40 * TRIES, 5: 40 * TRIES, 10: 4 * TRIES, 20: 3}[side])
         for k, (number, step) in enumerate(zip(CORES, step_times(system, 0.001, ours[0]), strict=True)):
             forces, flight = ours[2 * k : 2 * k + 2]
             row = f"{plain:11.0f} {forces:9.1f} {plain / forces:6.1f} {step:9.0f} {100 * flight / step:9.1f}%"

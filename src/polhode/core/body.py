@@ -309,13 +309,14 @@ def principal(inertia: FloatArray) -> tuple[FloatArray, FloatArray | None]:
     """(moments, axes) of moments (..., 3), whose axes are None, or of tensors (..., 3, 3)."""
     if not are_matrices(inertia):
         return inertia, None
+    from polhode.kernels.compiler.limits import NOBODY
     from polhode.kernels.exact.principal import principal_axes
 
     check_finite(inertia, "inertia", InertiaError)
     work = np.array(symmetric(inertia, "inertia", InertiaError, AS_TENSORS), order="C").reshape(-1, 3, 3)
     moments, axes = np.empty(work.shape[:2]), np.empty(work.shape)
     bad = principal_axes(work, moments, axes)
-    if bad >= 0:
+    if bad != NOBODY:
         index = tuple(int(i) for i in np.unravel_index(bad, inertia.shape[:-2]))
         raise InertiaError(
             f"{place('inertia', index)} is not positive definite: its principal moments come out as "

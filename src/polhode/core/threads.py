@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -103,14 +102,15 @@ def in_ranges(work: Callable[[int, int], int], count: int, weight: float = 1.0) 
     for i in range(number):
         pieces.put((count * i // number, count * (i + 1) // number))
 
-    def take_pieces() -> int:
-        smallest = sys.maxsize
+    reports: list[int] = []
+
+    def take_pieces() -> None:
         while True:
             try:
                 start, stop = pieces.get_nowait()
             except Empty:
-                return smallest
-            smallest = min(smallest, work(start, stop))
+                return
+            reports.append(work(start, stop))
 
     helpers = threads - 1
     if helpers not in _pools:
@@ -119,8 +119,10 @@ def in_ranges(work: Callable[[int, int], int], count: int, weight: float = 1.0) 
         others = [_pools[helpers].submit(take_pieces) for _ in range(helpers)]
     except RuntimeError:  # Python ends, and has stopped all pools before
         others = []
-    own = take_pieces()
-    return min([own, *(other.result() for other in others)])
+    take_pieces()
+    for other in others:
+        other.result()
+    return min(reports)
 
 
 def _after_fork() -> None:

@@ -274,8 +274,9 @@ Operands = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
 def _run(operands: Operands, batch: tuple[int, ...], m_out: FloatArray, q_out: FloatArray) -> None:
+    from polhode.kernels.compiler.limits import NOBODY
     from polhode.kernels.exact.batch import propagate_range
-    from polhode.kernels.exact.drive import NONE, propagate_rows
+    from polhode.kernels.exact.drive import propagate_rows
 
     bodies = prod(batch)
     rows_m, rows_q = m_out.reshape(bodies, 3), q_out.reshape(bodies, 4)
@@ -288,7 +289,7 @@ def _run(operands: Operands, batch: tuple[int, ...], m_out: FloatArray, q_out: F
         return bad
 
     bad = in_ranges(work, bodies)
-    if bad < NONE:
+    if bad < NOBODY:
         _explain(operands, batch, bad)
 
 

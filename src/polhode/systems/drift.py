@@ -9,8 +9,7 @@ from polhode.core.threads import in_ranges
 from polhode.flows.exact import Exact
 from polhode.flows.flow import Flow
 from polhode.kernels.exact.batch import propagate_range
-from polhode.kernels.exact.drive import NONE, propagate_rows
-from polhode.kernels.stepping.system_steps import NOBODY
+from polhode.kernels.exact.drive import propagate_rows
 
 BLOCK = 64  # bodies that stay together, as lanes of one block
 
@@ -30,14 +29,13 @@ class Drift:
         self.done, self.iterations = np.empty(self.bodies, np.int64), np.empty(self.bodies)
 
     def __call__(self, m: FloatArray, q: FloatArray, time: float) -> int:
-        """The first body without a result, or NOBODY."""
+        """Move the bodies; return the number of the first one without a result, or NOBODY."""
         self.time[0] = time
 
         def work(start: int, stop: int) -> int:
             return self.step(m, q, BLOCK * start, min(BLOCK * stop, self.bodies))
 
-        failed = in_ranges(work, -(-self.bodies // BLOCK), BLOCK * len(self.fractions))
-        return failed if failed < NONE else NOBODY
+        return in_ranges(work, -(-self.bodies // BLOCK), BLOCK * len(self.fractions))
 
     def _exactly(self, m: FloatArray, q: FloatArray, start: int, stop: int) -> int:
         operands = self.moments, m, q, self.time

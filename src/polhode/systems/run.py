@@ -29,7 +29,8 @@ from polhode.core.progress import Progress
 from polhode.core.rotation import from_rotation_vector, multiply
 from polhode.integration.running import PIECE_SECONDS
 from polhode.integration.stretches import step_count, step_length
-from polhode.kernels.stepping.system_steps import NOBODY, kick, move, prepare_forces, torques_in_body
+from polhode.kernels.compiler.limits import NOBODY
+from polhode.kernels.stepping.system_steps import kick, move, prepare_forces, torques_in_body
 from polhode.methods.scheme import LETTERS
 from polhode.methods.splitting import Splitting
 from polhode.systems.drift import Drift

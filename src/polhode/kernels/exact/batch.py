@@ -12,6 +12,7 @@ from math import sqrt
 import numpy as np
 
 from polhode.kernels.compiler.jit import binade, entry, helper, prefetch
+from polhode.kernels.compiler.limits import NOBODY
 from polhode.kernels.exact.block import (
     DOUBLED,
     LEAN,
@@ -25,7 +26,7 @@ from polhode.kernels.exact.block import (
     exchange,
     sort,
 )
-from polhode.kernels.exact.drive import INPUT, NONE, TIMES
+from polhode.kernels.exact.drive import INPUT, TIMES
 from polhode.kernels.exact.euler import FEW, SHORT, SMALL, UNREDUCED
 from polhode.kernels.numbers.lanes import (
     LANES,
@@ -53,12 +54,12 @@ FAR = 4e5  # |m| t/I1, the larger rate of all, up to which ``sincos_near`` has a
 def propagate_range(inertia, m, q, t, start, stop, m_out, q_out, alone):
     """Bodies start..stop: inertia, m (n or 1, 3), q (n or 1, 4), t (n or 1) -> m_out (n, 3), q_out (n, 4).
 
-    Returns the index of the first body that is not valid or whose result is not finite (or NONE), and the number of
+    Returns the index of the first body that is not valid or whose result is not finite (or NOBODY), and the number of
     bodies left over, in alone[start:], for ``drive.propagate_rows``: the scalar code is not compiled here.
     """
     block, bins = new_block(SIZE), (new_block(SIZE), new_block(SIZE), new_block(SIZE), new_block(SIZE))
     bin_rows, filled = np.empty((TIERS, LANES), np.int64), np.zeros(TIERS, np.int64)
-    bad, left, past_cache = NONE, 0, pass_cache(m_out, start) and pass_cache(q_out, start)
+    bad, left, past_cache = NOBODY, 0, pass_cache(m_out, start) and pass_cache(q_out, start)
     for first in range(start, stop, LANES):
         count = min(LANES, stop - first)
         whole = count == LANES
@@ -256,12 +257,12 @@ def move(w, l, into, lane):
 
 @helper
 def first_bad(w, first):
-    """The first of the rows first.., which are all lanes, whose result is not finite, or NONE."""
+    """The first of the rows first.., which are all lanes, whose result is not finite, or NOBODY."""
     total = 0.0
     for l in range(LANES):
         total += w[at.tier + l]
     if total == 0.0:
-        return NONE
+        return NOBODY
     l = 0
     while w[at.tier + l] == 0.0:
         l += 1
@@ -270,8 +271,8 @@ def first_bad(w, first):
 
 @helper
 def scatter(w, rows, count, m_out, q_out):
-    """Lanes 0..count into their rows; the smallest row whose result is not finite, or NONE."""
-    bad = NONE
+    """Lanes 0..count into their rows; the smallest row whose result is not finite, or NOBODY."""
+    bad = NOBODY
     for l in range(count):
         i = rows[l]
         m_out[i, 0], m_out[i, 1], m_out[i, 2] = triple(w, at.m, l)

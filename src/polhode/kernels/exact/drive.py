@@ -10,13 +10,12 @@ from math import isfinite, nan
 from typing import NamedTuple
 
 from polhode.kernels.compiler.jit import entry, helper, power_of_two
-from polhode.kernels.compiler.limits import LONGEST, NORM_TOLERANCE
+from polhode.kernels.compiler.limits import LONGEST, NOBODY, NORM_TOLERANCE
 from polhode.kernels.exact.euler import body_constants, step
 
 INPUT = "Array(f8, 2, 'C', readonly=True)"
 TIMES = "Array(f8, 1, 'C', readonly=True)"
 MATRICES = "Array(f8, 3, 'C', readonly=True)"
-NONE = 2**62  # for the index of a body: none of them
 
 
 @helper
@@ -132,8 +131,8 @@ def is_valid(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, t):
 
 @entry(f"i8({INPUT}, {INPUT}, {INPUT}, {TIMES}, i8[::1], f8[:,::1], f8[:,::1])")
 def propagate_rows(inertia, m, q, t, rows, m_out, q_out):
-    """Some bodies, one after the other. Returns the first that is not valid or whose result is not finite, or NONE."""
-    bad = NONE
+    """Move bodies one after the other; return the first that is not valid or has no finite result, or NOBODY."""
+    bad = NOBODY
     for i in rows:
         I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, time = operands(inertia, m, q, t, i)
         if not is_valid(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, time):

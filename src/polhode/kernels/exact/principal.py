@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import isfinite, sqrt
 
 from polhode.kernels.compiler.jit import entry, helper, power_of_two
+from polhode.kernels.compiler.limits import NOBODY
 
 SWEEPS = 40  # a bound only: convergence is quadratic, five or six sweeps are the rule
 NEGLIGIBLE = 2.0**-54
@@ -53,7 +54,7 @@ def diagonalize(axes, a):
 def principal_axes(tensors, moments, axes):
     """tensors (n, 3, 3), symmetric, used as workspace -> moments (n, 3), axes (n, 3, 3).
 
-    Returns the index of the first tensor that is not finite and positive definite, or -1.
+    Returns the index of the first tensor that is not finite and positive definite, or NOBODY.
     """
     for n in range(tensors.shape[0]):
         a, v = tensors[n], axes[n]
@@ -73,4 +74,4 @@ def principal_axes(tensors, moments, axes):
             moments[n, i] = a[i, i] * unit
             if not moments[n, i] > 0.0:
                 return n
-    return -1
+    return NOBODY

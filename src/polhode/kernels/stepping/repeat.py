@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 
 from polhode.kernels.compiler.jit import JIT, helper
-from polhode.kernels.compiler.limits import LONGEST
-from polhode.kernels.exact.drive import INPUT, NONE, TIMES, from_order, standard_form, to_order, to_standard_time
+from polhode.kernels.compiler.limits import LONGEST, NOBODY
+from polhode.kernels.exact.drive import INPUT, TIMES, from_order, standard_form, to_order, to_standard_time
 
 # (parameters, size of c, fractions, inertia, h, steps, start, stop, m, q, done, iterations) -> first that failed
 REPEAT = f"i8(Tuple(({TIMES}, i8, {TIMES}, {INPUT}, {TIMES}, i8, i8, i8, f8[:,::1], f8[:,::1], i8[::1], f8[::1])))"
@@ -63,11 +63,11 @@ def repeat_steps(prepare, advance, arguments):
     """``steps`` steps of bodies start..stop, in place on m (n, 3) and q (n, 4); inertia (n or 1, 3), h (n or 1).
 
     done[i] is the number of steps that succeeded, where m and q then are; iterations[i] their iterations. Returns the
-    first body that did not take all its steps, or NONE.
+    first body that did not take all its steps, or NOBODY.
     """
     parameters, size, fractions, inertia, h, steps, start, stop, m, q, done, iterations = arguments
     c = new_constants(size)
-    failed = NONE
+    failed = NOBODY
     for i in range(start, stop):
         a, b = i if inertia.shape[0] > 1 else 0, i if h.shape[0] > 1 else 0
         order, scale, (I1, I2, I3), (m1, m2, m3) = standard_form(

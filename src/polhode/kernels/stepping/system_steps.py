@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.limits import NOBODY
 from polhode.kernels.exact.drive import INPUT, TIMES
 from polhode.kernels.numbers.quat import matrix
 from polhode.kernels.numbers.vectors import image, in_body
 from polhode.kernels.stepping.header import row_of
-
-NOBODY = -1
 
 
 @helper

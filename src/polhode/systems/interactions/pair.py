@@ -14,6 +14,7 @@ from polhode.core.rotation import from_rotation_vector, matrix
 from polhode.forces.base import as_params
 from polhode.forces.functions import Form, Function
 from polhode.kernels.compiler import jit
+from polhode.kernels.compiler.limits import NOBODY
 from polhode.kernels.pairs import pair_functions as templates
 from polhode.kernels.pairs.pairs import PAIR, sum_pairs
 from polhode.systems.interactions.base import takes
@@ -49,10 +50,10 @@ class PairInteraction(NearInteraction):
         self._set_cutoff(cutoff, switch, skin)
 
     def evaluate(self, t: float, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> float:
-        raised = np.full(len(x), -1, dtype=np.int64)
+        raised = np.full(len(x), NOBODY)
         energy = self._sum(sum_pairs, (self._address(), Q, self.params, raised), x, force, torque, PAIR_SECONDS)
-        if (raised >= 0).any():
-            i = int(np.argmax(raised >= 0))
+        if (raised != NOBODY).any():
+            i = int(np.argmax(raised != NOBODY))
             self._replay(x, Q, i, int(raised[i]))
         return energy
 
