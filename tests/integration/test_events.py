@@ -16,7 +16,6 @@ from oracles.top import top_flow
 from polhode import errors, events, forces
 from polhode.core.rotation import matrix, rotate
 from polhode.integration.problem import Problem
-from polhode.integration.watching import chandrupatla
 from polhode.solve import integrate
 
 MOMENTS, M0 = (1.0, 1.65, 1.97), (0.3, 0.2, 0.9)
@@ -253,17 +252,6 @@ def test_refused():
         events.section((1, 0, 0), of="omega")
     with pytest.raises(AttributeError, match="has no energy"):
         events.energy(spinning(1.0, force=forces.constant((0, 0, 1.0))), 1.0)
-
-
-def test_roots_to_rounding():
-    a, b = np.array([0.0, 1.0, 0.0, -5.0, 2.0]), np.array([3.0, 2.0, 1e-3, 1e30, 2.0])
-
-    def f(x):
-        return np.array([np.cos(x[0]), x[1] ** 3 - 2, np.tanh(1e9 * (x[2] - 1e-7)), x[3] - 1e-20, 0.0])
-
-    roots = chandrupatla(f, a, b, f(a), f(b))
-    expected = np.array([np.pi / 2, 2 ** (1 / 3), 1e-7, 1e-20, 2.0])
-    np.testing.assert_allclose(roots, expected, rtol=4 * EPS)
 
 
 def test_adaptive_steps_find_the_same_crossings():

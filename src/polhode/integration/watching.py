@@ -22,7 +22,6 @@ Event = Callable[[FloatArray, FloatArray, FloatArray], Any]
 Found = tuple[Any, FloatArray, FloatArray]  # t, m, q
 FARTHEST = 0.5  # radians from one look to the next
 MOST_PARTS, LARGEST_BLOCK = 256, 2**18
-MOST_ITERATIONS = 200  # bisection alone needs 64; never reached
 
 
 class Watch:
@@ -73,11 +72,12 @@ class Watch:
             crossed = (up & (self._direction[number] >= 0)) | (down & (self._direction[number] <= 0))
             body = np.arange(g.shape[1])
             while crossed.any():  # one of each body at a time: events may depend on the body
-                row, has = crossed.argmax(axis=0), np.asarray(crossed.any(axis=0))
-                ends = (times[row, body], times[row + 1, body]), (g[row, body], g[row + 1, body])
-                found = self._refine(event, has, *ends, sol)
-                self._keep(number, np.flatnonzero(has), *found)
-                crossed[row[has], body[has]] = False
+                row, crossing = crossed.argmax(axis=0), np.flatnonzero(crossed.any(axis=0))
+                begin = times[row, body]
+                end = np.where(g[row, body] == 0, begin, times[row + 1, body])
+                found = self._refine(event, crossing, (begin, end), sol)
+                self._keep(number, crossing, *found)
+                crossed[row[crossing], crossing] = False
 
     def _values(self, event: Event, t: FloatArray, m: FloatArray, q: FloatArray) -> FloatArray:
         """(k, n) of states (k, n, .), as the user sees them."""
@@ -93,19 +93,21 @@ class Watch:
         return value.reshape(len(t), -1)
 
     def _refine(
-        self, event: Event, has: npt.NDArray[np.bool_], t: tuple[FloatArray, FloatArray],
-        g: tuple[FloatArray, FloatArray], sol: Solution,
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
-        """(t, m, q) of the bodies that have a change of sign between times t, to rounding."""
-        body = np.arange(len(has))
+        self, event: Event, bodies: IntArray, t: tuple[FloatArray, FloatArray], sol: Solution
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return (t, m, q) of the changes of sign that bodies have between the times t (n,) of all, to rounding."""
+        from scipy.optimize.elementwise import find_root
 
-        def value(t: FloatArray) -> FloatArray:
-            m, q = sol.rows(t, body)
-            return self._values(event, t[None], m[None], q[None])[0]
+        now = t[0].copy()  # an event is a function of all bodies, those included whose time is known
 
-        root = chandrupatla(value, *(np.where(has, x, t[0]) for x in t), *(np.where(has, x, 0.0) for x in g))
-        m, q = sol.rows(root, body)
-        return root[has], m[has], q[has]
+        def value(times: FloatArray, bodies: IntArray) -> FloatArray:
+            now[bodies] = times
+            m, q = sol.rows(now, np.arange(len(now)))
+            return self._values(event, now[None], m[None], q[None])[0][bodies]
+
+        brackets = t[0][bodies], t[1][bodies]
+        times = find_root(value, brackets, args=(bodies,), tolerances={"xatol": 0.0, "xrtol": 2.0**-52}).x
+        return times, *sol.rows(times, bodies)
 
     def _keep(self, number: int, bodies: IntArray, t: FloatArray, m: FloatArray, q: FloatArray) -> None:
         for i, *state in zip(bodies, t, m, q, strict=True):
@@ -164,32 +166,3 @@ def _divided(t: FloatArray, m: FloatArray, q: FloatArray, parts: int, sol: Solut
     fine = np.concatenate((between, t[-1:]))
     m_fine, q_fine = sol.rows(fine.ravel(), np.tile(np.arange(n), len(fine)))
     return fine, m_fine.reshape(-1, n, 3), q_fine.reshape(-1, n, 4)
-
-
-def chandrupatla(
-    f: Callable[[FloatArray], FloatArray], a: FloatArray, b: FloatArray, fa: FloatArray, fb: FloatArray
-) -> FloatArray:
-    """Roots (n,) between a and b, where f changes sign, to rounding: inverse quadratic interpolation or bisection.
-
-    After Chandrupatla (Advances in Engineering Software 28 (1997) 145-149). Elements with fa = 0 are at their root.
-    """
-    c, fc, part = a.copy(), fa.copy(), np.full(len(a), 0.5)
-    for _ in range(MOST_ITERATIONS):
-        best = np.where((np.abs(fa) < np.abs(fb)) | (fa == 0.0), a, b)
-        smallest = np.spacing(np.maximum(np.abs(a), np.abs(b)))
-        open_ = (np.abs(b - a) > 2.0 * smallest) & (fa != 0.0) & (fb != 0.0)
-        if not open_.any():
-            break
-        least = np.where(open_, np.minimum(smallest / np.where(open_, np.abs(b - a), 1.0), 0.5), 0.5)
-        x = np.where(open_, a + np.clip(part, least, 1.0 - least) * (b - a), best)
-        fx = np.where(open_, f(x), 0.0)
-        same = np.sign(fx) == np.sign(fa)
-        c, fc = np.where(open_, np.where(same, a, b), c), np.where(open_, np.where(same, fa, fb), fc)
-        b, fb = np.where(open_ & ~same, a, b), np.where(open_ & ~same, fa, fb)
-        a, fa = np.where(open_, x, a), np.where(open_, fx, fa)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
-            inverse = (phi**2 < xi) & ((1.0 - phi) ** 2 < 1.0 - xi)
-            step = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
-        part = np.where(inverse & np.isfinite(step), step, 0.5)
-    return best
