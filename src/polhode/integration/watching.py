@@ -70,14 +70,8 @@ class Watch:
                 up[0] |= (g[0] == 0) & (g[1] >= 0)
                 down[0] |= (g[0] == 0) & (g[1] <= 0)
             crossed = (up & (self._direction[number] >= 0)) | (down & (self._direction[number] <= 0))
-            body = np.arange(g.shape[1])
-            while crossed.any():  # one of each body at a time: events may depend on the body
-                row, crossing = crossed.argmax(axis=0), np.flatnonzero(crossed.any(axis=0))
-                begin = times[row, body]
-                end = np.where(g[row, body] == 0, begin, times[row + 1, body])
-                found = self._refine(event, crossing, (begin, end), sol)
-                self._keep(number, crossing, *found)
-                crossed[row[crossing], crossing] = False
+            if crossed.any():
+                self._keep(number, *self._refined(event, crossed, times, g, sol))
 
     def _values(self, event: Event, t: FloatArray, m: FloatArray, q: FloatArray) -> FloatArray:
         """(k, n) of states (k, n, .), as the user sees them."""
@@ -92,22 +86,28 @@ class Watch:
             )
         return value.reshape(len(t), -1)
 
-    def _refine(
-        self, event: Event, bodies: IntArray, t: tuple[FloatArray, FloatArray], sol: Solution
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return (t, m, q) of the changes of sign that bodies have between the times t (n,) of all, to rounding."""
+    def _refined(
+        self, event: Event, crossed: npt.NDArray[np.bool_], t: FloatArray, g: FloatArray, sol: Solution
+    ) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+        """Return bodies and their (t, m, q) at all changes of sign that follow times t (k, n), to rounding."""
         from scipy.optimize.elementwise import find_root
 
-        now = t[0].copy()  # an event is a function of all bodies, those included whose time is known
+        row, body = np.nonzero(crossed)
+        count = crossed.cumsum(axis=0)[row, body] - 1  # the crossings of one body are a column of states
+        now = np.tile(t[0], (count.max() + 1, 1))
+        everybody = np.tile(np.arange(now.shape[1]), len(now))
 
-        def value(times: FloatArray, bodies: IntArray) -> FloatArray:
-            now[bodies] = times
-            m, q = sol.rows(now, np.arange(len(now)))
-            return self._values(event, now[None], m[None], q[None])[0][bodies]
+        def value(times: FloatArray, count: IntArray, body: IntArray) -> FloatArray:
+            """Evaluate the event for all bodies, as it may depend on them."""
+            now[count, body] = times
+            m, q = sol.rows(now.ravel(), everybody)
+            return self._values(event, now, m.reshape(*now.shape, 3), q.reshape(*now.shape, 4))[count, body]
 
-        brackets = t[0][bodies], t[1][bodies]
-        times = find_root(value, brackets, args=(bodies,), tolerances={"xatol": 0.0, "xrtol": 2.0**-52}).x
-        return times, *sol.rows(times, bodies)
+        begin = t[row, body]
+        end = np.where(g[row, body] == 0, begin, t[row + 1, body])
+        tolerances = {"xatol": 0.0, "xrtol": 2.0**-52}
+        times = find_root(value, (begin, end), args=(count, body), tolerances=tolerances).x
+        return body, times, *sol.rows(times, body)
 
     def _keep(self, number: int, bodies: IntArray, t: FloatArray, m: FloatArray, q: FloatArray) -> None:
         for i, *state in zip(bodies, t, m, q, strict=True):
