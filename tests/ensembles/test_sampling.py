@@ -1,4 +1,4 @@
-"""Samples: NumPy's Philox word for word, laws as the textbooks have them, and no number that depends on chunks."""
+"""Samples: NumPy's Philox, number for number, laws as the textbooks have them, and no number that depends on chunks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from polhode import errors, sampling
 from polhode.core.rotation import matrix
 from polhode.ensembles import distributions
 from polhode.ensembles import random_streams as streams
-from polhode.kernels.numbers import philox
 
 SEED = 0x1EDCBA9876543210
 COUNT = 20_000
@@ -37,35 +36,47 @@ def drawn(name, count=COUNT, first=0):
     return LAWS[name].draw(SEED, name, first, count)
 
 
+def numpy_words(block):
+    """Return NumPy's Philox from one of its blocks on; the key is what ``b2sum -l 128`` prints for SEED and "spin"."""
+    return np.random.Philox(key=0xC8BC1F53B5E3F7448612370B491991CA).advance(block)
+
+
 def test_numbers_are_those_of_numpy():
-    """numpy.random.Philox with key (seed, member), and the name's hash as the upper word of the counter."""
-    first, count = 2**40 + 5, 11
-    found = streams.uniforms(SEED, "spin", first, 9, count)
-    for i, row in enumerate(found):
-        words = streams.generator(SEED, "spin", first + i).bit_generator.random_raw(count)
-        assert (row == ((words >> np.uint64(12)).astype(float) + 0.5) * 2.0**-52).all()
-        direct = np.random.Philox(key=np.array([SEED, first + i], np.uint64)).random_raw(count)
-        assert not (direct == words).any()
+    """Uniform numbers lie member after member in blocks of four words; generators of members lie 2^128 blocks apart."""
+    first, members, count = 2**40 + 5, 9, 11
+    words = numpy_words(first * count // 4)
+    words.random_raw(first * count % 4)
+    expected = np.random.Generator(words).random((members, count))
+    assert (streams.uniforms(SEED, "spin", first, members, count) == expected).all()
+    for member in (0, first):
+        words = numpy_words((member + 1) * 2**128).random_raw(5)
+        assert (streams.generator(SEED, "spin", member).bit_generator.random_raw(5) == words).all()
 
 
 def test_streams_differ():
-    several = [streams.uniforms(s, n, f, 1, 8) for s in (0, 1) for n in ("a", "b") for f in (0, 1, 2**33)]
-    assert len({x.tobytes() for x in several}) == 12
+    keys = list(itertools.product((0, 1, 2**63 - 2, 2**63 - 1), ("a", "b", "1 a"), (0, 1, 2**33)))
+    blocks = [streams.uniforms(*key, 1, 8) for key in keys]
+    alone = [streams.generator(*key).random(8) for key in keys]
+    assert len({numbers.tobytes() for numbers in blocks + alone}) == 2 * len(keys)
     assert streams.as_seed(None) != streams.as_seed(None)
 
 
-def test_never_zero_or_one():
-    """Whatever the words: the normal distribution has no infinite values."""
-    for word, value in ((0, 2.0**-53), (2**32 - 1, 1 - 2.0**-53)):
-        assert getattr(philox.unit, "py_func", philox.unit)((word, word)) == value
+def test_never_zero_or_one(monkeypatch):
+    """NumPy's numbers may be 0 and are at most 1 - 2^-53; at 0 and 1 the normal distribution has infinite values."""
+
+    class Extremes:
+        def random(self, size):
+            return np.resize([0.0, 1 - 2.0**-53], size)
+
+    monkeypatch.setattr(streams, "_philox", lambda *key: Extremes())
+    numbers = streams.uniforms(SEED, "spin", 0, 2, 2)
+    assert ((numbers > 0) & (numbers < 1)).all()
+    assert np.isfinite(distributions.standard_normal(numbers)).all()
 
 
 @pytest.mark.parametrize("name", LAWS)
-def test_no_number_depends_on_the_chunk(name, monkeypatch):
+def test_no_number_depends_on_the_chunk(name):
     whole = drawn(name, 200)
-    with monkeypatch.context() as patch:
-        patch.setattr(distributions, "PIECE", 17)
-        assert drawn(name, 200).tobytes() == whole.tobytes()
     assert whole.shape == (200, *LAWS[name].shape)
     for size in (1, 3, 64):
         parts = [drawn(name, min(size, 200 - first), first) for first in range(0, 200, size)]
@@ -101,8 +112,13 @@ def test_components_are_independent():
     u = streams.uniforms(SEED, "x", 0, COUNT, 8)
     correlation = np.corrcoef(u, rowvar=False) - np.eye(8)
     assert np.abs(correlation).max() < 5 / np.sqrt(COUNT)
-    neighbors = np.corrcoef(u[:-1, 0], u[1:, 0])[0, 1]
-    assert abs(neighbors) < 5 / np.sqrt(COUNT)
+    others = (
+        u[1:, 0],
+        streams.uniforms(SEED, "y", 0, COUNT - 1, 1)[:, 0],
+        streams.uniforms(SEED + 1, "x", 0, COUNT - 1, 1)[:, 0],
+    )
+    for other in others:
+        assert abs(np.corrcoef(u[:-1, 0], other)[0, 1]) < 5 / np.sqrt(COUNT)
 
 
 def test_covariance():

@@ -17,12 +17,9 @@ from polhode.core.arrays import FloatArray
 from polhode.core.checks import as_floats, check_moments, common_batch, show
 from polhode.core.errors import InputError, ShapeError
 from polhode.core.rotation import as_quaternion, from_rotation_vector, multiply
-from polhode.core.threads import in_ranges
 from polhode.ensembles.random_streams import generator, uniforms
 
 Shape = tuple[int, ...]
-
-PIECE = 4096  # members whose numbers stay in the cache
 
 
 class Distribution(ABC):
@@ -36,17 +33,8 @@ class Distribution(ABC):
         """Values (n,) + shape of uniform numbers (n, uniforms)."""
 
     def draw(self, seed: int, name: str, first: int, members: int) -> FloatArray:
-        """Values (members,) + shape of the members from number ``first`` on; of many of them on all cores."""
-        out = np.empty((members, *self.shape))
-
-        def work(start: int, stop: int) -> int:
-            for i in range(start, stop, PIECE):
-                n = min(PIECE, stop - i)
-                out[i : i + n] = self.of(uniforms(seed, name, first + i, n, self.uniforms))
-            return 0
-
-        in_ranges(work, members)
-        return out
+        """Values (members,) + shape of the members from number ``first`` on."""
+        return self.of(uniforms(seed, name, first, members, self.uniforms))
 
 
 @dataclass(frozen=True, eq=False)
