@@ -25,6 +25,7 @@ FORBIDDEN = {
     "click is known to cli only": ("scenarios/report.py", "import click"),
     "xarray and zarr are known to files and ensembles only": ("integration/running.py", "import zarr"),
     "dask is known to ensembles/cluster.py only": ("ensembles/members.py", "import distributed"),
+    "tqdm is known to core/progress.py only": ("integration/running.py", "import tqdm.auto"),
 }
 
 

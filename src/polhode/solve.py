@@ -163,7 +163,7 @@ def _fixed(problem: Problem, span: tuple[float, float], method: Method, h: float
 def _followed(run: Run, watch: Watch | None, times: FloatArray | None, wanted: Wanted) -> Trajectory:
     saves = _steps_to_keep(run, times, wanted)
     steps = np.union1d(saves, run.grid.first[:-1]) if run.force.breaks.size else saves  # ``sol`` needs those at breaks
-    with Progress(wanted.progress, run.times, run.count) as bar:
+    with Progress(wanted.progress, run.count, time_after=run.times) as bar:
         if watch is None:
             _, m, q = run.at_steps(steps, bar)
         else:

@@ -321,11 +321,10 @@ def test_bad_arguments(arguments, match):
 
 
 def test_progress(capsys, monkeypatch):
-    monkeypatch.setattr(sys.modules["polhode.core.progress"], "PATIENCE", 0.0)
-    integrate(top(), h=0.01, progress=True)
-    shown = capsys.readouterr().err
-    assert "steps/s" in shown
-    assert "t = 5" in shown
+    monkeypatch.setattr("polhode.core.progress.PATIENCE", 0.0)
+    for how in ({"h": 0.01}, {"method": ph.Adaptive(1e-8)}):
+        integrate(top(), **how, progress=True)
+        assert "t = 5 of 5" in capsys.readouterr().err
     integrate(top(), h=0.01)
     assert not capsys.readouterr().err
 

@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from polhode.core.errors import InputError, PolhodeError
 from polhode.core.extras import optional
-from polhode.core.progress import MemberProgress
+from polhode.core.progress import Progress
 from polhode.ensembles.members import Chunk, Job
 from polhode.ensembles.sampling import Samples
 from polhode.ensembles.store import InMemory, OnDisk
@@ -34,9 +34,7 @@ def check_client(client: Any) -> None:
         )
 
 
-def on_cluster(
-    client: Any, job: Job, parts: list[tuple[int, Samples]], sink: InMemory | OnDisk, bar: MemberProgress
-) -> None:
+def on_cluster(client: Any, job: Job, parts: list[tuple[int, Samples]], sink: InMemory | OnDisk, bar: Progress) -> None:
     """Compute the chunks by the workers of ``client``, or of the scheduler with that address."""
     with optional("distributed", "cluster"):
         import cloudpickle
@@ -61,7 +59,7 @@ def on_cluster(
                 number, members = numbers.pop(future.key)
                 _take(future, number, sink)
                 submit()
-                bar.add(members)
+                bar.show(bar.done + members)
         finally:
             connected.cancel(list(futures.futures))
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy.typing as npt
 
 from polhode.core.errors import InputError, StoreWarning
-from polhode.core.progress import MemberProgress
+from polhode.core.progress import Progress
 from polhode.core.room import memory_for
 from polhode.ensembles.cluster import check_client, on_cluster
 from polhode.ensembles.members import Factory, Job, Reduce
@@ -33,7 +33,7 @@ from polhode.files.writer_lock import only_writer
 from polhode.integration.problem import Problem
 
 Sink = InMemory | OnDisk
-Compute = Callable[[Job, list[tuple[int, Samples]], Sink, MemberProgress], None]
+Compute = Callable[[Job, list[tuple[int, Samples]], Sink, Progress], None]
 
 
 def ensemble(
@@ -132,7 +132,7 @@ def _computed(job: Job, members: Samples, layout: Layout, compute: Compute, sink
     done = sink.finished
     parts = [(i, members[i * layout.chunk : (i + 1) * layout.chunk]) for i in range(layout.chunks) if i not in done]
     before = len(members) - sum(len(part) for _, part in parts)
-    with MemberProgress(progress, len(members), before) as bar, suppress(KeyboardInterrupt):
+    with Progress(progress, len(members), before, unit="members") as bar, suppress(KeyboardInterrupt):
         compute(job, parts, sink, bar)
     _compare_environments(sink)
     return sink.close()
@@ -161,11 +161,12 @@ def _memory_for(job: Job, members: int) -> AbstractContextManager[None]:
     return memory_for(f"a chunk of {members} members", job.size(members), "type a smaller chunk=...")
 
 
-def _locally(job: Job, parts: list[tuple[int, Samples]], sink: Sink, bar: MemberProgress) -> None:
+def _locally(job: Job, parts: list[tuple[int, Samples]], sink: Sink, bar: Progress) -> None:
     for number, part in parts:
         with _memory_for(job, len(part)):
-            sink.put(number, job.run(part, bar.within(len(part))))
-        bar.add(len(part))
+            show_part = bar.within(len(part))
+            sink.put(number, job.run(part, show_part))
+            show_part(1.0)
 
 
 def _seed(out: Any, resume: bool, seed: int | None) -> int:

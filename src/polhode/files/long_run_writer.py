@@ -203,10 +203,10 @@ class _Bar(Progress):
 
     def __init__(self, writer: StreamWriter, wanted: bool) -> None:
         run = writer.run
-        super().__init__(wanted, run.times, run.count, int(run.course.steps.min(initial=run.count)))
+        super().__init__(wanted, run.count, int(run.course.steps.min(initial=run.count)), time_after=run.times)
         self.writer = writer
 
-    def show(self, done: int) -> None:
+    def show(self, done: float) -> None:
         super().show(done)
         writer = self.writer
         if done < writer.next_save and time.perf_counter() - writer.committed > COMMIT_SECONDS:

@@ -61,7 +61,7 @@ class AdaptiveRun(BaseRun):
             self._kept = [(self.course.t[None].copy(), self.course.m[None].copy(), self.course.q[None].copy())]
         self._load(m, q)
         began = time.perf_counter()
-        with Progress(progress, lambda mark: self.t0 + mark * (self.t1 - self.t0) / MARKS, MARKS) as bar:
+        with Progress(progress, MARKS, time_after=self._time_at, unit="thousandths") as bar:
             try:
                 for k in range(len(self.stretches.ends)):
                     self.course.h[self.course.status == 0] = 0.0
@@ -70,6 +70,9 @@ class AdaptiveRun(BaseRun):
                 self.interrupted = True
         self.seconds += time.perf_counter() - began
         return m, q
+
+    def _time_at(self, mark: int) -> float:
+        return self.t0 + mark * (self.t1 - self.t0) / MARKS
 
     def _load(self, m: FloatArray, q: FloatArray) -> None:
         """Compile the loop over steps, or load it from the cache, by a call for no body: runs are timed without it."""

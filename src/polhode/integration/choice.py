@@ -352,7 +352,7 @@ def _end(task: Task, method: Any, h: float | None = None, least: int = 1) -> End
         m, q = run.to_end(np.array([run.t1]))
     else:
         run = Run(task.problem, task.span, method, h, least)
-        _, m, q = run.at_steps(np.array([run.count]), Progress(False, run.times, run.count))
+        _, m, q = run.at_steps(np.array([run.count]), Progress(False, run.count))
     if run.interrupted:
         raise KeyboardInterrupt
     if (run.course.status > 0).any():

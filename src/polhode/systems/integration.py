@@ -64,7 +64,7 @@ def integrate_system(
     states = 1 + -(-run.count // every) if times is None else len(times)
     size = states * STATE_BYTES * run.system.count
     fewer = memory_for(f"{states} states of {run.system.count} bodies each", size, FEWER_STATES)
-    with fewer, Progress(progress, run.times, run.count) as bar:
+    with fewer, Progress(progress, run.count, time_after=run.times) as bar:
         return _followed(run, times, every, bar)
 
 

@@ -1,0 +1,97 @@
+"""Progress of runs: a bar by tqdm, lines of text without it, a function; and nothing where nothing is wanted."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+
+from polhode.core import progress
+from polhode.core.progress import Progress
+
+
+@pytest.fixture(params=["tqdm", "no tqdm"])
+def shown(request, monkeypatch, capsys):
+    """Return what was written since the last call. There is no delay, and a bar that is closed shows its last state."""
+    if request.param == "tqdm":
+        pytest.importorskip("tqdm")
+    else:
+        monkeypatch.setitem(sys.modules, "tqdm", None)
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "PAUSE", 0.0)
+    return lambda: capsys.readouterr().err
+
+
+def parts(text):
+    return [int(part) for part in re.findall(r"(\d+)%", text)]
+
+
+@pytest.mark.parametrize("done", [50, 200])
+def test_a_run_shows_its_part_and_its_time(shown, done):
+    with Progress(True, 200, time_after=lambda steps: 0.1 * steps) as bar:
+        bar.show(done)
+    text = shown()
+    assert parts(text)[-1] == done / 2
+    assert "steps" in text
+    assert f"t = {done // 10} of 20" in text
+
+
+def test_a_run_that_goes_on_begins_where_it_was(shown):
+    with Progress(True, 200, 100) as bar:
+        bar.show(150)
+    assert min(parts(shown())) >= 50
+
+
+def test_parts_of_members(shown):
+    with Progress(True, 10, 2, unit="members") as bar:
+        show_part = bar.within(4)
+        show_part(0.5)
+        show_part(1.0)
+        bar.within(4)(0.5)
+    text = shown()
+    assert parts(text)[-1] == 80
+    assert "members" in text
+
+
+def test_a_run_that_raises_closes_its_bar(shown):
+    def run(bar):
+        with bar:
+            bar.show(5)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(Progress(True, 10))
+    text = shown()
+    assert parts(text)[-1] == 50
+    assert text.endswith("\n")
+
+
+def test_short_runs_and_unwanted_bars_write_nothing(shown, monkeypatch):
+    with Progress(False, 10) as bar:
+        bar.show(10)
+    monkeypatch.setattr(progress, "PATIENCE", 1e9)
+    with Progress(True, 10) as bar:
+        bar.show(10)
+    assert shown() == ""
+
+
+def test_a_function_is_called_instead(shown):
+    called = []
+    with Progress(called.append, 8, 2) as bar:
+        bar.show(4)
+        bar.within(4)(0.5)
+    assert called == [0.5, 0.75]
+    assert shown() == ""
+
+
+def test_lines_are_a_pause_apart(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    now = 100.0
+    monkeypatch.setattr(progress, "perf_counter", lambda: now)
+    with Progress(True, 100) as bar:
+        for step in range(1, 101):
+            now += 0.04
+            bar.show(step)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [f"{part}% of 100 steps" for part in (13, 38, 63, 88)]
