@@ -74,4 +74,4 @@ class Progress:
 def _bar(count: int, start: int, unit: str) -> Any:
     from tqdm.auto import tqdm
 
-    return tqdm(total=count, initial=start, unit=f" {unit}", delay=PATIENCE, miniters=1, dynamic_ncols=True)
+    return tqdm(total=count, initial=start, unit=f" {unit}", delay=PATIENCE, miniters=1)
