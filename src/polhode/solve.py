@@ -93,8 +93,8 @@ def integrate(
         ``breaks`` of the force, where steps end whatever the method. By default it is chosen so that the error at the
         end is ``rtol``; if a method and no ``rtol`` is given, the step size that the problem suggests is used.
     rtol, atol : float, optional
-        Error at the end of q and of m relative to |m|, and error of m, to aim at. The defaults are 1e-9 and 0. If the
-        error cannot be made so small, or cannot be estimated, a RunWarning says so.
+        Error at the end of q and of m relative to ``|m|``, and error of m, to aim at. The defaults are 1e-9 and 0. If
+        the error cannot be made so small, or cannot be estimated, a RunWarning says so.
     t_eval : array_like of shape (k,), optional
         Times at which states are saved. By default those of the steps.
     save_every : int, optional
@@ -106,7 +106,7 @@ def integrate(
     progress : bool or callable, optional
         Whether to show a progress bar; or a function that is called with the part of the run that is done, 0 to 1.
     estimate_error : bool, optional
-        Whether to run again with half the step size; ``error_estimate`` is then (error of m/|m|, error of q).
+        Whether to run again with half the step size; ``error_estimate`` is then (error of ``m/|m|``, error of q).
 
     Returns
     -------

@@ -97,7 +97,7 @@ def as_rotation(q: npt.ArrayLike) -> Rotation:
 
 
 def normalize(q: npt.ArrayLike) -> FloatArray:
-    """q/|q| for (..., 4); a rounded unit quaternion changes by at most its last digit.
+    """``q/|q|`` for (..., 4); a rounded unit quaternion changes by at most its last digit.
 
     >>> normalize((0, 0, 3, 4))
     array([0. , 0. , 0.6, 0.8])
@@ -204,13 +204,17 @@ def rotate(q: npt.ArrayLike, v: npt.ArrayLike) -> FloatArray:
 
 
 def from_rotation_vector(vector: npt.ArrayLike, degrees: bool = False) -> FloatArray:
-    """Return the rotation by the angle |vector| about the direction of ``vector``, (..., 3) -> (..., 4).
+    """Return the rotation by the angle ``|vector|`` about the direction of ``vector``, (..., 3) -> (..., 4).
 
     Parameters
     ----------
-    vector : rotation vectors (..., 3)
-    degrees : whether the angle |vector| is in degrees; if not, it is in radians
+    vector : array_like
+        Rotation vectors (..., 3).
+    degrees : bool, optional
+        Whether the angle ``|vector|`` is in degrees; if not, it is in radians.
 
+    Examples
+    --------
     >>> from_rotation_vector((0, 0, np.pi)).round(15)
     array([0., 0., 0., 1.])
     >>> from_rotation_vector((0, 0, 90), degrees=True).round(4)
@@ -269,7 +273,7 @@ def dexp(vector: npt.ArrayLike) -> FloatArray:
 
 
 def dexp_inverse(vector: npt.ArrayLike) -> FloatArray:
-    """Return the inverse of ``dexp``, (..., 3) -> (..., 3, 3): 1 - u/2 + (1 - (a/2) cot(a/2))/a^2 u^2, a = |u|.
+    """Return the inverse of ``dexp``, (..., 3) -> (..., 3, 3): ``1 - u/2 + (1 - (a/2) cot(a/2))/a^2 u^2``, ``a = |u|``.
 
     It is singular where a is a multiple of 2 pi, but for 0.
 
@@ -296,14 +300,20 @@ def from_euler(axes: str, angles: npt.ArrayLike, degrees: bool = False) -> Float
 
     Parameters
     ----------
-    axes : one to three letters: "XYZ" for axes that turn with the body (intrinsic), "xyz" for fixed ones (extrinsic)
-    angles : the angles (..., k), one for each letter; a number (...) is enough for one letter without a batch
-    degrees : whether the angles are in degrees; if not, they are in radians
+    axes : str
+        One to three letters: "XYZ" for axes that turn with the body (intrinsic), "xyz" for fixed ones (extrinsic).
+    angles : array_like
+        The angles (..., k), one for each letter; a number (...) is enough for one letter without a batch.
+    degrees : bool, optional
+        Whether the angles are in degrees; if not, they are in radians.
 
     Returns
     -------
-    Unit quaternions (..., 4), scalar first, body to space: "ZXZ" with (a, b, c) is Q = Rz(a) Rx(b) Rz(c).
+    ndarray
+        Unit quaternions (..., 4), scalar first, body to space: "ZXZ" with (a, b, c) is Q = Rz(a) Rx(b) Rz(c).
 
+    Examples
+    --------
     >>> from_euler("ZXZ", (30, 60, 0), degrees=True).round(4)
     array([0.8365, 0.483 , 0.1294, 0.2241])
     >>> from_euler("x", 90, degrees=True).round(4)

@@ -51,13 +51,20 @@ def write(
 
     Parameters
     ----------
-    object_name, object_id, originator : as "ENVISAT", "2002-009A", "ESOC"
-    epoch : the date of t = 0 in ``time_system``: a text to the nanosecond, a datetime, or a numpy.datetime64
-    time_system : as "UTC" (leap seconds are taken into account), "TAI", "TT", "TDB" or "GPS"
-    space_frame, body_frame : as "ICRF" (REF_FRAME_A) and "SC_BODY_1" (REF_FRAME_B)
-    center_name, message_id : as "EARTH" and "A7015"; left out if they are empty
-    body : which one of a batch
-    digits : of each number: 17, with which every bit comes back, or 16, which the standard asks for
+    object_name, object_id, originator : str, optional
+        As "ENVISAT", "2002-009A", "ESOC".
+    epoch : str, datetime or numpy.datetime64
+        The date of t = 0 in ``time_system``: a text to the nanosecond, a datetime, or a numpy.datetime64.
+    time_system : str, optional
+        As "UTC" (leap seconds are taken into account), "TAI", "TT", "TDB" or "GPS".
+    space_frame, body_frame : str, optional
+        As "ICRF" (REF_FRAME_A) and "SC_BODY_1" (REF_FRAME_B).
+    center_name, message_id : str, optional
+        As "EARTH" and "A7015"; left out if they are empty.
+    body : int or tuple, optional
+        Which one of a batch.
+    digits : int, optional
+        Of each number: 17, with which every bit comes back, or 16, which the standard asks for.
     """
     needed = {
         "object_name": object_name, "object_id": object_id, "originator": originator, "epoch": epoch,

@@ -31,11 +31,18 @@ class Attitudes:
 
     Attributes
     ----------
-    t : (k,), seconds since the first epoch
-    epochs : int64 (k,), nanoseconds since the beginning of 2000 in the time system; ``dates`` are the same as texts
-    q : (k, 4), scalar first, from frame B (the body's, as a rule) to frame A; the bits of the file, not normalized
-    omega : (k, 3), rad/s, of frame B with respect to A, along the axes of B; None if the file does not tell
-    header, metadata : keywords and values
+    t : ndarray
+        (k,), seconds since the first epoch.
+    epochs : ndarray of int
+        (k,), nanoseconds since the beginning of 2000 in the time system; ``dates`` are the same as texts.
+    q : ndarray
+        (k, 4), scalar first, from frame B (the body's, as a rule) to frame A; the bits of the file, not normalized.
+    omega : ndarray
+        (k, 3), rad/s, of frame B with respect to A, along the axes of B; None if the file does not tell.
+    header : dict
+        Keywords and values.
+    metadata : dict
+        Keywords and values.
     """
 
     epochs: IntArray

@@ -45,14 +45,18 @@ def stream(
 ) -> Streamed:
     """Follow a body, or a batch, as ``integrate`` does, and write its states to a Zarr store ``path`` on the way.
 
-    Parameters
-    ----------
-    path : of a folder that does not exist yet, such as "run.zarr"
-    chunk : how many states are written at once; by default, so many that they take 8 MB
-
     A body that could not go on raises RunError, as in ``integrate``, after everything was written. A run whose states
     do not fit on the disk raises StoreError before it begins.
 
+    Parameters
+    ----------
+    path : str or path-like
+        Of a folder that does not exist yet, such as "run.zarr".
+    chunk : int, optional
+        How many states are written at once; by default, so many that they take 8 MB.
+
+    Examples
+    --------
     >>> import tempfile
     >>> import polhode as ph
     >>> top = ph.problems.heavy_top()

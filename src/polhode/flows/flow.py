@@ -108,15 +108,22 @@ class Flow:
 
         Parameters
         ----------
-        body : a RigidBody, principal moments (..., 3) or tensors (..., 3, 3)
-        state : where it starts; batches of bodies, states and h broadcast
-        h : length of a step (...), of either sign
-        return_stats : return ``StepStats`` too, which count the iterations of implicit flows
+        body : RigidBody or array_like
+            A RigidBody, principal moments (..., 3) or tensors (..., 3, 3).
+        state : State
+            Where it starts; batches of bodies, states and h broadcast.
+        h : array_like
+            Length of a step (...), of either sign.
+        return_stats : bool, optional
+            Return ``StepStats`` too, which count the iterations of implicit flows.
 
         Returns
         -------
-        The new State; its quaternion is not normalized after the fact.
+        State
+            The new state; its quaternion is not normalized after the fact.
 
+        Examples
+        --------
         >>> from polhode import Exact, State
         >>> Exact().step((1.0, 2.0, 2.0), State(m=(0.0, 0.0, 4.0)), np.pi / 16, steps=4).q.round(6)
         array([0.707107, 0.      , 0.      , 0.707107])

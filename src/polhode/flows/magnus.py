@@ -240,11 +240,17 @@ class Magnus(Flow):
 
         Parameters
         ----------
-        body : a RigidBody, principal moments (3,) or a tensor (3, 3)
-        m : angular momentum (3,) in body axes
-        Q : attitude (3, 3), body to space; its rounding errors stay in it
-        h : length of a step, of either sign
+        body : RigidBody or array_like
+            A RigidBody, principal moments (3,) or a tensor (3, 3).
+        m : array_like
+            Angular momentum (3,) in body axes.
+        Q : array_like
+            Attitude (3, 3), body to space; its rounding errors stay in it.
+        h : float
+            Length of a step, of either sign.
 
+        Examples
+        --------
         >>> m, Q = Magnus(4).step_matrix((1.0, 2.0, 3.0), (0.0, 0.0, 3.0), np.eye(3), np.pi / 2)
         >>> Q.round(15) + 0.0
         array([[ 0., -1.,  0.],

@@ -74,12 +74,13 @@ class SymmetricRotation(Flow):
 
     Parameters
     ----------
-    axes : (a, b, c), a permutation of (1, 2, 3): R is a rotation about axis a, and S the motion of a symmetric body
-        about axis c, with the moment of axis b across it; exact for bodies with I_a = I_b or I_b = I_c. The article
-        (Vilmart 2013, Algorithm 2) has (1, 2, 3). None, the default, chooses for each body: b is the axis of middle
-        inertia, and of the two others a is the one whose 1/I differs more from that of b, which has the smaller
-        errors. Steps are then exact for all symmetric bodies, and differ from those of the article for bodies whose
-        axes are sorted in another way
+    axes : tuple, optional
+        (a, b, c), a permutation of (1, 2, 3): R is a rotation about axis a, and S the motion of a symmetric body about
+        axis c, with the moment of axis b across it; exact for bodies with I_a = I_b or I_b = I_c. The article (Vilmart
+        2013, Algorithm 2) has (1, 2, 3). None, the default, chooses for each body: b is the axis of middle inertia, and
+        of the two others a is the one whose 1/I differs more from that of b, which has the smaller errors. Steps are
+        then exact for all symmetric bodies, and differ from those of the article for bodies whose axes are sorted in
+        another way.
 
     Examples
     --------

@@ -54,12 +54,18 @@ class Force:
 
     Attributes
     ----------
-    params : float64 (k,) or (..., k), a batch of parameters; what functions get as ``p``
-    damping : float64 (3, 3) or (..., 3, 3), the matrix D in body axes; not part of the torque functions
-    velocity_dependent : whether the torque (without damping) depends on w
-    time_dependent : whether torque and energy depend on t, so that the body does not keep its energy
-    axis : a direction in space along which neither torque nor damping change the angular momentum, or None
-    breaks : float64 (k,), sorted: times at which the torque, or one of its derivatives, jumps; steps end there
+    params : ndarray
+        (k,) or (..., k), a batch of parameters; what functions get as ``p``.
+    damping : ndarray
+        (3, 3) or (..., 3, 3), the matrix D in body axes; not part of the torque functions.
+    velocity_dependent : bool
+        Whether the torque (without damping) depends on w.
+    time_dependent : bool
+        Whether torque and energy depend on t, so that the body does not keep its energy.
+    axis : ndarray or None
+        A direction in space along which neither torque nor damping change the angular momentum, or None.
+    breaks : ndarray
+        (k,), sorted: times at which the torque, or one of its derivatives, jumps; steps end there.
     """
 
     def __init__(

@@ -25,9 +25,10 @@ def damping(D: npt.ArrayLike) -> Force:
 
     Parameters
     ----------
-    D : a number for all body axes; numbers (..., 3) along the body axes; or matrices (..., 3, 3) in body axes,
-        symmetric and positive semidefinite. An array of shape (..., 3, 3) is always read as matrices, as the inertia
-        of ``RigidBody`` is: three bodies with damping D (3, 3) along their axes are ``D[:, None, :] * np.eye(3)``
+    D : array_like
+        A number for all body axes; numbers (..., 3) along the body axes; or matrices (..., 3, 3) in body axes,
+        symmetric and positive semidefinite. An array of shape (..., 3, 3) is always read as matrices, as the inertia of
+        ``RigidBody`` is: three bodies with damping D (3, 3) along their axes are ``D[:, None, :] * np.eye(3)``.
 
     Examples
     --------

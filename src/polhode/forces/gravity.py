@@ -35,10 +35,15 @@ def gravity(weight: npt.ArrayLike, offset: npt.ArrayLike, up: npt.ArrayLike = (0
 
     Parameters
     ----------
-    weight : mass times acceleration (...)
-    offset : from the point that is held to the center of mass, in body axes (..., 3)
-    up : the direction against gravity, in space (..., 3); its length does not matter
+    weight : array_like
+        Mass times acceleration (...).
+    offset : array_like
+        From the point that is held to the center of mass, in body axes (..., 3).
+    up : array_like, optional
+        The direction against gravity, in space (..., 3); its length does not matter.
 
+    Examples
+    --------
     >>> gravity(2.0, offset=(0, 0, 0.5)).torque(0.0, (0.8, 0.6, 0.0, 0.0))
     array([0.96, 0.  , 0.  ])
     """

@@ -80,13 +80,20 @@ def gravity_gradient(
 
     Parameters
     ----------
-    body : a RigidBody, principal moments (..., 3) or tensors (..., 3, 3)
-    strength : 3 mu/r^3 (...), in units of 1/time^2
-    nadir : the direction from the body to the mass at t = 0, in space (..., 3); its length does not matter
-    orbit_rate : angular velocity (...) at which nadir turns about ``orbit_normal``; then energy is not conserved
-    orbit_normal : the normal of the orbital plane, in space (..., 3); its length does not matter. It is used only with
-        an ``orbit_rate``, and is perpendicular to ``nadir`` on an orbit about the mass
+    body : RigidBody or array_like
+        A RigidBody, principal moments (..., 3) or tensors (..., 3, 3).
+    strength : array_like
+        3 mu/r^3 (...), in units of 1/time^2.
+    nadir : array_like, optional
+        The direction from the body to the mass at t = 0, in space (..., 3); its length does not matter.
+    orbit_rate : array_like, optional
+        Angular velocity (...) at which nadir turns about ``orbit_normal``; then energy is not conserved.
+    orbit_normal : array_like, optional
+        The normal of the orbital plane, in space (..., 3); its length does not matter. It is used only with an
+        ``orbit_rate``, and is perpendicular to ``nadir`` on an orbit about the mass.
 
+    Examples
+    --------
     >>> gravity_gradient((1.0, 2.0, 3.0), strength=0.5).torque(0.0, (0.8, 0.6, 0.0, 0.0))
     array([0.1344, 0.    , 0.    ])
 
@@ -120,13 +127,18 @@ def gravity_gradient_strength(mu: npt.ArrayLike, r: npt.ArrayLike) -> FloatArray
 
     Parameters
     ----------
-    mu : gravitational parameter (...) of the attracting mass, G times the mass; the Earth has 3.986e14 m^3/s^2
-    r : distance (...) between the two mass centers, in the same unit of length
+    mu : array_like
+        Gravitational parameter (...) of the attracting mass, G times the mass; the Earth has 3.986e14 m^3/s^2.
+    r : array_like
+        Distance (...) between the two mass centers, in the same unit of length.
 
     Returns
     -------
-    The strength (...), in units of 1/time^2; a float if both are numbers.
+    ndarray or float
+        The strength (...), in units of 1/time^2; a float if both are numbers.
 
+    Examples
+    --------
     >>> print(f"{gravity_gradient_strength(3.986e14, 7e6):.4e}")
     3.4863e-06
     """

@@ -33,9 +33,13 @@ def restoring(weight: npt.ArrayLike, longitudinal: npt.ArrayLike, transverse: np
 
     Parameters
     ----------
-    weight : mass times acceleration (...)
-    longitudinal, transverse : metacentric heights (...), against pitch and against roll; negative ones capsize
+    weight : array_like
+        Mass times acceleration (...).
+    longitudinal, transverse : array_like
+        Metacentric heights (...), against pitch and against roll; negative ones capsize.
 
+    Examples
+    --------
     >>> restoring(10.0, longitudinal=3.0, transverse=1.0).torque(0.0, (0.8, 0.6, 0.0, 0.0))
     array([-2.688,  0.   ,  0.   ])
     """

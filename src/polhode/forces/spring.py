@@ -55,9 +55,13 @@ def spring(stiffness: npt.ArrayLike, attitude: Any = IDENTITY) -> Force:
 
     Parameters
     ----------
-    stiffness : torque per radian (...), for small angles; the torque is stiffness sin(angle)
-    attitude : where it is at rest, a unit quaternion (..., 4) or a SciPy Rotation
+    stiffness : array_like
+        Torque per radian (...), for small angles; the torque is stiffness sin(angle).
+    attitude : array_like or Rotation, optional
+        Where it is at rest, a unit quaternion (..., 4) or a SciPy Rotation.
 
+    Examples
+    --------
     >>> spring(2.0).torque(0.0, (0.8, 0.6, 0.0, 0.0))
     array([-1.92,  0.  ,  0.  ])
     """

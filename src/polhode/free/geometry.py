@@ -195,7 +195,7 @@ def _from_principal(body: RigidBody, v: FloatArray) -> FloatArray:
 
 
 def herpolhode(motion: Motion, t: npt.ArrayLike) -> FloatArray:
-    """The curve that the tip of omega draws on the invariable plane, which stands across m_space at height 2T/|m|.
+    """The curve that the tip of omega draws on the invariable plane, which stands across m_space at height ``2T/|m|``.
 
     Returns plane coordinates, t.shape + batch + (2,), along the first two columns e1, e2 of ``invariable_frame``,
     counted from the foot of m_space. They are formed from m x omega, so that small curves, those next to a steady
@@ -228,8 +228,8 @@ def _across(body: RigidBody, m: FloatArray) -> FloatArray:
 def herpolhode_radii(motion: Motion) -> tuple[float | FloatArray, float | FloatArray]:
     """Inner and outer radius of the ring that the herpolhode fills, each of shape batch (numbers for one body).
 
-    In the symbols of this module's head: A1 d3 |1/J1 - 1/J3|/|m|, where m crosses the plane of axes 1 and 3, and
-    A2 e3 |1/J2 - 1/J3|/|m|, where it crosses that of 2 and 3. Equal for a symmetric body; the inner one is 0 on the
+    In the symbols of this module's head: ``A1 d3 |1/J1 - 1/J3|/|m|``, where m crosses the plane of axes 1 and 3, and
+    ``A2 e3 |1/J2 - 1/J3|/|m|``, where it crosses that of 2 and 3. Equal for a symmetric body; the inner one is 0 on the
     separatrix, where the herpolhode winds into the center; both are 0 if m is constant.
 
     >>> from polhode import free_motion
@@ -248,7 +248,7 @@ def herpolhode_radii(motion: Motion) -> tuple[float | FloatArray, float | FloatA
 
 
 def invariable_frame(motion: Motion) -> FloatArray:
-    """Rotation batch + (3, 3) whose columns are e1, e2 in the invariable plane and e3 = m_space/|m|, in space axes.
+    """Rotation batch + (3, 3) whose columns are e1, e2 in the invariable plane and ``e3 = m_space/|m|``, in space axes.
 
     e1 = (cos h, sin h, 0) points to the node where the plane rises through the space xy-plane, with h of ``andoyer``;
     e2 = e3 x e1 points uphill. If m_space is along z, e1 is the x-axis; at rest the frame is the identity.
@@ -299,12 +299,12 @@ class Andoyer(NamedTuple):
 def andoyer(m: npt.ArrayLike, q: Any) -> Andoyer:
     """Andoyer variables of momenta ``m`` (..., 3) in body axes and attitudes ``q`` (..., 4), or a SciPy Rotation.
 
-    Angles are in (-pi, pi] (``np.unwrap`` makes a time series continuous) and defined by the body-to-space matrix
+    Angles are in (-pi, pi] (``np.unwrap`` makes a time series continuous) and defined by the body-to-space matrix::
 
         Q = R3(h) R1(I) R3(g) R1(J) R3(l)        Ri: the rotation about axis i, counterclockwise
         m = (G sin J sin l, G sin J cos l, L)    m_space = Q m = (G sin I sin h, -G sin I cos h, H)
 
-    For a free body in principal axes G, H, h are constant and (l, L), (g, G) move by the Hamiltonian
+    For a free body in principal axes G, H, h are constant and (l, L), (g, G) move by the Hamiltonian::
 
         K = (sin^2 l/I1 + cos^2 l/I2) (G^2 - L^2)/2 + L^2/(2 I3)
 

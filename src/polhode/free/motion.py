@@ -243,7 +243,7 @@ class FreeMotion:
 
     @property
     def invariable_frame(self) -> FloatArray:
-        """Space axes (e1, e2, m_space/|m|) of the invariable plane: see ``geometry.invariable_frame``."""
+        """Space axes ``(e1, e2, m_space/|m|)`` of the invariable plane: see ``geometry.invariable_frame``."""
         return geometry.invariable_frame(self)
 
     def andoyer(self, t: npt.ArrayLike) -> geometry.Andoyer:

@@ -56,12 +56,22 @@ class Trajectory:
         run was interrupted. Rows after that are NaN.
     message : str
         What was chosen, or why the run ended early.
-    problem, method, h, stats
-        What was integrated, how, with which step size, and at which cost.
-    t_events, m_events, q_events : list, or None
-        For each event an array of times, and the states there; for a batch, a list with one array for each body.
+    problem : Problem
+        What was integrated.
+    method : method
+        How it was integrated.
+    h : float
+        Step size.
+    stats : Stats
+        Cost.
+    t_events : list, or None
+        For each event an array of times; for a batch, a list with one array for each body.
+    m_events : list, or None
+        Angular momenta at these times.
+    q_events : list, or None
+        Attitudes at these times.
     error_estimate : tuple of two floats, or None
-        Error of m relative to |m| and error of q at the end, if they were estimated.
+        Error of m relative to ``|m|`` and error of q at the end, if they were estimated.
 
     Examples
     --------
@@ -141,7 +151,7 @@ class Trajectory:
 
     @property
     def multipliers(self) -> FloatArray:
-        """Lagrange multipliers of |q| = 1 for the steps of ``QuatEM`` and ``QuatVI``, (k - 1,), every step being saved.
+        """Lagrange multipliers of ``|q| = 1`` for steps of ``QuatEM`` and ``QuatVI``, (k - 1,), every step being saved.
 
         With p = ``quaternion_momentum``, the constraint adds -multiplier q to dp/dt (Betsch and Siebert 2009, Remarks
         4.2 and 4.3, and (E1)). Those of ``QuatVI`` contain the curvature of the unit sphere, also without a force.
@@ -178,10 +188,10 @@ class Trajectory:
         return energy / energy[0] - 1.0
 
     def invariants(self) -> dict[str, float]:
-        """What should stay, and the largest amount by which it did not: relative, but for |q|.
+        """What should stay, and the largest amount by which it did not: relative, but for ``|q|``.
 
-        Energy where the force has one and takes none away; of a free body |m| and the momentum in space; with a force
-        that knows a symmetry axis, the momentum along it.
+        Energy where the force has one and takes none away; of a free body ``|m|`` and the momentum in space; with a
+        force that knows a symmetry axis, the momentum along it.
         """
         return {name: float(np.nanmax(np.abs(drift))) if drift.size else 0.0 for name, drift in drifts(self).items()}
 

@@ -47,19 +47,26 @@ class Adaptive:
     The Runge-Kutta method of order 8(5,3) by Dormand and Prince (DOP853), in the form of Munthe-Kaas: a step solves for
     the rotation vector from its beginning, so that attitudes stay unit quaternions.
 
-    Parameters
-    ----------
-    rtol : error of each step: of the attitude, in radians, and of m relative to |m|
-    atol : error of m that is always allowed, in units of m
-    first_step : length of the first trial; by default it is chosen
-    max_step : length that no step exceeds (by more than 1 percent, the last one). By default, a torque of the user
-        that depends on t is sampled at 2040 times of the whole span, and no step is so long that it could pass over
-        what the samples show; ``numpy.inf`` turns that off
-    max_steps : number of trial steps, accepted or rejected, after which a body is given up
-
     A torque that acts for less than a 2000th of the time span may fall between the samples: give its times as
     ``Torque(..., breaks=...)``, or a ``max_step`` that is shorter than it acts.
 
+    Parameters
+    ----------
+    rtol : float, optional
+        Error of each step: of the attitude, in radians, and of m relative to ``|m|``.
+    atol : float, optional
+        Error of m that is always allowed, in units of m.
+    first_step : float, optional
+        Length of the first trial; by default it is chosen.
+    max_step : float, optional
+        Length that no step exceeds (by more than 1 percent, the last one). By default, a torque of the user that
+        depends on t is sampled at 2040 times of the whole span, and no step is so long that it could pass over what the
+        samples show; ``numpy.inf`` turns that off.
+    max_steps : int, optional
+        Number of trial steps, accepted or rejected, after which a body is given up.
+
+    Examples
+    --------
     >>> Adaptive(rtol=1e-6).order
     8
     >>> Adaptive(rtol=1e-6, max_step=0.5)

@@ -71,9 +71,12 @@ class Method(ABC):
 
     Attributes
     ----------
-    order : of the error of a step of length h, h^(order + 1)
-    memory : how many numbers per body it keeps from step to step
-    stages : about how many torques it takes per step, by which work is shared among cores
+    order : int
+        Of the error of a step of length h, h^(order + 1).
+    memory : int
+        How many numbers per body it keeps from step to step.
+    stages : int
+        About how many torques it takes per step, by which work is shared among cores.
     """
 
     memory: int = 0

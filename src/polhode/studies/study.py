@@ -38,9 +38,9 @@ TOO_FEW = 2  # an order takes at least so many steps
 class OrderStudy:
     """Errors of a flow at a time ``t`` for steps ``h`` (n), and the orders observed between neighbors (n - 1).
 
-    ``error_m`` is relative to |m|; ``error_q`` is that of the rotation, whatever the sign of q. An order is nan where
-    the error is at round-off. ``declared`` is the order that the flow's record names, None if it is exact. Made by
-    ``order_study``.
+    ``error_m`` is relative to ``|m|``; ``error_q`` is that of the rotation, whatever the sign of q. An order is nan
+    where the error is at round-off. ``declared`` is the order that the flow's record names, None if it is exact. Made
+    by ``order_study``.
 
     >>> from polhode import Midpoint, State
     >>> found = order_study(Midpoint(), (1.0, 1.65, 1.97), State(m=(0.3, 0.2, 0.9)), t=10.0, h=(0.1, 0.05))

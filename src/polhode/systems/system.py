@@ -30,13 +30,20 @@ class System:
 
     Parameters
     ----------
-    bodies : a RigidBody with a mass, for all or as a batch (n,), or a list of n of them, linear rotors among them
-    states : a State with x (n, 3), m, q, and p if they move, or a list of n of them
-    interaction : see ``polhode.interactions``; interactions add up
-    box : lengths (Lx, Ly, Lz), or one for all, of a box that repeats itself: every body meets the nearest image of
-        every other one. Places are not wrapped; ``system.box.wrapped(x)`` does. None: open space
-    h : a step that suits the system
+    bodies : RigidBody or list of RigidBody
+        A RigidBody with a mass, for all or as a batch (n,), or a list of n of them, linear rotors among them.
+    states : State or sequence of State
+        A State with x (n, 3), m, q, and p if they move, or a list of n of them.
+    interaction : Interaction
+        See ``polhode.interactions``; interactions add up.
+    box : array_like or Box, optional
+        Lengths (Lx, Ly, Lz), or one for all, of a box that repeats itself: every body meets the nearest image of every
+        other one. Places are not wrapped; ``system.box.wrapped(x)`` does. None: open space.
+    h : float, optional
+        A step that suits the system.
 
+    Examples
+    --------
     >>> from polhode.systems.interactions import DipolarSoftSpheres
     >>> body = RigidBody((1.0, 1.88, 2.88), mass=1.0)
     >>> states = State(m=np.zeros((2, 3)), x=[(0, 0, 0), (0, 0, 1.5)])
@@ -91,7 +98,7 @@ class System:
         With ``energy``, the first and the last body get opposite momenta along the diagonal, instead of their own, so
         that kinetic and potential energy together have that value (Celledoni et al. 2008, section 3.4).
 
-        The lattices of Celledoni et al. 2008, Figures 3.9 and 3.10, are
+        The lattices of Celledoni et al. 2008, Figures 3.9 and 3.10, are::
 
             body = RigidBody((1, 1.88, 2.88), mass=1)
             weak = System.lattice(body, 5, 4.0, DipolarSoftSpheres((0, 1, 1)), kT=0.5, seed=1)

@@ -30,14 +30,22 @@ def view(
 
     Parameters
     ----------
-    shown : what to show; of a batch the first four bodies, of a list up to six
-    path : where to save the page; without it, a notebook shows it (about 5 MB, mostly Plotly's program)
-    labels : one for each motion of a list; the methods, unless told otherwise
-    title : the name of the problem, unless told otherwise
-    shape : "box", "ellipsoid", "top", "ship", "t-handle", or the sites (n, 3) of a molecule in body axes; without it,
-        what suits the problem, or a box (in systems an ellipsoid) of the body's inertia
-    t_span : a part of the time; of a FreeMotion it is two periods, or forty turns, unless told otherwise
+    shown : Trajectory, FreeMotion, SystemTrajectory or list
+        What to show; of a batch the first four bodies, of a list up to six.
+    path : str or path-like, optional
+        Where to save the page; without it, a notebook shows it (about 5 MB, mostly Plotly's program).
+    labels : sequence of str, optional
+        One for each motion of a list; the methods, unless told otherwise.
+    title : str, optional
+        The name of the problem, unless told otherwise.
+    shape : str or array_like, optional
+        "box", "ellipsoid", "top", "ship", "t-handle", or the sites (n, 3) of a molecule in body axes; without it, what
+        suits the problem, or a box (in systems an ellipsoid) of the body's inertia.
+    t_span : pair of float, optional
+        A part of the time; of a FreeMotion it is two periods, or forty turns, unless told otherwise.
 
+    Examples
+    --------
     >>> from polhode import free_motion
     >>> page = view(free_motion((1.0, 2.0, 3.0), m=(0.01, 2.0, 0.0)), title="A flip")
     >>> page.html.startswith("<!DOCTYPE html>"), page.title

@@ -52,7 +52,7 @@ def plot_trajectory(traj: Trajectory, kinds: Sequence[str] | None = None) -> Fig
 
 
 def plot_errors(traj: Trajectory) -> Figure:
-    """Plot by how much energy, momenta and |q| are off, whatever of them should stay, on a logarithmic axis.
+    """Plot by how much energy, momenta and ``|q|`` are off, whatever of them should stay, on a logarithmic axis.
 
     >>> from polhode import integrate, problems
     >>> len(plot_errors(integrate(problems.heavy_top(), method="V2", h=0.5)).axes)

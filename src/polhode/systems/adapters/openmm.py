@@ -14,13 +14,17 @@ from polhode.core.extras import optional
 class OpenMM:
     """An ``openmm.System`` whose particles are the sites of bodies, body by body; to be used in ``SiteForces``.
 
-    Parameters
-    ----------
-    system : its forces act between particles; bonds, angles and constraints inside a body have no place in it
-    platform : "Reference" and "CPU" need no other hardware; the first works in double precision, the second in single
-
     ``box`` (3,) are the lengths of its periodic box, None if no force is periodic.
 
+    Parameters
+    ----------
+    system : openmm.System
+        Its forces act between particles; bonds, angles and constraints inside a body have no place in it.
+    platform : str, optional
+        "Reference" and "CPU" need no other hardware; the first works in double precision, the second in single.
+
+    Examples
+    --------
     >>> particles = openmm.System()  # doctest: +SKIP
     >>> particles.addParticle(1.0)  # doctest: +SKIP
     >>> OpenMM(particles).evaluate(np.zeros((1, 1, 3)))  # doctest: +SKIP

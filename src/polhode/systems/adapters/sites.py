@@ -30,9 +30,13 @@ class SiteForces(Interaction):
 
     Parameters
     ----------
-    sites : (s, 3) in body axes, measured from the mass center
-    engine : anything with ``evaluate(positions) -> (energy, forces)``; see ``SiteEngine``
+    sites : array_like
+        (s, 3) in body axes, measured from the mass center.
+    engine : SiteEngine
+        Anything with ``evaluate(positions) -> (energy, forces)``; see ``SiteEngine``.
 
+    Examples
+    --------
     >>> class Springs:
     ...     def evaluate(self, positions):
     ...         return 0.5 * (positions**2).sum(), -positions

@@ -24,10 +24,15 @@ class DipolarSoftSpheres(NearInteraction):
 
     Parameters
     ----------
-    dipole : in body axes, (3,), or (n, 3) if bodies differ; energies are d_i.d_j/r^3 - 3 (d_i.r)(d_j.r)/r^5
-    epsilon, sigma : strength (0 or more) and radius (more than 0) of the repulsion
-    cutoff, switch, skin : see ``NearInteraction``
+    dipole : array_like
+        In body axes, (3,), or (n, 3) if bodies differ; energies are d_i.d_j/r^3 - 3 (d_i.r)(d_j.r)/r^5.
+    epsilon, sigma : float, optional
+        Strength (0 or more) and radius (more than 0) of the repulsion.
+    cutoff, switch, skin : float, optional
+        See ``NearInteraction``.
 
+    Examples
+    --------
     >>> pair = DipolarSoftSpheres((0, 0, 1.0), epsilon=0.0)
     >>> force, torque = np.zeros((2, 3)), np.zeros((2, 3))
     >>> pair.evaluate(0.0, np.array([(0.0, 0, 0), (0, 0, 2)]), np.stack([np.eye(3)] * 2), force, torque)

@@ -28,14 +28,21 @@ class Field(Interaction):
 
     Parameters
     ----------
-    forces : forces(t, x, Q, F, T, p) writes forces into F (n, 3), in space axes, and torques into T (n, 3), which come
-        filled with zeros; bodies are at x (n, 3) with attitude matrices Q (n, 3, 3), p is the array of parameters
-    params : numbers (k,)
-    energy : energy(t, x, Q, p) -> a number, if there is one
-    frame : "body" or "space", the axes of the torques
-    arrays : call the functions as they are, from Python, instead of compiling them: right for NumPy's array operations,
-        and for other programs
+    forces : callable
+        forces(t, x, Q, F, T, p) writes forces into F (n, 3), in space axes, and torques into T (n, 3), which come
+        filled with zeros; bodies are at x (n, 3) with attitude matrices Q (n, 3, 3), p is the array of parameters.
+    params : array_like, optional
+        Numbers (k,).
+    energy : callable, optional
+        energy(t, x, Q, p) -> a number, if there is one.
+    frame : {"body", "space"}, optional
+        "body" or "space", the axes of the torques.
+    arrays : bool, optional
+        Call the functions as they are, from Python, instead of compiling them: right for NumPy's array operations, and
+        for other programs.
 
+    Examples
+    --------
     >>> def gravity(t, x, Q, F, T, p):
     ...     F[:, 2] = -p[0]
     >>> force, torque = np.zeros((2, 3)), np.zeros((2, 3))

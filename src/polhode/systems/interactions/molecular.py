@@ -31,13 +31,20 @@ class Molecular(NearInteraction):
 
     Parameters
     ----------
-    sites : (s, 3) in body axes, measured from the mass center
-    charges, sigma, epsilon : (s,) or a number for all
-    cutoff, switch, skin : see ``NearInteraction``; by distances of mass centers, all sites of two molecules together
-    electrostatics : "reaction field", C (1/r + k r^2 - c), of a medium of ``permittivity`` (inf: a conductor) beyond
-        the cut-off; "shifted force", C (1/r + r/rc^2 - 2/rc), rc the cut-off; or "plain", C/r, the only one without
-    coulomb : energy of two unit charges at unit distance
+    sites : array_like
+        (s, 3) in body axes, measured from the mass center.
+    charges, sigma, epsilon : array_like, optional
+        (s,) or a number for all.
+    cutoff, switch, skin : float, optional
+        See ``NearInteraction``; by distances of mass centers, all sites of two molecules together.
+    electrostatics : str, optional
+        "reaction field", C (1/r + k r^2 - c), of a medium of ``permittivity`` (inf: a conductor) beyond the cut-off;
+        "shifted force", C (1/r + r/rc^2 - 2/rc), rc the cut-off; or "plain", C/r, the only one without.
+    coulomb : float, optional
+        Energy of two unit charges at unit distance.
 
+    Examples
+    --------
     >>> pair = Molecular([(0.0, 0, 0)], charges=0.0, sigma=1.0, epsilon=1.0)
     >>> force, torque = np.zeros((2, 3)), np.zeros((2, 3))
     >>> x = np.array([(0.0, 0, 0), (0, 0, 2.0 ** (1 / 6))])

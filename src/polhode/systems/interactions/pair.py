@@ -115,13 +115,19 @@ class PairPotential(PairInteraction):
 
     Parameters
     ----------
-    energy : energy(r, A, B, p) -> a number; r[i] is x_i - x_j in space axes, A[i][j] and B[i][j] are the attitude
-        matrices of the two bodies, p the array of parameters
-    gradient : gradient(r, A, B, p) -> (dV/dr, dV/dA, dV/dB): three numbers, and two times three rows of three. Without
-        it, derivatives are taken by nine evaluations with complex arguments, to rounding; they are several times slower
-    params : numbers (k,)
-    cutoff, switch, skin : see ``NearInteraction``
+    energy : callable
+        energy(r, A, B, p) -> a number; r[i] is x_i - x_j in space axes, A[i][j] and B[i][j] are the attitude matrices
+        of the two bodies, p the array of parameters.
+    gradient : callable, optional
+        gradient(r, A, B, p) -> (dV/dr, dV/dA, dV/dB): three numbers, and two times three rows of three. Without it,
+        derivatives are taken by nine evaluations with complex arguments, to rounding; they are several times slower.
+    params : array_like, optional
+        Numbers (k,).
+    cutoff, switch, skin : float, optional
+        See ``NearInteraction``.
 
+    Examples
+    --------
     >>> spring = PairPotential(lambda r, A, B, p: 0.5 * p[0] * (r[0] ** 2 + r[1] ** 2 + r[2] ** 2), params=[3.0])
     >>> force, torque = np.zeros((2, 3)), np.zeros((2, 3))
     >>> spring.evaluate(0.0, np.array([(0.0, 0, 0), (0, 0, 2)]), np.stack([np.eye(3)] * 2), force, torque)

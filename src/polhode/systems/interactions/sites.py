@@ -21,13 +21,21 @@ class SitePotential(PairInteraction):
 
     Parameters
     ----------
-    sites : where they are in body axes, (s, 3)
-    energy : energy(r, a, b, p) -> a number; a and b are the parameters of the two sites, p those of all
-    slope : slope(r, a, b, p) -> dv/dr; without it, by a complex r, to rounding
-    site_params : (s, k) numbers, k for each site: charges, for instance
-    params : numbers (k,)
-    cutoff, switch, skin : see ``NearInteraction``; by distances of bodies, all sites of two of them together
+    sites : array_like
+        Where they are in body axes, (s, 3).
+    energy : callable
+        energy(r, a, b, p) -> a number; a and b are the parameters of the two sites, p those of all.
+    slope : callable, optional
+        slope(r, a, b, p) -> dv/dr; without it, by a complex r, to rounding.
+    site_params : array_like, optional
+        (s, k) numbers, k for each site: charges, for instance.
+    params : array_like, optional
+        Numbers (k,).
+    cutoff, switch, skin : float, optional
+        See ``NearInteraction``; by distances of bodies, all sites of two of them together.
 
+    Examples
+    --------
     >>> coulomb = SitePotential([(0, 0, 1), (0, 0, -1)], lambda r, a, b, p: a[0] * b[0] / r, site_params=[[1], [-1]])
     >>> force, torque = np.zeros((2, 3)), np.zeros((2, 3))
     >>> coulomb.evaluate(0.0, np.array([(0.0, 0, 0), (0, 0, 4)]), np.stack([np.eye(3)] * 2), force, torque).__round__(6)
