@@ -15,7 +15,7 @@ author = "The polhode developers"
 copyright = "2026, The polhode developers"
 version = release = polhode.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton", "house_docstrings", "mathml", "tables"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton", "sphinx.ext.napoleon", "mathml", "tables"]
 exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py", "gallery/*.json"]
 templates_path: list[str] = []
 default_role = "code"
@@ -23,6 +23,10 @@ default_role = "code"
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
 myst_heading_anchors = 4
 myst_dmath_double_inline = True
+
+napoleon_google_docstring = False
+napoleon_use_ivar = True  # members have entries of their own
+napoleon_use_rtype = False
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # shapes are what matters, and docstrings have them
