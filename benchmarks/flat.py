@@ -16,7 +16,8 @@ import numpy as np
 
 from polhode import problems
 from polhode.integration.running import BaseRun
-from polhode.kernels.compiler.jit import borrowed, entry, helper, keep
+from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.numba_internals import borrowed, keep
 from polhode.kernels.numbers.quat import matrix
 from polhode.kernels.stepping.dormand_prince import COLUMN, END, FIFTH, FIRST, NODE, STAGES, THIRD, WEIGHT
 from polhode.kernels.stepping.header import call_torque

@@ -23,7 +23,7 @@ from polhode.core.progress import Progress
 from polhode.files.environment import processor
 from polhode.flows import variants
 from polhode.integration.running import FIRST_PIECE
-from polhode.kernels.compiler.jit import JIT
+from polhode.kernels.compiler import JIT
 from polhode.methods.schemes import SCHEMES
 from polhode.systems.interactions import DipolarSoftSpheres
 

@@ -15,7 +15,7 @@ import pytest
 from mpmath import mp, mpf
 
 from oracles.addition import addition_flow
-from polhode.kernels.compiler.jit import JIT
+from polhode.kernels.compiler import JIT
 from polhode.kernels.exact import momentum
 from polhode.kernels.numbers import trig
 

@@ -157,7 +157,7 @@ def test_a_processor_without_cpuinfo_has_a_name(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(("system", "expected"), [("win32", "local/polhode"), ("darwin", "Library/Caches/polhode")])
 def test_the_cache_is_where_the_system_keeps_caches(monkeypatch, tmp_path, system, expected):
-    from polhode.kernels.compiler.jit import cache_root
+    from polhode.kernels.compiler.cache import cache_root
 
     monkeypatch.delenv("POLHODE_CACHE_DIR", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from polhode.core.fingerprint import PYTHON, differences, fingerprint, identity
-from polhode.kernels.compiler.jit import JIT
+from polhode.kernels.compiler import JIT
 
 SETTINGS = ModuleType("settings_of_the_user")
 SETTINGS.RATE = 2.0

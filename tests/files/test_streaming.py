@@ -30,7 +30,7 @@ from polhode.files import long_runs as streaming
 from polhode.files import saving as store
 from polhode.integration import running
 from polhode.integration.problem import Problem
-from polhode.kernels.compiler import jit
+from polhode.kernels.compiler import JIT
 from polhode.solve import integrate
 from streaming_job import CHUNK, EVERY, METHOD, H, problem
 
@@ -512,7 +512,7 @@ law = made({k})
 
 def under_a_law(t_end=12.0, gain=0.01, factor=0.02, shift=0.03, k=1.0, body="shift", **options):
     """A body whose torque is read anew, as from a file that was edited."""
-    names = {"compiled": njit if jit.JIT else lambda function: function}
+    names = {"compiled": njit if JIT else lambda function: function}
     exec(LAW.format(gain=gain, factor=factor, shift=shift, k=k, body=body), names)
     torque = ph.Torque(names["law"], params=[1.0], **options)
     return Problem((1, 2, 3), ph.State((0.3, 0.2, 0.9)), torque, (0.0, t_end))

@@ -21,7 +21,7 @@ from polhode.flows.exact import Exact
 from polhode.flows.frb_matrix import FrbMatrix
 from polhode.flows.frb_quaternion import FrbQuaternion
 from polhode.flows.van_zon_schofield import VanZonSchofield
-from polhode.kernels.compiler.jit import JIT
+from polhode.kernels.compiler import JIT
 from polhode.kernels.numbers import elliptic
 
 

@@ -16,7 +16,7 @@ from multiprecision import in_digits, number, uncompiled_only
 from oracles.addition import addition_flow
 from polhode.core.errors import InputError
 from polhode.core.rotation import rotate
-from polhode.kernels.compiler.jit import JIT
+from polhode.kernels.compiler import JIT
 
 CASES = golden_cases()
 MANY = 400 if JIT else 20  # bodies

@@ -12,7 +12,7 @@ from conftest import EPS, random_attitude
 from polhode.core.errors import AttitudeError, InputError, RunError, ShapeError, StepError, TimeError
 from polhode.core.rotation import matrix
 from polhode.flows.magnus import ORDERS, PER_T
-from polhode.kernels.compiler.jit import JIT
+from polhode.kernels.compiler import JIT
 from test_gauss import DRAWS, THESIS, H, check_like_the_thesis, check_short_step, every_case, orders_in_doubles
 from test_gauss import thesis_draws as draws
 

@@ -12,7 +12,7 @@ from multiprecision import in_digits, uncompiled_only
 from oracles.addition import addition_flow
 from polhode.core.errors import StepError
 from polhode.flows.midpoint import Midpoint
-from polhode.kernels.compiler.jit import JIT
+from polhode.kernels.compiler import JIT
 from test_chain import bodies as chain_bodies
 from test_chain import drifts, rms
 from test_moser_veselov import cross, fails, frobenius_error, kinds, states, stretch

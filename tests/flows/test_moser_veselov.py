@@ -17,7 +17,7 @@ from oracles.addition import addition_flow
 from polhode.core.errors import InputError, StepError
 from polhode.flows.modified_inertia import coefficients
 from polhode.flows.moser_veselov import SOLVERS, MoserVeselov, modified
-from polhode.kernels.compiler.jit import JIT
+from polhode.kernels.compiler import JIT
 from test_chain import bodies as chain_bodies
 from test_chain import drifts, rms
 

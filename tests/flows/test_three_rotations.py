@@ -12,7 +12,7 @@ from conftest import EPS, distance, random_attitude
 from oracles.addition import addition_flow
 from oracles.miller import NO_SQUISH, split_step
 from polhode.flows.composition import BY_ORDER
-from polhode.kernels.compiler.jit import JIT
+from polhode.kernels.compiler import JIT
 
 ORDERS = list(permutations((1, 2, 3)))
 

@@ -21,7 +21,7 @@ from polhode.core.errors import InputError, ShapeError
 from polhode.forces.base import Force, Potential, Torque
 from polhode.forces.functions import Recent, SlowTorqueWarning
 from polhode.forces.trigonometric import riesz_nodes
-from polhode.kernels.compiler.jit import JIT
+from polhode.kernels.compiler import JIT
 from polhode.systems.interactions import Field, PairPotential
 from test_forces import attitude, slopes
 

@@ -26,7 +26,8 @@ from conftest import EPS, distance, random_attitude
 from oracles.addition import addition_flow
 from polhode import errors
 from polhode.core.threads import in_ranges
-from polhode.kernels.compiler.jit import JIT, entry, helper
+from polhode.kernels.compiler import JIT
+from polhode.kernels.compiler.jit import entry, helper
 from polhode.kernels.exact import batch, euler
 from polhode.kernels.exact.batch import ALONE, DOUBLED, LANES, LEAN, REDUCED, SERIES, TIERS, at
 from polhode.kernels.exact.drive import INPUT, NONE, TIMES, propagate_rows

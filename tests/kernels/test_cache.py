@@ -15,9 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from conftest import ROOT
-from polhode.kernels.compiler import jit
+from polhode.kernels.compiler import JIT, cache
 
-compiled = pytest.mark.skipif(not jit.JIT, reason="nothing is compiled with POLHODE_JIT=0")
+compiled = pytest.mark.skipif(not JIT, reason="nothing is compiled with POLHODE_JIT=0")
 
 PROBE = """
 from polhode.kernels.compiler.jit import entry
@@ -148,19 +148,19 @@ def test_without_a_place_to_write_nothing_is_cached_but_all_works(copy, tmp_path
 DAMAGE = """
 import hashlib, random, warnings
 from pathlib import Path
-from polhode.kernels.compiler import jit
+from polhode.kernels.compiler import jit, numba_internals
 
 def damages(content):
     yield b""
     yield content[: len(content) // 2]
     yield content[:-1]
     nonsense = b"no pickle"
-    yield hashlib.blake2b(nonsense, digest_size=jit.CHECKSUM).digest() + nonsense
-    for place in (0, jit.CHECKSUM, *random.Random(14).choices(range(len(content)), k=4), len(content) - 1):
+    yield hashlib.blake2b(nonsense, digest_size=numba_internals.CHECKSUM).digest() + nonsense
+    for place in (0, numba_internals.CHECKSUM, *random.Random(14).choices(range(len(content)), k=4), len(content) - 1):
         yield content[:place] + bytes([content[place] ^ 16]) + content[place + 1 :]
 
 def result():
-    jit.Cache._warned = False  # as in a new process
+    numba_internals.Cache._warned = False  # as in a new process
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = jit.entry("UniTuple(f8,2)(f8)")(probe.__wrapped__)(2.0)
@@ -171,7 +171,7 @@ expected = probe(2.0)
 content = file.read_bytes()
 for number, damaged in enumerate(damages(content)):
     file.write_bytes(damaged)
-    assert result() == (expected, [jit.CacheWarning]), number
+    assert result() == (expected, [numba_internals.CacheWarning]), number
     assert file.read_bytes() != damaged, number
     assert result() == (expected, []), number  # it is there again
 """
@@ -236,30 +236,30 @@ def test_numbas_own_setting_is_left_alone(copy, tmp_path):
 
 def test_stamp_follows_every_kernel_file(tmp_path, monkeypatch):
     copy = Copy(tmp_path)
-    monkeypatch.setattr(jit, "PACKAGE", copy.source / "polhode")
-    seen = {jit.source_stamp()}
+    monkeypatch.setattr(cache, "PACKAGE", copy.source / "polhode")
+    seen = {cache.source_stamp()}
     for path in sorted(copy.kernels.rglob("*.py")):
         path.write_text(path.read_text() + "\n")
-        seen.add(jit.source_stamp())
+        seen.add(cache.source_stamp())
     (copy.kernels / "probe.py").rename(copy.kernels / "other.py")
-    seen.add(jit.source_stamp())
+    seen.add(cache.source_stamp())
     assert len(seen) == 2 + len(list(copy.kernels.rglob("*.py")))
     (copy.source / "polhode" / "plot.py").write_text("")  # not compiled
-    assert jit.source_stamp() in seen
+    assert cache.source_stamp() in seen
 
 
 def test_old_stamps_are_forgotten_and_nothing_else(tmp_path, monkeypatch):
     monkeypatch.setenv("POLHODE_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(jit, "LOADED", jit.source_stamp())
-    stamps = [tmp_path / f"{k:016x}" for k in range(jit.KEPT_STAMPS + 5)]
+    monkeypatch.setattr(cache, "LOADED", cache.source_stamp())
+    stamps = [tmp_path / f"{k:016x}" for k in range(cache.KEPT_STAMPS + 5)]
     others = [tmp_path / name for name in ("holiday-photos", "0123456789abcdef0", "thesis")]
     for age, folder in enumerate([*stamps, *others]):
         folder.mkdir()
         (folder / "file.nbc").write_text("")
         os.utime(folder, (1e9 - age, 1e9 - age))
-    ours = jit.cache_folder()
-    assert ours == tmp_path / jit.source_stamp()
-    assert {p for p in tmp_path.iterdir() if p not in others} == {ours, *stamps[: jit.KEPT_STAMPS - 1]}
+    ours = cache.cache_folder()
+    assert ours == tmp_path / cache.source_stamp()
+    assert {p for p in tmp_path.iterdir() if p not in others} == {ours, *stamps[: cache.KEPT_STAMPS - 1]}
     assert all((folder / "file.nbc").exists() for folder in others)
 
 
@@ -267,6 +267,6 @@ def test_cache_root_is_the_platforms(monkeypatch, tmp_path):
     monkeypatch.delenv("POLHODE_CACHE_DIR", raising=False)
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert jit.cache_root() == tmp_path / "polhode"
+    assert cache.cache_root() == tmp_path / "polhode"
     monkeypatch.setenv("POLHODE_CACHE_DIR", str(tmp_path / "chosen"))
-    assert jit.cache_root() == tmp_path / "chosen"
+    assert cache.cache_root() == tmp_path / "chosen"

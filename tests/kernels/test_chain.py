@@ -12,7 +12,7 @@ from mpmath import mp, mpf
 
 from conftest import EPS, distance, random_attitude
 from oracles.addition import addition_flow
-from polhode.kernels.compiler.jit import JIT
+from polhode.kernels.compiler import JIT
 from polhode.kernels.exact.drive import chain
 
 STEPS = 100_000 if JIT else 2_000

@@ -18,7 +18,8 @@ from conftest import EPS, distance, golden_cases, random_attitude
 from oracles.addition import addition_flow
 from polhode.core import threads
 from polhode.free.motion import MANY_TIMES
-from polhode.kernels.compiler.jit import JIT, entry
+from polhode.kernels.compiler import JIT
+from polhode.kernels.compiler.jit import entry
 from polhode.kernels.exact import dense
 from polhode.kernels.exact.dense import CLOSE, DEGREE, POLYNOMIALS, ROW, TIME_LIMIT, USABLE, Motion, arc, circle, read
 from polhode.kernels.exact.drive import INPUT, TIMES

@@ -12,29 +12,29 @@ import pytest
 
 import polhode as ph
 from conftest import EPS, TESTS, golden_cases
-from polhode.kernels.compiler import jit
+from polhode.kernels.compiler import JIT
 
 CASES = golden_cases()
 
 OTHER_WAY = """
 import json, sys
 import polhode as ph
-from polhode.kernels.compiler import jit
+from polhode.kernels.compiler import JIT
 cases = json.load(open(sys.argv[1]))["cases"]
 results = [ph.propagate(c["I"], c["m0"], c["q0"], c["t"]) for c in cases]
-json.dump({"jit": jit.JIT, "results": [[m.tolist(), q.tolist()] for m, q in results]}, sys.stdout)
+json.dump({"jit": JIT, "results": [[m.tolist(), q.tolist()] for m, q in results]}, sys.stdout)
 """
 
 
 @pytest.fixture(scope="module")
 def other_way():
     """The golden set with POLHODE_JIT toggled. Shortest decimal digits carry doubles exactly."""
-    environment = {**os.environ, "POLHODE_JIT": "0" if jit.JIT else "1"}
+    environment = {**os.environ, "POLHODE_JIT": "0" if JIT else "1"}
     command = [sys.executable, "-W", "error", "-c", OTHER_WAY, str(TESTS / "golden" / "free_rigid_body.json")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
-    assert answer["jit"] is not jit.JIT
+    assert answer["jit"] is not JIT
     return answer["results"]
 
 

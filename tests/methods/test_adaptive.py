@@ -19,7 +19,7 @@ from conftest import EPS, distance, random_attitude
 from polhode import forces, problems
 from polhode.core.errors import InputError, RunError, RunWarning
 from polhode.integration.running import BaseRun
-from polhode.kernels.compiler import jit
+from polhode.kernels.compiler import JIT
 from polhode.methods.adaptive import SMALLEST_RTOL, Adaptive
 from polhode.solve import integrate
 from test_torqued_golden import CASES, PROBLEMS, errors, times
@@ -431,21 +431,21 @@ OTHER_WAY = """
 import json, sys
 import polhode as ph
 from polhode.solve import integrate
-from polhode.kernels.compiler import jit
+from polhode.kernels.compiler import JIT
 from polhode.methods.adaptive import Adaptive
 traj = integrate(ph.problems.vessel(), method=Adaptive(1e-10), t_eval=[5.0, 15.0])
-json.dump({"jit": jit.JIT, "m": traj.m.tolist(), "q": traj.q.tolist()}, sys.stdout)
+json.dump({"jit": JIT, "m": traj.m.tolist(), "q": traj.q.tolist()}, sys.stdout)
 """
 
 
 @pytest.mark.dense
 def test_compiled_and_uncompiled_agree():
-    environment = {**os.environ, "POLHODE_JIT": "0" if jit.JIT else "1"}
+    environment = {**os.environ, "POLHODE_JIT": "0" if JIT else "1"}
     command = [sys.executable, "-W", "error", "-c", OTHER_WAY]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
-    assert answer["jit"] is not jit.JIT
+    assert answer["jit"] is not JIT
     traj = integrate(problems.vessel(), method=Adaptive(1e-10), t_eval=[5.0, 15.0])
     scale = np.linalg.norm(traj.problem.state.m)
     np.testing.assert_allclose(np.array(answer["m"]) / scale, traj.m / scale, rtol=0, atol=1e-13)

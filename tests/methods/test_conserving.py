@@ -12,7 +12,7 @@ from conftest import EPS, random_attitude
 from courses import AXIAL, CONSERVING, FREE, GENERAL, GRAVITY, RESTORING, begin, go_on, step
 from polhode import errors, forces
 from polhode.core.rotation import matrix, rotate
-from polhode.kernels.compiler.jit import JIT
+from polhode.kernels.compiler import JIT
 from polhode.methods.algo_c1 import AlgoC1
 from polhode.methods.dir_em import DirEM
 from polhode.methods.method import Bodies

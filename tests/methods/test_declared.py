@@ -26,7 +26,7 @@ from polhode.core.rotation import conjugate, from_rotation_vector, multiply
 from polhode.core.threads import PARALLEL_FROM
 from polhode.flows import FLOWS, load, variants
 from polhode.flows.flow import ENERGY, INVARIANTS, MOMENTUM_SPACE, NORM
-from polhode.kernels.compiler.jit import JIT
+from polhode.kernels.compiler import JIT
 from polhode.methods.record import KEPT as KEPT_BY_METHODS
 from polhode.methods.record import MOMENTUM_ALONG, ORTHOGONALITY, OWN_ENERGY, TANGENCY
 
@@ -443,12 +443,12 @@ OTHER_WAY = """
 import json, sys
 import polhode as ph
 from polhode.flows import variants
-from polhode.kernels.compiler import jit
+from polhode.kernels.compiler import JIT, jit
 ends = []
 for flow, (moments, m, q, h) in zip(variants(), json.load(sys.stdin), strict=True):
     end = flow.step(ph.RigidBody.from_moments(moments), ph.State(m, q), h, 2)
     ends.append([end.m.tolist(), end.q.tolist()])
-json.dump({"jit": jit.JIT, "ends": ends}, sys.stdout)
+json.dump({"jit": JIT, "ends": ends}, sys.stdout)
 """
 
 

@@ -11,7 +11,7 @@ import polhode as ph
 from conftest import distance
 from oracles.addition import addition_flow
 from polhode import errors
-from polhode.kernels.compiler.jit import JIT
+from polhode.kernels.compiler import JIT
 from polhode.studies.study import order_study
 
 INERTIA, M, Q = (1.75, 1.0, 2.75), (0.625, -0.5, 1.0), (0.5, 0.5, -0.5, 0.5)

@@ -10,7 +10,7 @@ import polhode as ph
 from conftest import EPS, random_attitude
 from polhode.core.errors import InputError, RunError
 from polhode.core.rotation import matrix
-from polhode.kernels.compiler.jit import JIT
+from polhode.kernels.compiler import JIT
 from polhode.systems.integration import integrate_system
 from polhode.systems.interactions import DipolarSoftSpheres, Field, Molecular, PairPotential, SitePotential
 from polhode.systems.interactions.near import NearInteraction

@@ -14,7 +14,8 @@ PACKAGES = ("numpy", "numba", "llvmlite")
 
 def environment() -> dict[str, str]:
     """Names and values, to be stored with results and compared."""
-    from polhode.kernels.compiler.jit import JIT, LOADED
+    from polhode.kernels.compiler import JIT
+    from polhode.kernels.compiler.cache import LOADED
 
     versions = {name: importlib.metadata.version(name) for name in PACKAGES}
     compiled = "compiled" if JIT else "uncompiled"

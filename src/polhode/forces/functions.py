@@ -25,7 +25,7 @@ from numpy.ctypeslib import as_array
 
 from polhode.core.fingerprint import Fingerprint, Itself, digest, fingerprint, identity, merged
 from polhode.core.rotation import matrix
-from polhode.kernels.compiler import jit
+from polhode.kernels.compiler import JIT, jit, numba_internals
 from polhode.kernels.numbers import quat
 from polhode.kernels.stepping import header
 
@@ -322,16 +322,16 @@ class Function:
     def compiled(self) -> Any:
         """The function of type ``form.signature``; without the compiler, ``plain``."""
         CTRL_C.clear()
-        return self._shared().function if jit.JIT else self.plain
+        return self._shared().function if JIT else self.plain
 
     def address(self) -> Any:
-        """What kernels make the function of: see ``jit.caller``."""
+        """What kernels make the function of: see ``numba_internals.caller``."""
         function = self.compiled()
-        if not jit.JIT:
+        if not JIT:
             return function
         code = self._shared()
         if code.address is None:
-            code.address = jit.address_of(function, self.form.signature)
+            code.address = numba_internals.address_of(function, self.form.signature)
         return code.address
 
     def fingerprint(self) -> Fingerprint:

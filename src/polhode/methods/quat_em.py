@@ -35,7 +35,8 @@ from polhode.core.references import BETSCH_SIEBERT_2009
 from polhode.core.rotation import matrix as attitude_matrix
 from polhode.core.rotation import normalize
 from polhode.forces.trigonometric import trial_cases
-from polhode.kernels.compiler.jit import address_of, entry, helper
+from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.numba_internals import address_of
 from polhode.kernels.exact.drive import TIMES, to_order
 from polhode.kernels.numbers.quat import matrix, product
 from polhode.kernels.numbers.vectors import columns, cross, dot, image, largest, matrix_product, plus, rot, times

@@ -8,7 +8,7 @@ import numpy as np
 
 from polhode.core.arrays import FloatArray, IntArray, writable
 from polhode.core.errors import InputError
-from polhode.kernels.compiler.jit import address_of
+from polhode.kernels.compiler.numba_internals import address_of
 from polhode.kernels.stepping.whole_steps import GRADIENT
 from polhode.methods.method import Advance, Bodies, Clock, Course, Method, arrays_of
 from polhode.methods.record import MethodRecord

@@ -2,3 +2,7 @@
 
 It knows nothing of rigid bodies.
 """
+
+import os
+
+JIT = os.environ.get("POLHODE_JIT", "1") != "0"  # whether kernels are compiled

@@ -11,7 +11,8 @@ from math import sqrt
 
 import numpy as np
 
-from polhode.kernels.compiler.jit import binade, entry, helper, prefetch
+from polhode.kernels.compiler.intrinsics import binade, prefetch
+from polhode.kernels.compiler.jit import entry, helper
 from polhode.kernels.compiler.limits import NOBODY
 from polhode.kernels.exact.block import (
     DOUBLED,

@@ -9,7 +9,8 @@ from __future__ import annotations
 from math import isfinite, nan
 from typing import NamedTuple
 
-from polhode.kernels.compiler.jit import entry, helper, power_of_two
+from polhode.kernels.compiler.intrinsics import power_of_two
+from polhode.kernels.compiler.jit import entry, helper
 from polhode.kernels.compiler.limits import LONGEST, NOBODY, NORM_TOLERANCE
 from polhode.kernels.exact.euler import body_constants, step
 

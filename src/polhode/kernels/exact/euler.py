@@ -32,7 +32,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polhode.kernels.compiler.jit import helper, power_of_two, rare
+from polhode.kernels.compiler.intrinsics import power_of_two
+from polhode.kernels.compiler.jit import helper, rare
 from polhode.kernels.numbers.eft import dd_mul, dd_sub, exact_sum, two_prod, two_sum
 from polhode.kernels.numbers.elliptic import mean_and_weight
 from polhode.kernels.numbers.quat import product

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from math import asinh, hypot, inf, sqrt, tau
 
-from polhode.kernels.compiler.jit import entry, helper, power_of_two
+from polhode.kernels.compiler.intrinsics import power_of_two
+from polhode.kernels.compiler.jit import entry, helper
 from polhode.kernels.exact.drive import INPUT, from_standard_time, standard_form
 from polhode.kernels.exact.euler import body_constants, invariants, separatrix_gap
 from polhode.kernels.numbers.elliptic import carlson_rf, complete_k_and_l

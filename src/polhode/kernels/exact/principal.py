@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from math import isfinite, sqrt
 
-from polhode.kernels.compiler.jit import entry, helper, power_of_two
+from polhode.kernels.compiler.intrinsics import power_of_two
+from polhode.kernels.compiler.jit import entry, helper
 from polhode.kernels.compiler.limits import NOBODY
 
 SWEEPS = 40  # a bound only: convergence is quadratic, five or six sweeps are the rule

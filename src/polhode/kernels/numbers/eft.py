@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from math import sqrt
 
-from polhode.kernels.compiler.jit import JIT, exact, fma, rare
+from polhode.kernels.compiler import JIT
+from polhode.kernels.compiler.intrinsics import fma
+from polhode.kernels.compiler.jit import exact, rare
 
 SPLITTER = 134217729.0  # 2^27 + 1
 

@@ -14,13 +14,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from polhode.kernels.compiler.jit import JIT, helper
+from polhode.kernels.compiler import JIT
+from polhode.kernels.compiler.jit import helper
 
 LANES = 64 if JIT else 1  # uncompiled, one at a time
 PAST_CACHE = 250_000  # numbers, two megabytes
 
 if JIT:
-    from polhode.kernels.compiler.jit import address, four_rows_in, four_rows_out, four_rows_past_cache, wait_for_memory
+    from polhode.kernels.compiler.intrinsics import (
+        address,
+        four_rows_in,
+        four_rows_out,
+        four_rows_past_cache,
+        wait_for_memory,
+    )
 
     @helper
     def new_block(size):

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from math import floor
 
-from polhode.kernels.compiler.jit import borrowed, entry, helper
+from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.numba_internals import borrowed
 from polhode.kernels.exact.drive import INPUT, TIMES
 
 INTEGERS = "i4[::1]"

@@ -21,7 +21,9 @@ from math import inf, sqrt
 
 import numpy as np
 
-from polhode.kernels.compiler.jit import JIT, borrowed, entry, helper, keep
+from polhode.kernels.compiler import JIT
+from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.numba_internals import borrowed, keep
 from polhode.kernels.exact.drive import INPUT, MATRICES
 from polhode.kernels.pairs.near import inverse
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from math import sqrt
 
-from polhode.kernels.compiler.jit import borrowed, entry, helper
+from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.numba_internals import borrowed
 from polhode.kernels.exact.drive import INPUT, MATRICES, TIMES
 from polhode.kernels.pairs.near import (
     LANES,

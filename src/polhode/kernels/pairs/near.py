@@ -22,7 +22,9 @@ from math import nan, sqrt
 
 import numpy as np
 
-from polhode.kernels.compiler.jit import JIT, borrowed, entry, helper, keep
+from polhode.kernels.compiler import JIT
+from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.numba_internals import borrowed, keep
 from polhode.kernels.exact.drive import INPUT, TIMES
 from polhode.kernels.numbers.lanes import new_block
 from polhode.kernels.pairs.cells import COUNTS, INTEGERS, nearest

@@ -1,4 +1,4 @@
-"""Sums over pairs of bodies (see ``near``) for a pair function of the user, which comes as an address (``jit.caller``).
+"""Sums over pairs of bodies (see ``near``) for a pair function of the user, which comes as an address (``caller``).
 
 A pair function is pair(r, A, B, p) -> (V, F, S, T): energy, force on the first body, and torques on the first and on
 the second, in space axes, for r = x_i - x_j and attitude matrices A, B; the second body gets -F.
@@ -6,7 +6,8 @@ the second, in space axes, for r = x_i - x_j and attitude matrices A, B; the sec
 
 from __future__ import annotations
 
-from polhode.kernels.compiler.jit import borrowed, caller, entry, helper
+from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.numba_internals import borrowed, caller
 from polhode.kernels.exact.drive import MATRICES
 from polhode.kernels.pairs.near import LANES, F, R, S, T, V, signature, sum_parts
 from polhode.kernels.stepping.header import MATRIX, VECTOR

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from math import copysign, inf, nan
 
-from polhode.kernels.compiler.jit import borrowed, entry, helper, keep
+from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.numba_internals import borrowed, keep
 from polhode.kernels.exact.drive import INPUT, TIMES
 from polhode.kernels.stepping.dormand_prince import END, STAGES
 from polhode.kernels.stepping.header import FINE, NOT_FINITE, RAISED, row_of

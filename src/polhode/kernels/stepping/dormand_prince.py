@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from polhode.kernels.compiler.jit import JIT
+from polhode.kernels.compiler import JIT
 
 END, STAGES = 12, 16
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from polhode.kernels.compiler.jit import caller, helper
+from polhode.kernels.compiler.jit import helper
+from polhode.kernels.compiler.numba_internals import caller
 from polhode.kernels.exact.drive import INPUT, TIMES
 
 VECTOR = "UniTuple(f8, 3)"

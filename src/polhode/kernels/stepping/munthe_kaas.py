@@ -14,7 +14,8 @@ from __future__ import annotations
 from math import inf, isfinite, nan, sqrt
 from typing import NamedTuple
 
-from polhode.kernels.compiler.jit import called, helper, power_of_two
+from polhode.kernels.compiler.intrinsics import power_of_two
+from polhode.kernels.compiler.jit import called, helper
 from polhode.kernels.exact.drive import to_order, to_standard_time
 from polhode.kernels.numbers.exponential import FARTHEST, rate, rotation, turned, unit
 from polhode.kernels.numbers.vectors import cross_of_numbers

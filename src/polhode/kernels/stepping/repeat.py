@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from polhode.kernels.compiler.jit import JIT, helper
+from polhode.kernels.compiler import JIT
+from polhode.kernels.compiler.jit import helper
 from polhode.kernels.compiler.limits import LONGEST, NOBODY
 from polhode.kernels.exact.drive import INPUT, TIMES, from_order, standard_form, to_order, to_standard_time
 

@@ -20,7 +20,9 @@ from __future__ import annotations
 from math import inf
 from typing import NamedTuple
 
-from polhode.kernels.compiler.jit import borrowed, helper, keep, power_of_two
+from polhode.kernels.compiler.intrinsics import power_of_two
+from polhode.kernels.compiler.jit import helper
+from polhode.kernels.compiler.numba_internals import borrowed, keep
 from polhode.kernels.exact.drive import Scale, axis_order, from_order, to_order, to_standard_time
 from polhode.kernels.numbers.quat import matrix, product
 from polhode.kernels.numbers.trig import sincos

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from math import copysign, inf, sqrt
 
-from polhode.kernels.compiler.jit import helper, power_of_two
+from polhode.kernels.compiler.intrinsics import power_of_two
+from polhode.kernels.compiler.jit import helper
 from polhode.kernels.numbers.exponential import rotation, turned
 from polhode.kernels.stepping.header import FINE
 from polhode.kernels.stepping.munthe_kaas import forced, size, slopes, unforced

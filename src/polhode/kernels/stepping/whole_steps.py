@@ -3,7 +3,7 @@
 ``step(tools, params, body, t, memory, first, m, q)``  one step about the time t of its middle, as a ``Step``.
 
 It sees the standard form of ``splitting``: sorted axes, I and m scaled by powers of two; m and q are tuples. ``tools``
-are what the method brings along, the user's functions first of all, as ``jit.caller`` takes them; ``memory`` is its row
+are what the method brings along, the user's functions first of all, as ``caller`` takes them; ``memory`` is its row
 of numbers that are kept from step to step, to be filled when ``first`` is true and to be changed only by a step that
 succeeds.
 
@@ -16,7 +16,8 @@ from __future__ import annotations
 from math import isfinite
 from typing import NamedTuple
 
-from polhode.kernels.compiler.jit import caller, helper
+from polhode.kernels.compiler.jit import helper
+from polhode.kernels.compiler.numba_internals import caller
 from polhode.kernels.exact.drive import INPUT, TIMES, from_order, to_order, to_standard_time
 from polhode.kernels.stepping.header import FINE, MATRIX, NOT_FINITE, RAISED, row_of
 from polhode.kernels.stepping.splitting import Frame, frame_of, from_user, to_user

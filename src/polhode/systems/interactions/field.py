@@ -14,7 +14,7 @@ from polhode.core.arrays import FloatArray, writable
 from polhode.core.errors import ShapeError
 from polhode.forces.base import as_params, in_space
 from polhode.forces.functions import compiled_as_it_is, plain, warn_slow
-from polhode.kernels.compiler import jit
+from polhode.kernels.compiler import JIT
 from polhode.systems.interactions.base import Interaction, takes
 from polhode.systems.interactions.neighbors import Box
 
@@ -98,7 +98,7 @@ class Field(Interaction):
 def _compiled(func: Callable[..., Any], signature: str) -> Callable[..., Any]:
     """Compiled; what Numba cannot compile stays as it is, with one warning."""
     try:
-        return compiled_as_it_is(func, signature) if jit.JIT else plain(func)
+        return compiled_as_it_is(func, signature) if JIT else plain(func)
     except Exception as problem:  # Numba has many kinds
         warn_slow(func, problem)
         return func

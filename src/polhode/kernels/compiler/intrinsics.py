@@ -1,0 +1,161 @@
+"""Instructions that Numba has no function for, by LLVM: fused products, rows as vectors, bits of numbers."""
+
+from __future__ import annotations
+
+import math
+
+from polhode.kernels.compiler import JIT
+from polhode.kernels.compiler.jit import exact
+
+if JIT:
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def fma(typingctx, a, b, c):
+        """a*b + c rounded once."""
+
+        def codegen(context, builder, signature, args):
+            return builder.fma(*args)
+
+        return types.float64(types.float64, types.float64, types.float64), codegen
+
+    @intrinsic
+    def prefetch(typingctx, array, i):
+        """Ask for number i of a contiguous array, counted flat, to come into the cache; it need not exist."""
+
+        def codegen(context, builder, signature, args):
+            data = context.make_array(signature.args[0])(context, builder, args[0]).data
+            pointer, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
+            kind = ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag])
+            request = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+            address = builder.bitcast(builder.gep(data, [args[1]]), pointer)
+            builder.call(request, [address, flag(0), flag(3), flag(1)])  # to read, to be kept, data
+            return context.get_dummy_value()
+
+        return types.void(array, types.int64), codegen
+
+    def _vector_at(context, builder, array_type, array, number, count):
+        """The address of ``count`` doubles of an array, from ``number`` on, counted flat, as those of one vector."""
+        data = context.make_array(array_type)(context, builder, array).data
+        return builder.bitcast(builder.gep(data, [number]), ir.VectorType(ir.DoubleType(), count).as_pointer())
+
+    def _constants(numbers):
+        return ir.Constant(ir.VectorType(ir.IntType(32), len(numbers)), list(numbers))
+
+    def _void_of_rows(rows, i, w, columns, l):
+        return types.void(rows, types.int64, w, columns, types.int64)
+
+    @intrinsic
+    def four_rows_in(typingctx, rows, i, w, columns, l):
+        """Four rows, from the number i of ``rows`` on, into the lanes l.. of ``columns``, a tuple of places in w.
+
+        As one load and a few shuffles: the compiler by itself moves number by number.
+        """
+
+        def codegen(context, builder, signature, args):
+            rows, i, w, columns, l = args
+            width = signature.args[3].count
+            source = _vector_at(context, builder, signature.args[0], rows, i, 4 * width)
+            numbers = builder.load(source, align=8)
+            for k, column in enumerate(cgutils.unpack_tuple(builder, columns, width)):
+                four = builder.shuffle_vector(numbers, numbers, _constants(range(k, 4 * width, width)))
+                target = _vector_at(context, builder, signature.args[2], w, builder.add(column, l), 4)
+                builder.store(four, target, align=8)
+            return context.get_dummy_value()
+
+        return _void_of_rows(rows, i, w, columns, l), codegen
+
+    def _rows_out(past_cache):
+        @intrinsic
+        def rows_out(typingctx, rows, i, w, columns, l):
+            def codegen(context, builder, signature, args):
+                rows, i, w, columns, l = args
+                width = signature.args[3].count
+                fours = []
+                for column in cgutils.unpack_tuple(builder, columns, width):
+                    source = _vector_at(context, builder, signature.args[2], w, builder.add(column, l), 4)
+                    fours.append(builder.load(source, align=8))
+                halves = fours[:2], (fours[2], fours[-1])
+                halves = [builder.shuffle_vector(a, b, _constants(range(8))) for a, b in halves]
+                by_rows = [4 * k + r for r in range(4) for k in range(width)]
+                for n in range(0, 4 * width, 4):
+                    numbers = builder.shuffle_vector(*halves, _constants(by_rows[n : n + 4]))
+                    place = builder.add(i, ir.Constant(i.type, n))
+                    target = _vector_at(context, builder, signature.args[0], rows, place, 4)
+                    stored = builder.store(numbers, target, align=16 if past_cache else 8)
+                    if past_cache:
+                        stored.set_metadata("nontemporal", builder.module.add_metadata([ir.IntType(32)(1)]))
+                return context.get_dummy_value()
+
+            return _void_of_rows(rows, i, w, columns, l), codegen
+
+        return rows_out
+
+    four_rows_out = _rows_out(past_cache=False)  # the reverse of ``four_rows_in``, for three or four columns
+    four_rows_past_cache = _rows_out(past_cache=True)  # straight to memory, without reading what is there first
+
+    @intrinsic
+    def address(typingctx, array):
+        """Where an array begins."""
+
+        def codegen(context, builder, signature, args):
+            data = context.make_array(signature.args[0])(context, builder, args[0]).data
+            return builder.ptrtoint(data, ir.IntType(64))
+
+        return types.int64(array), codegen
+
+    @intrinsic
+    def wait_for_memory(typingctx):
+        """All that was stored is there, also for other threads."""
+
+        def codegen(context, builder, signature, args):
+            builder.fence("seq_cst")
+            return context.get_dummy_value()
+
+        return types.void(), codegen
+
+    @intrinsic
+    def _bits_of(typingctx, x):
+        def codegen(context, builder, signature, args):
+            return builder.bitcast(args[0], context.get_value_type(types.int64))
+
+        return types.int64(types.float64), codegen
+
+    @intrinsic
+    def _from_bits(typingctx, n):
+        def codegen(context, builder, signature, args):
+            return builder.bitcast(args[0], context.get_value_type(types.float64))
+
+        return types.float64(types.int64), codegen
+
+    @exact
+    def binade(x):
+        """(2^k, 2^-k) with 2^k <= |x| < 2^(k+1), for normal numbers; any two numbers for others."""
+        bits = _bits_of(x) & 0x7FF0000000000000
+        return _from_bits(bits), _from_bits(0x7FE0000000000000 - bits)
+
+    @exact
+    def power_of_two(x):
+        """(2^k, 2^-k) with 2^k <= |x| < 2^(k+1); k is kept within +-1022, so both are normal numbers."""
+        bits = _bits_of(x) & 0x7FF0000000000000
+        bits = min(max(bits, 0x0010000000000000), 0x7FD0000000000000)
+        return _from_bits(bits), _from_bits(0x7FE0000000000000 - bits)
+
+else:
+
+    def prefetch(array, i):
+        """Nothing: see the compiled one."""
+
+    def fma(a, b, c):
+        """a*b + c, rounded twice: uncompiled code must not rely on more (see ``eft.two_prod``)."""
+        return a * b + c
+
+    def power_of_two(x):
+        """(2^k, 2^-k) with 2^k <= |x| < 2^(k+1); k is kept within +-1022, so both are normal numbers."""
+        k = min(max(math.frexp(x)[1] - 1, -1022), 1022) if x else -1022
+        return math.ldexp(1.0, k), math.ldexp(1.0, -k)
+
+    binade = power_of_two
