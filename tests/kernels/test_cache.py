@@ -138,6 +138,22 @@ def test_an_edit_while_running_does_not_poison_the_cache(copy):
     assert copy.run()[0] == -2.0
 
 
+EXECUTED = """
+exec(compile(open({path!r}).read(), {path!r}, "exec"), {{"__name__": "page"}})
+"""
+
+
+@compiled
+def test_code_of_no_module_is_not_cached(copy, tmp_path):
+    """A later process could not load it: Numba names the module, which nobody can import."""
+    path = tmp_path / "page.py"
+    lines = "from polhode.kernels.compiler.jit import entry", "@entry('f8(f8)')", "def f(x):", "    return x", "f(1.0)"
+    path.write_text("\n".join(lines))
+    for _ in range(2):
+        copy.run(EXECUTED.format(path=str(path)))
+    assert len(copy.machine_code()) == 1  # of the probe
+
+
 @compiled
 def test_without_a_place_to_write_nothing_is_cached_but_all_works(copy, tmp_path):
     (tmp_path / "file").write_text("")

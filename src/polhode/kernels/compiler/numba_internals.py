@@ -98,7 +98,12 @@ if JIT:
                 )
 
     def use_cache(compiled, folder):
-        """Let the dispatcher ``compiled`` load and save its machine code in a folder."""
+        """Let the dispatcher ``compiled`` load and save its machine code in a folder.
+
+        Code that was executed without a module is not cached: what Numba stores names the module, and cannot be loaded.
+        """
+        if compiled.py_func.__module__ not in sys.modules:
+            return
         with suppress(OSError):  # what was typed into a console or a notebook has no file, and is not cached
             compiled._cache = Cache(compiled.py_func, folder)
 
