@@ -434,6 +434,11 @@ def test_toml_comes_back(table):
     assert tomllib.loads(to_toml(table)) == table
 
 
+def test_vectors_stand_on_one_line():
+    text = 'plots = ["a  b", "c, d"]\nm = [1.0, 2.0]\n\n[force]\nD = [\n    [1, 0],\n    [0, 1],\n]\n'
+    assert to_toml(tomllib.loads(text)) == text
+
+
 # Settings
 
 

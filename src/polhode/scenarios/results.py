@@ -319,6 +319,7 @@ def _picture(result: Any, kind: str) -> Any:
 
 def _check_extras(scenario: Scenario, view: bool) -> None:
     """Before anything is computed: what could not be written."""
+    check_installed("tomli_w", "cli")
     if view:
         check_installed("plotly", "view")
     for package in store.NEEDED.get(f".{scenario.output.format}", ()):

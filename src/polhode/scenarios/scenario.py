@@ -33,7 +33,6 @@ from polhode.methods.expressions import flow_of, method_of
 from polhode.methods.splitting import Splitting
 from polhode.scenarios import schema
 from polhode.scenarios.schema import SchemaError
-from polhode.scenarios.toml_text import toml_value
 
 __all__ = [
     "Output",
@@ -264,7 +263,7 @@ def _check_kind(key: str, value: Any, default: Any) -> None:
         if isinstance(default, kind):
             fits = isinstance(value, kind) if kind in (bool, str) else not isinstance(value, bool | str)
             if not fits:
-                message = f"{key} = {value!r}; expected: {name}, such as {toml_value(default)}"
+                message = f"{key} = {value!r}; expected: {name}, such as {json.dumps(default)}"
                 raise SchemaError(f"arguments.{key}", message)
             return
 
