@@ -23,7 +23,7 @@ FORBIDDEN = {
     "matplotlib is known to show/plot only": ("core/state.py", "import matplotlib.pyplot"),
     "plotly is known to show/page only": ("show/plot/style.py", "import plotly"),
     "click is known to cli only": ("scenarios/report.py", "import click"),
-    "tomli_w is known to scenarios only": ("cli/run.py", "import tomli_w"),
+    "jsonschema and tomli_w are known to scenarios only": ("cli/run.py", "import jsonschema"),
     "xarray and zarr are known to files and ensembles only": ("integration/running.py", "import zarr"),
     "dask is known to ensembles/cluster.py only": ("ensembles/members.py", "import distributed"),
     "tqdm is known to core/progress.py only": ("integration/running.py", "import tqdm.auto"),

@@ -14,7 +14,7 @@ from polhode.ensembles import sampling
 from polhode.ensembles.sampling import Rows, Samples
 from polhode.ensembles.variation import batch_of
 from polhode.integration.problem import Problem
-from polhode.scenarios.scenario import Scenario, build, set_value
+from polhode.scenarios.scenario import Scenario, build, set_value, unchecked
 
 DAMPING = re.compile(r"force(\.\d+)?\.D")
 
@@ -28,13 +28,17 @@ class Made:
     allow_python: bool
 
     def __call__(self, rows: Rows) -> Problem:
+        return unchecked(self.with_values(rows), self.source, {}, allow_python=self.allow_python).problem
+
+    def with_values(self, rows: Rows) -> dict[str, Any]:
+        """Return the tables of the scenario with the values of members, or of one member."""
         data = copy.deepcopy(self.data)
         for key, values in rows.items():
             array = np.asarray(values)
             if DAMPING.fullmatch(key) and array.ndim == 2:  # three members of three numbers are no matrix
                 array = array[:, None, :] * np.eye(3)
             set_value(data, key, array.tolist(), f"sample {key!r}")
-        return build(data, self.source, allow_python=self.allow_python).problem
+        return data
 
 
 def arguments_of(scenario: Scenario, source: str, *, allow_python: bool = False) -> dict[str, Any]:
@@ -45,6 +49,8 @@ def arguments_of(scenario: Scenario, source: str, *, allow_python: bool = False)
     data = {key: value for key, value in scenario.data.items() if key != "ensemble"}
     samples = samples_of(given, source)
     make = Made(data, source, allow_python)
+    first_member = {key: values[0] for key, values in samples[:1].rows().items()}
+    build(make.with_values(first_member), source, allow_python=allow_python)  # the others have the same structure
     states = given.get("states", 1)
     t0, t1 = scenario.problem.t_span
     return {

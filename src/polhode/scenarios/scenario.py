@@ -229,6 +229,11 @@ def build(data: dict[str, Any], source: str, *, settings: Sequence[str] = (), al
     given = {".".join(_path(data, text.partition("=")[0])): text for text in settings}
     with _told(source, given=given):
         schema.check(data, json_schema())
+    return unchecked(data, source, given, allow_python=allow_python)
+
+
+def unchecked(data: dict[str, Any], source: str, given: Mapping[str, str], *, allow_python: bool) -> Scenario:
+    """Return the scenario of ``data`` whose structure has been checked; ``given`` are settings by their keys."""
     with np.errstate(all="ignore"):  # what overflows is refused by name
         problem = _built_in(data, source, given) if "problem" in data else _own(data, source, allow_python)
         with _told(source):
