@@ -581,7 +581,7 @@ def test_resume_says_what_it_cannot_go_on_with(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        (("run", "heavy_top", "--set", "epz=1"), "heavy_top has no argument 'epz'; did you mean 'eps'"),
+        (("run", "heavy_top", "--set", "epz=1"), "arguments.epz is not known; did you mean 'eps'"),
         (("run", "heavy_top", "--set", "eps"), "KEY=VALUE"),
         (("run", "heavy_top", "--method", "RKN6_14"), "did you mean 'RKN6_14a'"),
         (("run", "vessel", "--method", "RKN6_14a"), "choose S4_6"),

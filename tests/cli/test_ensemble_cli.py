@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 import polhode as ph
 from conftest import ROOT
-from polhode import errors, sampling, summaries
+from polhode import errors, sampling
 from polhode.cli import cli
 from polhode.core import progress
 from polhode.ensembles import members
@@ -151,10 +151,11 @@ def test_the_example():
 
 
 def test_the_schema_knows_what_the_library_has():
-    branches = json_schema()["$defs"]["law"]["oneOf"]
-    kinds = {b["properties"]["kind"]["const"] for b in branches} - {"values"}
-    assert all(callable(getattr(sampling, kind)) for kind in kinds)
-    assert json_schema()["$defs"]["ensemble"]["properties"]["reduce"]["enum"] == list(summaries.SUMMARIES)
+    table = json_schema()["properties"]["ensemble"]["properties"]
+    branches = table["samples"]["additionalProperties"]["oneOf"]
+    laws = ["always", "attitude", "attitude_near", "direction", "inertia_triangle", "log_normal", "moments_near"]
+    assert [b["properties"]["kind"]["const"] for b in branches] == [*laws, "normal", "uniform", "values"]
+    assert table["reduce"]["enum"] == ["energy_error", "rate", "tilt"]
 
 
 @pytest.mark.parametrize(

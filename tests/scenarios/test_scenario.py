@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import inspect
 import json
 import math
 import sys
 import tomllib
+from typing import Any, Literal
 
 import jsonschema
 import numpy as np
@@ -22,11 +22,12 @@ from conftest import ROOT
 from polhode import errors, plot
 from polhode.cli import cli
 from polhode.files import saving as store
+from polhode.forces.base import Force
 from polhode.methods import METHODS
 from polhode.methods.expressions import flow_of, method_of
 from polhode.scenarios import schema
 from polhode.scenarios.ensemble import Made
-from polhode.scenarios.scenario import build, json_schema, read, read_scenario, with_settings
+from polhode.scenarios.scenario import build, defaults_of, json_schema, read, read_scenario, with_settings
 from polhode.scenarios.toml_text import to_toml
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
@@ -168,30 +169,64 @@ def test_the_schema_is_one():
     jsonschema.Draft202012Validator.check_schema(json_schema())
 
 
-def branches(name):
-    return json_schema()["$defs"][name]["oneOf"]
-
-
-def needed(function):
-    return [name for name, p in inspect.signature(function).parameters.items() if p.default is p.empty]
-
-
 def test_the_schema_knows_what_the_library_has():
-    top = json_schema()["properties"]
-    assert top["problem"]["enum"] == list(ph.problems.REGISTRY)
-    output = json_schema()["$defs"]["output"]["properties"]
+    output = json_schema()["properties"]["output"]["properties"]
     assert set(output["plots"]["items"]["enum"]) == set(plot.KINDS)
     assert {f".{name}" for name in output["format"]["enum"]} < set(store.WRITERS)
-    kinds = {b["properties"]["kind"]["const"]: b for b in branches("force") if "kind" in b["properties"]}
-    assert list(kinds) == [name for name in ph.forces.__all__ if name != "gravity_gradient_strength"]
-    for kind, branch in kinds.items():
-        known = set(inspect.signature(getattr(ph.forces, kind)).parameters) - {"body"}
-        assert set(branch["properties"]) - {"kind"} == known
-        assert set(branch["required"]) - {"kind"} == set(needed(getattr(ph.forces, kind))) - {"body"}
-    shapes = {b["properties"]["shape"]["const"]: b for b in branches("body") if "shape" in b["properties"]}
-    assert list(shapes) == ["cuboid", "ellipsoid", "cylinder", "cone"]
-    for shape, branch in shapes.items():
-        assert set(branch["required"]) - {"shape"} == set(needed(getattr(ph.RigidBody, shape)))
+
+
+@pytest.mark.parametrize("name", ph.problems.REGISTRY)
+def test_every_problem_makes_a_scenario_with_its_defaults_written_out(name):
+    plain = build({"problem": name}, "top.toml")
+    made = scenario_of(to_toml({"problem": name, "arguments": defaults_of(name)}))
+    assert made.problem.t_span == plain.problem.t_span == ph.problems.get(name).t_span
+    np.testing.assert_array_equal(made.problem.state.m, ph.problems.get(name).state.m)
+    with pytest.raises(errors.InputError, match=r"top.toml: arguments.zeal is not known; .*known are: "):
+        scenario_of(f'problem = "{name}"\narguments.zeal = 1')
+
+
+FORCES: dict[str, dict[str, Any]] = {
+    "constant": {"torque": [1, 0, 0], "frame": "space"},
+    "damping": {"D": 0.1},
+    "gravity": {"weight": 1, "offset": [0, 0, 1]},
+    "gravity_gradient": {"strength": 1, "orbit_rate": 0.1},
+    "restoring": {"weight": 1, "longitudinal": 2, "transverse": 3},
+    "spring": {"stiffness": 0.2, "attitude": [1, 0, 0, 0]},
+}
+
+
+@pytest.mark.parametrize("kind", FORCES)
+def test_every_force_makes_a_scenario(kind):
+    scenario, arguments = tomllib.loads(TOP), FORCES[kind]
+    key = next(iter(arguments))
+    assert repr(build(scenario | {"force": {"kind": kind, **arguments}}, "top.toml").problem.force) == kind
+    with pytest.raises(errors.InputError, match=f"top.toml: force.{key} = 'x'; needed: a number, a list of numbers"):
+        build(scenario | {"force": {"kind": kind, **arguments, key: "x"}}, "top.toml")
+    with pytest.raises(errors.InputError, match=f"top.toml: force.{key} is missing; needed: a number, a list of"):
+        build(scenario | {"force": {"kind": kind}}, "top.toml")
+
+
+def test_a_new_force_and_a_new_problem_need_no_line(monkeypatch):
+    """What has the signature of a force or a problem is one, with its names, types, defaults and required arguments."""
+
+    def push(body: Any, strength: float, *, frame: Literal["body", "space"] = "body", soft: bool = False) -> Force:
+        return ph.forces.constant((strength * body.moments[0], 0, 0), frame)
+
+    monkeypatch.setattr(ph.forces, "push", push, raising=False)
+    monkeypatch.setattr(ph.forces, "__all__", [*ph.forces.__all__, "push"])
+    monkeypatch.setitem(ph.problems.REGISTRY, "slow_top", lambda speed=1e-3: ph.problems.heavy_top(speed))
+    json_schema.cache_clear()
+    try:
+        made = scenario_of(top(SPRING, 'kind = "push"\nstrength = 3'))
+        with pytest.raises(errors.InputError, match=r"force\[1\].frame = 'boddy'; did you mean 'body'"):
+            scenario_of(top(SPRING, 'kind = "push"\nstrength = 3\nframe = "boddy"'))
+        with pytest.raises(errors.InputError, match=r"force\[1\].soft = 1; needed: true or false, such as false"):
+            scenario_of(top(SPRING, 'kind = "push"\nstrength = 3\nsoft = 1'))
+        with pytest.raises(errors.InputError, match=r"arguments.sped is not known; did you mean 'speed'"):
+            scenario_of('problem = "slow_top"\narguments.sped = 1')
+    finally:
+        json_schema.cache_clear()
+    np.testing.assert_allclose(made.problem.force.torque(0.0, (1, 0, 0, 0)), (3, 0, 0))
 
 
 BAD = [
@@ -202,11 +237,14 @@ BAD = [
     ('problem = "heavy_top"\nmehtod = "V2"', "mehtod is not known; did you mean 'method'?"),
     ('problem = "heavy_top"\narguments = 1', "arguments = 1; needed: arguments of the built-in problem"),
     ('problem = "heavy_top"\n[arguments]\neps = 1979-05-27', "arguments.eps = .*date"),
+    ('problem = "heavy_top"\n[arguments]\nepz = 1', "arguments.epz is not known; did you mean 'eps'"),
+    ('problem = "satellite_orbit"\n[arguments]\naltitude = "high"', "altitude = 'high'; needed: a number.* such as 5"),
+    (top("offset = [0, 0, 1]", 'offset = [0, "a", 1]'), r"force\[0\].offset\[1\] = 'a'; needed: a number"),
     (top("moments", "momnts"), "body: give exactly one of moments, tensor, shape"),
     (top("[1.0, 1.5, 2.0]", "[1.0, 1.5]"), r"body.moments = \[1.0, 1.5\]; needed: three numbers"),
     (top("[1.0, 1.5, 2.0]", '[1.0, 1.5, "2"]'), "body.moments"),
     (top("[1.0, 1.5, 2.0]", "[1.0, 1.5, true]"), "body.moments"),
-    (top("moments =", "tensor ="), r"body.tensor\[0\] = 1.0; needed: three numbers"),
+    (top("moments =", "tensor ="), r"body.tensor\[0\] = 1.0; needed: a row of three numbers"),
     (top(BODY, 'shape = "cubiod"\nmass = 1'), "body.shape = 'cubiod'; did you mean 'cuboid'"),
     (top(BODY, 'shape = ["cone"]'), r"body.shape = \['cone'\]"),
     (top(BODY, 'shape = "cone"\nmass = 1\nradius = 2'), "body.height is missing; needed: a positive"),
@@ -307,10 +345,9 @@ MEANINGLESS = [
     (top("RKN6_14a", "RKN6_14"), "method: no scheme or method is called 'RKN6_14'; did you mean 'RKN6_14a'"),
     (top("RKN6_14a", "Gaus(3)"), "method: .*called 'Gaus'"),
     (top("RKN6_14a", "Rattle(1)"), "method: method = 'Rattle.1.'"),
+    (top("offset = [0, 0, 1]", "offset = [0, 1]"), r"force\[0\]: offset has shape \(2,\); needed: \(\.\.\., 3\)"),
     (top("offset = [0, 0, 1]", "offset = [0, 0, 1]\nup = [0, 0, 0]"), r"force\[0\]: up = .* has no direction"),
-    ('problem = "heavy_top"\n[arguments]\nepz = 1', "arguments: heavy_top has no argument 'epz'; did you mean 'eps'"),
     ('problem = "gyro_top"\n[arguments]\nprecession = 0', "arguments: .* do not make a gyro_top"),
-    ('problem = "satellite_orbit"\n[arguments]\naltitude = "high"', "arguments: altitude = 'high'; expected: a number"),
     ('problem = "free_body"\n[arguments]\npaper = "moser"', "arguments: .*known are: vilmart"),
 ]  # fmt: skip
 
@@ -539,6 +576,5 @@ def test_python_that_cannot_be_loaded(folder, spec, match):
         read_scenario(path, allow_python=True)
 
 
-def test_the_schema_is_shipped():
-    path = ROOT / "src" / "polhode" / "scenarios" / "scenario.schema.json"
-    assert json.loads(path.read_text("utf-8")) == json_schema()
+def test_the_schema_is_printed_for_editors():
+    assert json.loads(CliRunner().invoke(cli, ["schema"]).stdout) == json_schema()

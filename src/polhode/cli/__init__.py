@@ -12,7 +12,7 @@ from polhode.cli.command import Group
 from polhode.cli.completion import completion
 from polhode.cli.convert import convert
 from polhode.cli.ensemble import ensemble
-from polhode.cli.listing import cite, methods, problems
+from polhode.cli.listing import cite, methods, problems, schema
 from polhode.cli.run import resume, run
 from polhode.cli.studies import compare, order
 from polhode.cli.view import view
@@ -31,5 +31,5 @@ def cli() -> None:
     """
 
 
-for command in (run, resume, view, ensemble, problems, methods, order, compare, cite, convert, completion):
+for command in (run, resume, view, ensemble, problems, methods, schema, order, compare, cite, convert, completion):
     cli.add_command(command)

@@ -123,9 +123,9 @@ def pairs(rows: Sequence[tuple[str, str]]) -> None:
 
 def complete_problem(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
     """Names of built-in problems, for shells."""
-    from polhode.scenarios.scenario import json_schema
+    from polhode.problems import REGISTRY
 
-    return _beginning(begun, json_schema()["properties"]["problem"]["enum"])
+    return _beginning(begun, REGISTRY)
 
 
 def complete_source(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:

@@ -81,6 +81,21 @@ def methods(as_json: bool) -> None:
     columns([("method", "summary"), *whole.items()])
 
 
+@click.command(cls=Command)
+def schema() -> None:
+    """Print the JSON schema of scenario files.
+
+    Editors complete and check scenario files with it.
+
+    \b
+    Example:
+      polhode schema > scenario.schema.json
+    """
+    from polhode.scenarios.scenario import json_schema
+
+    print_json(json_schema())
+
+
 def _flow_row(record: Record) -> tuple[str, ...]:
     from polhode.flows.flow import INVARIANTS
 

@@ -41,8 +41,9 @@ from polhode.integration.stretches import step_count, step_length
 from polhode.integration.trajectory import INTERRUPTED, Stats, Trajectory
 from polhode.methods.adaptive import Adaptive
 from polhode.scenarios import report
-from polhode.scenarios.scenario import AUTO, Scenario, defaults_of, json_schema, read_scenario
+from polhode.scenarios.scenario import AUTO, Scenario, defaults_of, read_scenario
 from polhode.scenarios.toml_text import to_toml
+from polhode.show.plot import KINDS
 from polhode.solve import DEFAULT_RTOL, FEWER_STATES, integrate
 
 LONG = 200_000  # states: a run that keeps more grows on the disk
@@ -52,7 +53,7 @@ FREE_STATES = 3001  # of a free body, unless another number is asked for
 STATE_BYTES = {"csv": 200}  # of a state in a file; 64 in others
 RESOLUTION = 150  # dots per inch
 SCENARIO, SUMMARY, PAGE, STREAM = "scenario.toml", "summary.json", "view.html", "trajectory.zarr"
-PICTURES = tuple(f"{kind}.png" for kind in json_schema()["$defs"]["output"]["properties"]["plots"]["items"]["enum"])
+PICTURES = tuple(f"{kind}.png" for kind in KINDS)
 DATA = {SUMMARY, STREAM, "trajectory.nc", "trajectory.csv"}
 
 

@@ -1,7 +1,7 @@
 """Scenarios: a problem, how to follow it and what to write, as a TOML file (``docs/scenarios.md``).
 
-The structure is checked against ``scenario.schema.json``; what the numbers mean, by the library itself. Nothing in a
-file is executed: a torque in Python is loaded only if that is allowed in so many words.
+The structure is checked against a JSON schema (``structure``); what the numbers mean, by the library itself. Nothing in
+a file is executed: a torque in Python is loaded only if that is allowed in so many words.
 """
 
 from __future__ import annotations
@@ -9,14 +9,11 @@ from __future__ import annotations
 import copy
 import importlib
 import inspect
-import json
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +21,7 @@ import numpy as np
 
 from polhode import forces, problems
 from polhode.core.body import RigidBody
-from polhode.core.checks import near, unknown_name
+from polhode.core.checks import unknown_name
 from polhode.core.errors import InputError, PolhodeError
 from polhode.core.state import State
 from polhode.forces.base import Force, Torque
@@ -32,7 +29,7 @@ from polhode.integration.problem import Problem, checked_span
 from polhode.methods.expressions import flow_of, method_of
 from polhode.methods.splitting import Splitting
 from polhode.scenarios import schema
-from polhode.scenarios.schema import SchemaError
+from polhode.scenarios.structure import json_schema
 
 __all__ = [
     "Output",
@@ -89,16 +86,6 @@ class Scenario:
     h: float | None = None
     rtol: float | None = None
     output: Output = field(default_factory=Output)
-
-
-@cache
-def json_schema() -> dict[str, Any]:
-    """The JSON schema of scenario files (draft 2020-12).
-
-    >>> json_schema()["properties"]["h"]["description"]
-    'the length of a step, a positive number'
-    """
-    return json.loads(resources.files("polhode.scenarios").joinpath("scenario.schema.json").read_text("utf-8"))
 
 
 def read_scenario(path: str | Path, settings: Sequence[str] = (), *, allow_python: bool = False) -> Scenario:
@@ -202,7 +189,7 @@ def keys_to_set(source: str) -> list[str]:
     except InputError:
         return []
     tables = ["output", *(["ensemble"] if "ensemble" in data else [])]
-    optional = [f"{table}.{key}" for table in tables for key in json_schema()["$defs"][table]["properties"]]
+    optional = [f"{table}.{key}" for table in tables for key in json_schema()["properties"][table]["properties"]]
     keys = [*defaults_of(data.get("problem", "")), *PLAIN, *_leaves(data), *optional]
     return list(dict.fromkeys(key for key in keys if key != "problem"))
 
@@ -250,27 +237,11 @@ def unchecked(data: dict[str, Any], source: str, given: Mapping[str, str], *, al
 def _built_in(data: Mapping[str, Any], source: str, given: Mapping[str, str]) -> Problem:
     name, arguments = data["problem"], data.get("arguments", {})
     make: Any = problems.REGISTRY[name]
-    known = defaults_of(name)
     with _told(source, "arguments", given):
-        for key, value in arguments.items():
-            if key not in known:
-                raise SchemaError(f"arguments.{key}", f"{name} has no argument {key!r}; {near(key, known)}")
-            _check_kind(key, value, known[key])
         try:
             return make(**arguments)
         except NUMERIC as problem:
             raise InputError(f"{arguments} do not make a {name}: {problem}") from problem
-
-
-def _check_kind(key: str, value: Any, default: Any) -> None:
-    """Raise a SchemaError unless ``value`` is of the kind of ``default``; a number may be a list, one for each body."""
-    for kind, name in ((bool, "true or false"), (str, "a text"), (list, "a list of numbers"), (float, "a number")):
-        if isinstance(default, kind):
-            fits = isinstance(value, kind) if kind in (bool, str) else not isinstance(value, bool | str)
-            if not fits:
-                message = f"{key} = {value!r}; expected: {name}, such as {json.dumps(default)}"
-                raise SchemaError(f"arguments.{key}", message)
-            return
 
 
 def _own(data: Mapping[str, Any], source: str, allow_python: bool) -> Problem:
@@ -309,7 +280,7 @@ def _force(entry: Mapping[str, Any], body: RigidBody, folder: str, allow_python:
             )
         return Torque(_function(entry["python"], folder), **arguments)
     make = getattr(forces, entry["kind"])
-    return make(body, **arguments) if entry["kind"] == "gravity_gradient" else make(**arguments)
+    return make(body, **arguments) if "body" in inspect.signature(make).parameters else make(**arguments)
 
 
 def _function(spec: str, folder: str) -> Any:

@@ -40,7 +40,7 @@ def check(value: Any, schema: Node) -> None:
         from jsonschema import Draft202012Validator
     errors = list(Draft202012Validator(schema).iter_errors(value))
     if errors:
-        raise _translated(_best(errors), schema.get("$defs", {}))
+        raise _translated(_best(errors))
 
 
 def _best(errors: Iterable[ValidationError]) -> ValidationError:
@@ -51,7 +51,7 @@ def _best(errors: Iterable[ValidationError]) -> ValidationError:
     return min(errors, key=lambda error: (error.validator in LESS_TELLING, len(error.path)))
 
 
-def _translated(error: ValidationError, definitions: Node) -> SchemaError:
+def _translated(error: ValidationError) -> SchemaError:
     """Return the error in the words of this package; of a choice, the error in the branch that the value selects."""
     where, value, rule = _place(error), error.instance, error.validator_value
     match error.validator:
@@ -60,24 +60,24 @@ def _translated(error: ValidationError, definitions: Node) -> SchemaError:
             key = next(key for key in value if key not in known)
             return SchemaError(_joined(where, key), f"{_joined(where, key)} is not known; {near(key, known)}")
         case "required":
-            return _missing(where, error, rule, definitions)
+            return _missing(where, error, rule)
         case "dependentRequired":
             key = next(key for key in rule if key in value and not value.keys() >= set(rule[key]))
-            return _missing(where, error, rule[key], definitions, f" (which {key!r} needs)")
+            return _missing(where, error, rule[key], f" (which {key!r} needs)")
         case "not":
             return SchemaError(where, _one_of(where, rule["required"], value))
         case "oneOf":
-            return _of_tables(where, error, definitions)
+            return _of_tables(where, error)
         case "anyOf":
             branches = [_branch(error, i) for i in range(len(rule))]
             possible = [
                 branch for branch in branches if all(inner.path or inner.validator != "type" for inner in branch)
             ]
-            return _translated(_best(possible[0]), definitions) if len(possible) == 1 else _of_value(error)
+            return _translated(_best(possible[0])) if len(possible) == 1 else _of_value(error)
     return _of_value(error)
 
 
-def _of_tables(where: str, error: ValidationError, definitions: Node) -> SchemaError:
+def _of_tables(where: str, error: ValidationError) -> SchemaError:
     """Return the error of a choice between tables."""
     table, branches = error.instance, error.validator_value
     keys = list(dict.fromkeys(branch["required"][0] for branch in branches))
@@ -88,14 +88,14 @@ def _of_tables(where: str, error: ValidationError, definitions: Node) -> SchemaE
     of_key = {i: branch["properties"][key] for i, branch in enumerate(branches) if branch["required"][0] == key}
     selected = [i for i, node in of_key.items() if node.get("const", table[key]) == table[key]]
     if selected:
-        return _translated(_best(_branch(error, selected[0])), definitions)
+        return _translated(_best(_branch(error, selected[0])))
     hint = near(table[key], [node["const"] for node in of_key.values()])
     return SchemaError(_joined(where, key), f"{_joined(where, key)} = {_shown(table[key])}; {hint}")
 
 
 def _of_value(error: ValidationError) -> SchemaError:
-    """Return the error of a value as a whole, in the words of the innermost schema that has a description."""
-    while "description" not in error.schema and error.parent is not None:
+    """Return the error of a value as a whole, in the words of the innermost schema that says what it expects."""
+    while not _expected(error.schema) and error.parent is not None:
         error = error.parent
     expected = _expected(error.schema, error.instance) or error.message
     return SchemaError(_place(error), f"{_place(error)} = {_shown(error.instance)}; {expected}")
@@ -106,13 +106,10 @@ def _branch(error: ValidationError, index: int) -> list[ValidationError]:
     return [inner for inner in error.context or () if inner.schema_path[0] == index]
 
 
-def _missing(
-    where: str, error: ValidationError, required: Iterable[str], definitions: Node, why: str = ""
-) -> SchemaError:
+def _missing(where: str, error: ValidationError, required: Iterable[str], why: str = "") -> SchemaError:
     key = next(key for key in required if key not in error.instance)
-    node = error.schema["properties"][key]
-    node = definitions[node["$ref"].removeprefix("#/$defs/")] if "$ref" in node else node
-    return SchemaError(where, f"{_joined(where, key)} is missing{why}; {_expected(node)}")
+    expected = _expected(error.schema["properties"][key])
+    return SchemaError(where, f"{_joined(where, key)} is missing{why}; {expected}")
 
 
 def _expected(node: Node, value: Any = "") -> str:
