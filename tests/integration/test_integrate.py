@@ -204,15 +204,6 @@ def drag(t, Q, w, p):
     return -p[0] * w[0] * abs(w[0]), -p[0] * w[1] * abs(w[1]), -p[0] * w[2] * abs(w[2])
 
 
-def test_torques_of_the_velocity_have_order_two():
-    """A steady spin under quadratic drag: m' = -p (m/I)^2 has the solution m0/(1 + p m0 t/I^2)."""
-    I, m0, p, t = 2.0, 1.5, 0.4, 3.0
-    spin = Problem((1.0, 1.5, I), ph.State((0, 0, m0)), Torque(drag, (p,)), (0.0, t))
-    exact = m0 / (1 + p * m0 * t / I**2)
-    errors_ = [abs(integrate(spin, h=h, method="S4_6").m[-1, 2] - exact) for h in (0.5, 0.25, 0.125)]
-    np.testing.assert_allclose(np.log2(np.divide(errors_[:-1], errors_[1:])), 2, atol=0.1)
-
-
 @pytest.mark.parametrize("force", [forces.damping(0.1), Torque(drag, (0.1,))], ids=repr)
 @pytest.mark.parametrize("name", ["RKN6_14a", "RKN8_19", "Chin4A", "OMF6"])
 def test_schemes_for_the_attitude_alone_refuse_velocities(force, name):

@@ -6,13 +6,16 @@ from functools import cache
 
 import numpy as np
 import pytest
+from mpmath import mp, mpf
 
 import polhode as ph
 from conftest import EPS, distance
 from oracles.top import top_flow
 from polhode.core.rotation import conjugate, from_rotation_vector, multiply
+from polhode.flows.composition import COMPOSITIONS
 from polhode.forces.base import Torque
 from polhode.integration.problem import Problem
+from polhode.methods.scheme import Scheme
 from polhode.methods.schemes import SCHEMES
 from polhode.methods.splitting import Splitting
 from polhode.solve import integrate
@@ -55,10 +58,12 @@ def error(method, steps, strength=WEAK):
 
 @EVERY
 def test_order(name):
-    """Between n and 2 n steps, in both of the two finest pairs above round-off."""
-    order = SCHEMES[name].order
     strength = STRONG if SCHEMES[name].generalized_order else WEAK
-    errors = {n: error(name, n, strength) for n in STEPS}
+    assert_order(SCHEMES[name].order, {n: error(name, n, strength) for n in STEPS})
+
+
+def assert_order(order, errors):
+    """Between n and 2 n steps, in both of the two finest pairs above round-off."""
     finest = [n for n in STEPS if errors.get(2 * n, 0.0) > ROUND_OFF][-2:]
     orders = np.log2([errors[n] / errors[2 * n] for n in finest])
     assert len(orders) == 2
@@ -67,6 +72,70 @@ def test_order(name):
         assert min(errors.values()) < ROUND_OFF
         return
     np.testing.assert_allclose(orders, order, rtol=0, atol=0.2)
+
+
+def steering(t, Q, w, p):
+    """Depends on the angular velocity in every component: linearly, quadratically and on all axes at once."""
+    return 0.3 * Q[2][1] - 0.4 * w[0] * w[1] - 0.5 * w[2], 0.5 * w[0] - 0.3 * Q[2][0], 0.3 * w[0] * w[2] - 0.4 * w[2]
+
+
+STEERED = Problem(MOMENTS, ph.State(M0, Q0), Torque(steering), (0.0, 4.0))
+OF_VELOCITIES = [name for name, scheme in SCHEMES.items() if not scheme.rkn_only]
+
+
+def steered_slope(t, y):
+    """Return m' = m x w + f and q' = q (0, w)/2."""
+    m, (a, b, c, d) = y[:3], y[3:]
+    w = [x / mpf(I) for x, I in zip(m, MOMENTS, strict=True)]
+    up = 2 * (b * d - a * c), 2 * (c * d + a * b), a * a - b * b - c * c + d * d
+    f = steering(t, (None, None, up), w, ())
+    turn = m[1] * w[2] - m[2] * w[1], m[2] * w[0] - m[0] * w[2], m[0] * w[1] - m[1] * w[0]
+    return [
+        *(x + y for x, y in zip(turn, f, strict=True)),
+        -(b * w[0] + c * w[1] + d * w[2]) / 2,
+        (a * w[0] + c * w[2] - d * w[1]) / 2,
+        (a * w[1] + d * w[0] - b * w[2]) / 2,
+        (a * w[2] + b * w[1] - c * w[0]) / 2,
+    ]
+
+
+@cache
+def steered_truth():
+    """By Taylor series in 20 digits."""
+    with mp.workdps(20):
+        y = mp.odefun(steered_slope, 0, [mpf(x) for x in (*M0, *Q0)])(4)
+        return y[:3], y[3:]
+
+
+def steered_error(method, steps):
+    end = integrate(STEERED, method=method, h=4.0 / steps, save_every=steps).state()
+    m, q = steered_truth()
+    return float(np.hypot(distance(end.m, m), distance(end.q, q)))
+
+
+def assert_steered_order(method):
+    assert_order(method.order_for(STEERED.force), {n: steered_error(method, n) for n in STEPS})
+
+
+@pytest.mark.parametrize("name", OF_VELOCITIES)
+def test_order_with_a_torque_of_the_velocity(name):
+    """What is declared for such a torque is measured: 2, or the order of a composition of Strang's steps."""
+    assert_steered_order(Splitting(None, name))
+
+
+@pytest.mark.parametrize("first", ["A", "B"])
+def test_merged_kicks_lower_the_order_with_a_torque_of_the_velocity(first):
+    """Kicks at the ends of Strang's steps are merged, and then its steps are no longer what they were."""
+    method = Splitting(None, Scheme.composed(COMPOSITIONS["Suzuki4"], first))
+    assert method.order_for(STEERED.force) == {"A": 4, "B": 2}[first]
+    assert_steered_order(method)
+
+
+def test_digits_of_a_table_decide_nothing_about_the_order():
+    """The scheme of Forest and Ruth is a composition of Strang's steps, also as printed with sixteen digits."""
+    assert_steered_order(
+        Splitting(None, Scheme.from_half("ForestRuth", 4, "A 0.6756035959798288 B 1.3512071919596577 A B"))
+    )
 
 
 @EVERY

@@ -119,6 +119,10 @@ class Task:
     def wanted(self) -> float:
         return max(self.rtol, ROUNDING)
 
+    def order_of(self, method: Method) -> int:
+        """Return the order of the method with the force of the problem."""
+        return method.order_for(self.problem.force or nothing())
+
     def first(self, part: float) -> Task:
         """The first part of the span, and of the error."""
         t0, t1 = self.span
@@ -272,7 +276,7 @@ def _step(
     Errors are those against half the step, or, where h and h/2 may agree by chance, against ``truth``.
     """
     judged = task.judged(method, first) if truth is None else task
-    order = method.order if truth is None else 1  # of the errors at a jump
+    order = task.order_of(method) if truth is None else 1  # of the errors at a jump
     longest = min(judged.length, task.structure.longest.min() / 2)
     shortest = max(shortest, judged.length * method.stages / (SHORTER * MOST_TORQUES))
     known = None if truth is None else _end(judged, truth)
@@ -304,7 +308,7 @@ def _is_confirmed(task: Task, method: Method, found: Found) -> bool:
         return False
     next_error = judged.error(_end(judged, method, found.x / 2, 2), _end(judged, method, found.x / 4, 4))
     rounding = judged.rounding(4 * judged.length / found.x)
-    return next_error <= max(found.error * 2.0 ** (-method.order / 2), rounding)
+    return next_error <= max(found.error * 2.0 ** (-task.order_of(method) / 2), rounding)
 
 
 def _tolerance(task: Task, why: str) -> Choice:

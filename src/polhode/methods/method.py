@@ -72,7 +72,8 @@ class Method(ABC):
     Attributes
     ----------
     order : int
-        Of the error of a step of length h, h^(order + 1).
+        Of the error of a step of length h, h^(order + 1), with torques that depend on time and attitude alone, and
+        with damping if the method takes it. With other torques it may be lower: see ``order_for``.
     memory : int
         How many numbers per body it keeps from step to step.
     stages : int
@@ -101,7 +102,7 @@ class Method(ABC):
         return Course(m, q, np.zeros((len(m), self.memory)))
 
     def order_for(self, force: Force) -> int:
-        """The order with this force."""
+        """Return the order with this force."""
         return self.order
 
     def time_of(self, course: Course, i: int, clock: Clock) -> float:

@@ -153,6 +153,16 @@ class Scheme:
         return self.symmetric and not self.processor
 
     @property
+    def composes_strang(self) -> bool:
+        """Whether a step consists of Strang's steps, half a drift first: `composed`, as far as the digits go."""
+        means = [(before + after) / 2 for before, after in pairwise((Fraction(0), *self.kicks, Fraction(0)))]
+        return (
+            not self.processor
+            and len(means) == len(self.drifts)
+            and all(abs(drift - mean) <= DIGITS_TOLERANCE for drift, mean in zip(self.drifts, means, strict=True))
+        )
+
+    @property
     def has_negative_kicks(self) -> bool:
         """Then damping by a kick grows instead: exp(-b h D) with b < 0."""
         return min(self.kicks) < 0

@@ -52,7 +52,7 @@ class Splitting(Method):
 
     @property
     def order(self) -> int:
-        """That of the scheme, or of the flow if it is lower."""
+        """Return the order of the scheme, or of the flow if it is lower."""
         of_flow = self.flow.record.order
         return self.scheme.order if of_flow is None else min(of_flow, self.scheme.order)
 
@@ -61,8 +61,13 @@ class Splitting(Method):
         return len(self.scheme.stages)
 
     def order_for(self, force: Force) -> int:
-        """2 if the torque depends on the angular velocity: such kicks are made by the implicit midpoint rule."""
-        return min(self.order, 2) if force.velocity_dependent else self.order
+        """Return 2 at most if the torque depends on the angular velocity and the scheme is no composition.
+
+        Such kicks are made by the implicit midpoint rule, which is symmetric and of order 2, and so is Strang's step
+        with it. Compositions of such steps raise the order of any symmetric step, whatever its kicks are made by.
+        """
+        keeps_order = self.scheme.composes_strang or not force.velocity_dependent
+        return self.order if keeps_order else min(self.order, 2)
 
     def check(self, force: Force) -> None:
         """Refuse a force that the scheme is not made for; warn where it is not at its best."""

@@ -101,7 +101,8 @@ def work_precision(
     ``Adaptive(rtol)`` chooses its steps: it is run once; name it several times, with several tolerances.
 
     ``reference`` is the true state at the end; without it, it is that of ``problem.truth``, if there is one, or else
-    computed by a scheme of order 8 or 10 with steps four times shorter than the shortest.
+    computed by a scheme of order 8 or 10 with steps four times shorter than the shortest, or by ``Adaptive`` if the
+    torque depends on the angular velocity.
 
     >>> from polhode import forces
     >>> top = Problem((1.0, 1.5, 2.0), State(m=(0.3, 0.2, 0.9)), forces.gravity(0.1, (0, 0, 1)), (0, 10))
@@ -126,7 +127,7 @@ def work_precision(
 
 def _reference(problem: Problem, shortest: float) -> State:
     force = problem.force
-    if force is not None and force.velocity_dependent:  # for which schemes have order 2
+    if force is not None and force.velocity_dependent:  # kicks are iterations, and most schemes have order 2
         return integrate(problem, method=Adaptive(FINEST)).state()
     scheme = "SS10_35" if force is not None and np.any(force.damping) else "RKN8_19"
     with warnings.catch_warnings():

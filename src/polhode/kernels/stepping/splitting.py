@@ -151,8 +151,8 @@ def gradient_torque(torque, params, body, t, f1, f2, f3, m1, m2, m3, q0, q1, q2,
 def implicit_kick(torque, params, body, t, time, m1, m2, m3, q0, q1, q2, q3):
     """(m, evaluations, status) for a torque that depends on w, damping included, by the implicit midpoint rule.
 
-    Symmetric and of order 2: as is the whole step then, whatever the scheme. The iteration stops where it no longer
-    comes closer.
+    Symmetric and of order 2: as is the whole step then, unless the scheme is a composition of Strang's steps with such
+    a kick in their middle. The iteration stops where it no longer comes closer.
     """
     e1, e2, e3, before = 0.0, 0.0, 0.0, inf  # the change of m
     for n in range(MOST_ITERATIONS):
