@@ -13,7 +13,7 @@ from typing import NamedTuple
 from polhode.kernels.compiler.jit import helper
 from polhode.kernels.exact.drive import from_order, to_order
 
-DIAGONAL, OBLIQUE = 3, 21  # numbers of a row
+OBLIQUE = 21  # numbers of a row; a diagonal one has 3
 
 
 class Damping(NamedTuple):
