@@ -1,4 +1,4 @@
-"""Loops over bodies and steps. Kernels take numbers in one scale and order; here any scale and order come in.
+"""Loops over bodies. Kernels take numbers in one scale and order; here any scale and order come in.
 
 The flow depends on I/I_ref, m/m_ref and t m_ref/I_ref only, so powers of two bring every body to the same scale
 without a rounding error, and a sorted, proper permutation of the axes to the same order.
@@ -92,16 +92,15 @@ def from_standard_time(t, scale):
 
 
 @helper
-def flow(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, t, steps):
-    """``steps`` exact steps t of one body in any scale and any order of its axes; NaN beyond LONGEST."""
+def flow(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, t):
+    """The exact flow of one body for a time t, in any scale and any order of its axes; NaN beyond LONGEST."""
     order, scale, moments, (m1, m2, m3) = standard_form(I1, I2, I3, m1, m2, m3)
     body = body_constants(*moments)
     h = to_standard_time(t, scale)
     if not abs(h) <= LONGEST:
         return nan, nan, nan, nan, nan, nan, nan
     q1, q2, q3 = to_order(order, q1, q2, q3)
-    for _ in range(steps):
-        m1, m2, m3, q0, q1, q2, q3 = step(body, m1, m2, m3, q0, q1, q2, q3, h)
+    m1, m2, m3, q0, q1, q2, q3 = step(body, m1, m2, m3, q0, q1, q2, q3, h)
     m1, m2, m3 = from_order(order, m1 * scale.m, m2 * scale.m, m3 * scale.m)
     q1, q2, q3 = from_order(order, q1, q2, q3)
     return m1, m2, m3, q0, q1, q2, q3
@@ -139,17 +138,9 @@ def propagate_rows(inertia, m, q, t, rows, m_out, q_out):
         if not is_valid(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, time):
             bad = min(bad, i)
             continue
-        m1, m2, m3, q0, q1, q2, q3 = flow(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, time, 1)
+        m1, m2, m3, q0, q1, q2, q3 = flow(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, time)
         m_out[i, 0], m_out[i, 1], m_out[i, 2] = m1, m2, m3
         q_out[i, 0], q_out[i, 1], q_out[i, 2], q_out[i, 3] = q0, q1, q2, q3
         if not (isfinite(m1) and isfinite(m2) and isfinite(m3) and isfinite(q0)):
             bad = min(bad, i)
     return bad
-
-
-@entry("void(f8[::1], f8[::1], f8[::1], f8, i8)")
-def chain(inertia, m, q, h, steps):
-    """``steps`` exact steps of length h of one body, in place on m (3) and q (4): each starts where the last ended."""
-    end = flow(inertia[0], inertia[1], inertia[2], m[0], m[1], m[2], q[0], q[1], q[2], q[3], h, steps)
-    m[0], m[1], m[2] = end[0], end[1], end[2]
-    q[0], q[1], q[2], q[3] = end[3], end[4], end[5], end[6]
