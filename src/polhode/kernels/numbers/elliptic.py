@@ -1,21 +1,18 @@
-"""Jacobi's elliptic functions and elliptic integrals, in full precision up to the separatrix.
+"""Elliptic integrals, in full precision up to the separatrix.
 
 Everything takes the complementary parameter mc = k'^2 = 1 - k^2 (or kc = k'), never k: near k = 1 the
 distance to the separatrix is the information, and forming 1 - k^2 would lose it. Arguments are assumed to be
-in the domain that each docstring states; every loop is bounded, so NaN goes in and comes out
-(an infinite angle too becomes NaN; uncompiled, Python's tan refuses it).
+in the domain that each docstring states; every loop is bounded, so NaN goes in and comes out.
 
-References: R. Bulirsch, Numer. Math. 7 (1965) 78 (sn, cn, dn) and 13 (1969) 305 (cel); B. C. Carlson, Numer.
-Algorithms 10 (1995) 13; NIST Digital Library of Mathematical Functions (DLMF), chapters 19 and 22.
+References: R. Bulirsch, Numer. Math. 13 (1969) 305 (cel); B. C. Carlson, Numer. Algorithms 10 (1995) 13; NIST Digital
+Library of Mathematical Functions (DLMF), chapter 19.
 """
 
 from __future__ import annotations
 
-from math import asinh, atan, atan2, cos, exp, hypot, inf, pi, sin, sqrt, tan, tanh
+from math import asinh, atan2, inf, pi, sqrt
 
 from polhode.kernels.compiler.jit import helper
-
-ROUNDER = 1.5 * 2.0**52  # adding and subtracting it rounds to the nearest integer
 
 AGM_STEPS = 16  # kc = 5e-324, the smallest positive double, needs 13
 SERIES_GAP = 0.3  # one step later the series of the mean needs three terms
@@ -23,33 +20,6 @@ CEL_GAP = 5e-4  # one step later the integral of the third kind is right to abou
 AGM_GAP = 1e-8  # the mean of a and b is then the limit to (gap/4)^2
 DUPLICATIONS = 600  # p/x = 1e308 in R_J needs 516; R_F needs at most 14
 CARLSON_SPREAD = 0.008  # series of degree 7: remainder below spread^8 = 0.15 eps
-
-
-@helper
-def _nearest(x):
-    """The integer (as a float) nearest to x; NaN and infinities pass through."""
-    return (x + ROUNDER) - ROUNDER
-
-
-@helper
-def _half_turns(angle, tangent):
-    """The integer j (as a float) in angle = j pi + arctan(tangent).
-
-    The library's tangent has reduced the angle by exact multiples of pi; taking j from it leaves no doubt
-    about the side at odd multiples of pi/2, where angle/pi rounds either way.
-    """
-    return _nearest((angle - atan(tangent)) / pi)
-
-
-@helper
-def _agm(kc, steps):
-    """(a, b, n): arithmetic-geometric mean of 1 and kc after n steps, at most `steps`, fewer if converged."""
-    a, b = 1.0, kc
-    for n in range(steps):
-        if abs(a - b) <= AGM_GAP * a:
-            return a, b, n
-        a, b = 0.5 * (a + b), sqrt(a * b)
-    return a, b, steps
 
 
 @helper
@@ -100,7 +70,11 @@ def complete_k(mc):
     """K, the quarter period, for mc in [0, 1]; infinite at mc = 0 (DLMF 19.8.5)."""
     if mc == 0.0:
         return inf
-    a, b, _ = _agm(sqrt(mc), AGM_STEPS)
+    a, b = 1.0, sqrt(mc)
+    for _ in range(AGM_STEPS):
+        if abs(a - b) <= AGM_GAP * a:
+            break
+        a, b = 0.5 * (a + b), sqrt(a * b)
     return pi / (a + b)
 
 
@@ -119,62 +93,6 @@ def complete_k_and_l(kc, n):
 def mean_and_weight(kc, n):
     """(M, 1/M, W) with K = pi/(2M), L = K W of ``complete_k_and_l``: the kernel's hot path."""
     return _cel(kc, 1.0 + n, 0.0, 1.0)
-
-
-@helper
-def complete_third(n, mc):
-    """int_0^(pi/2) dphi / ((1 + n sin^2) sqrt(1 - k^2 sin^2)) for n > -1; infinite at mc = 0.
-
-    Sign convention: DLMF 19.2.7 writes 1 - alpha^2 sin^2, so that its characteristic alpha^2 is -n.
-    """
-    if mc == 0.0:
-        return inf
-    _, per_mean, weight = _cel(sqrt(mc), 1.0 + n, 1.0, 1.0)
-    return 0.5 * pi * per_mean * weight
-
-
-@helper
-def _jacobi_reduced(u, mc):
-    """(j, sn, cn, dn) of u - 2 K j, where j is the integer (as a float) that makes |u - 2 K j| <= K.
-
-    Backward Landen recurrence (Bulirsch 1965, sncndn; DLMF 22.20(ii)) for sc = sn/cn instead of his cs: no
-    division by sin(0), and errors stay small relative to cn and dn although both fall to k' at K. The ladder
-    (a, b) is climbed anew for each rung, a few square roots, because scalars cannot store it.
-    """
-    if mc == 0.0:
-        decay = exp(-abs(u))
-        sech = 2.0 * decay / (1.0 + decay * decay)
-        return 0.0, tanh(u), sech, sech
-    kc = sqrt(mc)
-    a, b, rungs = _agm(kc, AGM_STEPS)
-    limit = 0.5 * (a + b)
-    theta = limit * u
-    tangent = tan(theta)
-    sc, dn, above = tangent / limit, 1.0, limit
-    for rung in range(rungs, -1, -1):
-        a, b, _ = _agm(kc, rung)
-        q = sc * sc * above
-        sc /= dn
-        dn = (1.0 + b * q) / (1.0 + a * q)
-        above = a
-    nc = hypot(1.0, sc)
-    return _half_turns(theta, tangent), sc / nc, 1.0 / nc, dn
-
-
-@helper
-def jacobi(u, mc):
-    """(sn, cn, dn)(u) for any real u and mc in [0, 1]; tanh, sech, sech at mc = 0."""
-    j, sn, cn, dn = _jacobi_reduced(u, mc)
-    half = 0.5 * j
-    sign = 1.0 - 4.0 * abs(half - _nearest(half))  # the difference is +-1/2 for odd j, else 0
-    return sign * sn, sign * cn, dn
-
-
-@helper
-def amplitude(u, mc):
-    """am(u), continuous on the real line (DLMF 22.16.1); the Gudermannian at mc = 0."""
-    j, sn, cn, _ = _jacobi_reduced(u, mc)
-    return j * pi + atan2(sn, cn)
 
 
 @helper
@@ -249,32 +167,3 @@ def _rj_series(dx, dy, dz, dp):
     series = e2 * (-3.0 / 14.0 + e2 * (9.0 / 88.0 - e2 / 16.0 + e3 * 45.0 / 272.0) - e3 * 9.0 / 52.0)
     series += e3 * (1.0 / 6.0 + e3 * 3.0 / 40.0) + e4 * (-3.0 / 22.0 + e2 * 3.0 / 20.0 - e3 * 9.0 / 68.0)
     return 1.0 + (series + e5 * (3.0 / 26.0 - e2 * 9.0 / 68.0))
-
-
-@helper
-def _third_within_quarter(s, c, n, mc):
-    """The integral of the third kind from 0 to phi, |phi| <= pi/2, where s = sin phi and c = +-cos phi."""
-    s2, c2 = s * s, c * c
-    d2 = c2 + mc * s2
-    p = c2 + (1.0 + n) * s2
-    if n <= 0.25:  # DLMF 19.25.14; the difference cancels for large n
-        return s * (carlson_rf(c2, d2, 1.0) - n / 3.0 * s2 * carlson_rj(c2, d2, 1.0, p))
-    other = (1.0 - mc) / n  # change of parameter, DLMF 19.7.8: a sum of positive terms
-    q = 1.0 + other * s2
-    return s * (other / 3.0 * s2 * carlson_rj(c2, d2, 1.0, q) + carlson_rc(c2 * d2, p * q))
-
-
-@helper
-def incomplete_third(phi, n, mc):
-    """int_0^phi dphi / ((1 + n sin^2) sqrt(1 - k^2 sin^2)) for any real phi and n > -1.
-
-    The sign of n is that of `complete_third`. At mc = 0 the integral is infinite from phi = +-pi/2 on.
-    """
-    s, c = sin(phi), cos(phi)
-    j = _half_turns(phi, s / c)
-    if c < 0.0:  # odd j
-        s = -s
-    inner = _third_within_quarter(s, c, n, mc)
-    if j == 0.0:  # 0 times an infinite period
-        return inner
-    return 2.0 * j * complete_third(n, mc) + inner
