@@ -12,6 +12,7 @@ from conftest import EPS, random_attitude
 from polhode import errors, flows
 from polhode.core.rotation import conjugate, matrix, multiply
 from polhode.core.threads import PARALLEL_FROM
+from polhode.kernels.compiler import JIT
 
 INERTIA = (1.65, 1.0, 1.97)
 M, Q = (0.3, 0.2, 0.9), (0.5, -0.5, 0.5, 0.5)
@@ -346,3 +347,12 @@ def test_flows_can_be_pickled(flow):
     again = pickle.loads(pickle.dumps(flow))
     assert again == flow
     same(again.step(INERTIA, START, 0.1), flow.step(INERTIA, START, 0.1))
+
+
+@pytest.mark.skipif(not JIT, reason="nothing is cached")
+@pytest.mark.parametrize("flow", [ph.Exact(), ph.Midpoint()], ids=repr)
+def test_loops_belong_to_the_file_of_their_flow(flow):
+    """By which the cache knows whether they are up to date, and pickles where they are."""
+    for loop in (flow.repeat, flow.split):
+        assert loop.__wrapped__.__code__.co_filename == flow.advance.py_func.__code__.co_filename
+        assert pickle.loads(pickle.dumps(loop)) is loop

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from polhode.core.references import CELLEDONI_2008, FRB_2010
 from polhode.flows.flow import INVARIANTS, Flow, Record
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import helper
 from polhode.kernels.exact.euler import Body, body_constants, step
-from polhode.kernels.stepping.header import SPLIT
-from polhode.kernels.stepping.repeat import REPEAT, repeat_steps
-from polhode.kernels.stepping.splitting import split_steps
+from polhode.kernels.stepping.loops import loops
 
 CONSTANTS = len(Body._fields)
 
@@ -38,14 +36,7 @@ def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
     return m1, m2, m3, q0, q1, q2, q3, 0.0
 
 
-@entry(REPEAT)
-def repeat(arguments):
-    return repeat_steps(prepare, advance, arguments)
-
-
-@entry(SPLIT)
-def split(torque, arguments):
-    split_steps(prepare, advance, torque, arguments)
+repeat, split = loops(prepare, advance)
 
 
 class Exact(Flow):

@@ -16,12 +16,10 @@ from math import sqrt
 
 from polhode.core.references import CELLEDONI_2008, FRB_2010
 from polhode.flows.frb_quaternion import LOST, Published, advance_with
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import helper
 from polhode.kernels.exact.published_motion import AROUND_1, SEPARATRIX, prepare, third_kind_integral
 from polhode.kernels.numbers.trig import sincos
-from polhode.kernels.stepping.header import SPLIT
-from polhode.kernels.stepping.repeat import REPEAT, repeat_steps
-from polhode.kernels.stepping.splitting import split_steps
+from polhode.kernels.stepping.loops import loops
 
 
 @helper
@@ -88,14 +86,7 @@ def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
     return advance_with(attitude, c, m1, m2, m3, q0, q1, q2, q3, h)
 
 
-@entry(REPEAT)
-def repeat(arguments):
-    return repeat_steps(prepare, advance, arguments)
-
-
-@entry(SPLIT)
-def split(torque, arguments):
-    split_steps(prepare, advance, torque, arguments)
+repeat, split = loops(prepare, advance)
 
 
 class FrbMatrix(Published):

@@ -27,7 +27,7 @@ from polhode.core.references import CELLEDONI_2008, FRB_2010, KOSENKO_1998
 from polhode.flows.flow import INVARIANTS, Flow, Record
 from polhode.flows.quadrature import gauss_legendre
 from polhode.flows.three_rotations import turn_about, turn_about_momentum
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import helper
 from polhode.kernels.exact.published_motion import (
     AROUND_3,
     GAMMA,
@@ -43,9 +43,7 @@ from polhode.kernels.exact.published_motion import (
 )
 from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.trig import floor, is_odd, sincos
-from polhode.kernels.stepping.header import SPLIT
-from polhode.kernels.stepping.repeat import REPEAT, repeat_steps
-from polhode.kernels.stepping.splitting import split_steps
+from polhode.kernels.stepping.loops import loops
 
 ON_AXIS = 1e-150  # of m/|m|: squares underflow, and m counts as lying on the axis
 NO_AXIS = -1
@@ -169,14 +167,7 @@ def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
     return advance_with(attitude, c, m1, m2, m3, q0, q1, q2, q3, h)
 
 
-@entry(REPEAT)
-def repeat(arguments):
-    return repeat_steps(prepare, advance, arguments)
-
-
-@entry(SPLIT)
-def split(torque, arguments):
-    split_steps(prepare, advance, torque, arguments)
+repeat, split = loops(prepare, advance)
 
 
 class Published(Flow):

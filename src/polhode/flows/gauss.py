@@ -25,15 +25,13 @@ from polhode.core.references import CELLEDONI_2008, GUSTAFSSON_2010
 from polhode.flows.exact import CONSTANTS, read_body, write_body
 from polhode.flows.flow import INVARIANTS, Flow, Record
 from polhode.flows.quadrature import gauss_legendre
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import helper
 from polhode.kernels.exact.drive import to_order
 from polhode.kernels.exact.euler import CLOSE, separatrix_gap
 from polhode.kernels.exact.momentum import momentum_after
 from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.trig import sincos
-from polhode.kernels.stepping.header import SPLIT
-from polhode.kernels.stepping.repeat import REPEAT, repeat_steps
-from polhode.kernels.stepping.splitting import split_steps
+from polhode.kernels.stepping.loops import loops
 
 MOST_NODES = 10
 NODES = CONSTANTS + 3  # where they begin among the constants, each followed by its weight
@@ -144,14 +142,7 @@ def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
     return n1, n2, n3, q0, q1, q2, q3, 0.0
 
 
-@entry(REPEAT)
-def repeat(arguments):
-    return repeat_steps(prepare, advance, arguments)
-
-
-@entry(SPLIT)
-def split(torque, arguments):
-    split_steps(prepare, advance, torque, arguments)
+repeat, split = loops(prepare, advance)
 
 
 class Gauss(Flow):

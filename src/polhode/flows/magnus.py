@@ -32,9 +32,8 @@ from polhode.kernels.exact.momentum import momentum_after
 from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.trig import sincos
 from polhode.kernels.numbers.vectors import cross
-from polhode.kernels.stepping.header import SPLIT
-from polhode.kernels.stepping.repeat import NO_SOLUTION, REPEAT, new_constants, repeat_steps
-from polhode.kernels.stepping.splitting import split_steps
+from polhode.kernels.stepping.loops import loops
+from polhode.kernels.stepping.repeat import NO_SOLUTION, new_constants
 
 # steps of one body: (parameters, size of c, inertia, h, steps, m, Q), in place on m (3) and Q (3, 3)
 MATRIX_STEPS = "b1(f8[::1], i8, f8[::1], f8, i8, f8[::1], f8[:,::1])"
@@ -144,14 +143,7 @@ def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
     return n1, n2, n3, q0, q1, q2, q3, 0.0
 
 
-@entry(REPEAT)
-def repeat(arguments):
-    return repeat_steps(prepare, advance, arguments)
-
-
-@entry(SPLIT)
-def split(torque, arguments):
-    split_steps(prepare, advance, torque, arguments)
+repeat, split = loops(prepare, advance)
 
 
 @helper

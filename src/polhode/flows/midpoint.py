@@ -18,12 +18,10 @@ from polhode.core.body import RigidBody, flow_moments
 from polhode.core.references import VILMART_2013
 from polhode.core.state import State
 from polhode.flows.flow import INVARIANTS, Flow, Record
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import helper
 from polhode.kernels.numbers.cayley import FAILED, MARGIN, continued, solve3, turn
 from polhode.kernels.numbers.vectors import cross_of_numbers
-from polhode.kernels.stepping.header import SPLIT
-from polhode.kernels.stepping.repeat import REPEAT, repeat_steps
-from polhode.kernels.stepping.splitting import split_steps
+from polhode.kernels.stepping.loops import loops
 
 MOST = 100  # iterations: next to a double root each only halves the error
 
@@ -78,14 +76,7 @@ def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
     return m1, m2, m3, q0, q1, q2, q3, count
 
 
-@entry(REPEAT)
-def repeat(arguments):
-    return repeat_steps(prepare, advance, arguments)
-
-
-@entry(SPLIT)
-def split(torque, arguments):
-    split_steps(prepare, advance, torque, arguments)
+repeat, split = loops(prepare, advance)
 
 
 class Midpoint(Flow):

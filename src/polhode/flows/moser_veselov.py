@@ -30,12 +30,11 @@ from polhode.core.references import CELLEDONI_2008, HAIRER_VILMART_2006, MOSER_V
 from polhode.core.state import State
 from polhode.flows.flow import INVARIANTS, Flow, Record
 from polhode.flows.modified_inertia import HIGHEST_ORDER, coefficients
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import helper
 from polhode.kernels.numbers.cayley import FAILED, MARGIN, continued, solve3, turn
 from polhode.kernels.numbers.vectors import cross_of_numbers
-from polhode.kernels.stepping.header import SPLIT
-from polhode.kernels.stepping.repeat import NO_SOLUTION, REPEAT, repeat_steps
-from polhode.kernels.stepping.splitting import split_steps
+from polhode.kernels.stepping.loops import loops
+from polhode.kernels.stepping.repeat import NO_SOLUTION
 
 SOLVERS = ("newton", "fixed-point")
 POLYNOMIALS = 5  # where the coefficients of 1 + S and T begin among the constants
@@ -191,14 +190,7 @@ def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
     return m1, m2, m3, q0, q1, q2, q3, count if wanted and is_short(c, m1, m2, m3, h) else NO_SOLUTION
 
 
-@entry(REPEAT)
-def repeat(arguments):
-    return repeat_steps(prepare, advance, arguments)
-
-
-@entry(SPLIT)
-def split(torque, arguments):
-    split_steps(prepare, advance, torque, arguments)
+repeat, split = loops(prepare, advance)
 
 
 class MoserVeselov(Flow):

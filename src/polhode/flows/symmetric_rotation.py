@@ -23,10 +23,8 @@ from polhode.flows.three_rotations import (
     turn_about,
     turn_about_momentum,
 )
-from polhode.kernels.compiler.jit import entry, helper
-from polhode.kernels.stepping.header import SPLIT
-from polhode.kernels.stepping.repeat import REPEAT, repeat_steps
-from polhode.kernels.stepping.splitting import split_steps
+from polhode.kernels.compiler.jit import helper
+from polhode.kernels.stepping.loops import loops
 
 
 @helper
@@ -59,14 +57,7 @@ def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
     return m1, m2, m3, q0, q1, q2, q3, 0.0
 
 
-@entry(REPEAT)
-def repeat(arguments):
-    return repeat_steps(prepare, advance, arguments)
-
-
-@entry(SPLIT)
-def split(torque, arguments):
-    split_steps(prepare, advance, torque, arguments)
+repeat, split = loops(prepare, advance)
 
 
 class SymmetricRotation(Flow):

@@ -18,13 +18,11 @@ from polhode.core.errors import InputError
 from polhode.core.references import CELLEDONI_2008, MCLACHLAN_1993, MILLER_2002, REICH_1994, VILMART_2013
 from polhode.flows.composition import BY_ORDER
 from polhode.flows.flow import MOMENTUM_SPACE, NORM, Flow, Record
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import helper
 from polhode.kernels.exact.drive import to_order
 from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.trig import sincos
-from polhode.kernels.stepping.header import SPLIT
-from polhode.kernels.stepping.repeat import REPEAT, repeat_steps
-from polhode.kernels.stepping.splitting import split_steps
+from polhode.kernels.stepping.loops import loops
 
 AXES = (1, 2, 3)
 BEST = 0.0  # in place of the axes: from least to greatest inertia, the best choice for most bodies
@@ -90,14 +88,7 @@ def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
     return m1, m2, m3, q0, q1, q2, q3, 0.0
 
 
-@entry(REPEAT)
-def repeat(arguments):
-    return repeat_steps(prepare, advance, arguments)
-
-
-@entry(SPLIT)
-def split(torque, arguments):
-    split_steps(prepare, advance, torque, arguments)
+repeat, split = loops(prepare, advance)
 
 
 def axis_parameters(axes: tuple[int, int, int] | None) -> tuple[float, float, float]:

@@ -19,7 +19,7 @@ from math import sqrt
 from polhode.core.references import CELLEDONI_2008, FRB_2010, VAN_ZON_SCHOFIELD_2007
 from polhode.flows.flow import INVARIANTS, Flow, Record
 from polhode.flows.frb_quaternion import LOST, advance_with, angle_about_3, onto_axis_3
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import helper
 from polhode.kernels.exact.published_motion import (
     AROUND_3,
     COUNT,
@@ -33,9 +33,7 @@ from polhode.kernels.exact.published_motion import (
 )
 from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.trig import floor, is_odd, sincos
-from polhode.kernels.stepping.header import SPLIT
-from polhode.kernels.stepping.repeat import REPEAT, repeat_steps
-from polhode.kernels.stepping.splitting import split_steps
+from polhode.kernels.stepping.loops import loops
 
 EXACT, HERMITE = 0.0, -1.0  # in place of a number of nodes
 
@@ -107,14 +105,7 @@ def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
     return advance_with(attitude, c, m1, m2, m3, q0, q1, q2, q3, h)
 
 
-@entry(REPEAT)
-def repeat(arguments):
-    return repeat_steps(prepare, advance, arguments)
-
-
-@entry(SPLIT)
-def split(torque, arguments):
-    split_steps(prepare, advance, torque, arguments)
+repeat, split = loops(prepare, advance)
 
 
 class VanZonSchofield(Flow):
