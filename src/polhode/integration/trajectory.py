@@ -11,8 +11,9 @@ from polhode.core.arrays import FloatArray
 from polhode.core.body import RigidBody
 from polhode.core.checks import IDENTITY
 from polhode.core.html import html_fields
-from polhode.core.rotation import as_rotation, matrix, multiply, rotate
+from polhode.core.rotation import as_rotation, multiply
 from polhode.core.state import State
+from polhode.integration.base_trajectory import BaseTrajectory
 from polhode.integration.invariants import drifts
 from polhode.integration.problem import Problem
 
@@ -38,7 +39,7 @@ class Stats:
     rejected: int = 0
 
 
-class Trajectory:
+class Trajectory(BaseTrajectory):
     """What an integration returns: states at the saved times, and what follows from them.
 
     Made by ``integrate``, ``load`` and ``resume``.
@@ -108,11 +109,6 @@ class Trajectory:
         self.error_estimate: tuple[float, float] | None = None
 
     @property
-    def success(self) -> bool:
-        """Whether all bodies reached the end, or an event that ends the run."""
-        return not np.any(np.less(self.status, 0))
-
-    @property
     def sol(self) -> Any:
         """A function of times (...): (m, q), (...) + batch + (3,) and (4,); steps are repeated from stored states."""
         if self._sol is None:
@@ -133,16 +129,6 @@ class Trajectory:
     def rotation(self) -> Rotation:
         """Attitudes as a SciPy Rotation, of one body."""
         return as_rotation(self.q)
-
-    @property
-    def matrix(self) -> FloatArray:
-        """Attitude matrices, body to space, (k,) + batch + (3, 3)."""
-        return matrix(self.q)
-
-    @property
-    def m_space(self) -> FloatArray:
-        """Angular momentum in space axes, (k,) + batch + (3,)."""
-        return rotate(self.q, self.m)
 
     @property
     def quaternion_momentum(self) -> FloatArray:
@@ -176,16 +162,6 @@ class Trajectory:
         times = self.t.reshape(-1, *(1,) * (self.m.ndim - 2))
         reached = np.asarray(np.isfinite(self.q).all(axis=-1))
         return np.where(reached, force.potential(times, np.where(reached[..., None], self.q, IDENTITY)), np.nan)
-
-    @property
-    def energy(self) -> FloatArray:
-        """Kinetic and potential energy together, (k,) + batch."""
-        return self.kinetic + self.potential
-
-    def energy_error(self) -> FloatArray:
-        """Energy relative to that at the start, less 1, (k,) + batch."""
-        energy = self.energy
-        return energy / energy[0] - 1.0
 
     def invariants(self) -> dict[str, float]:
         """What should stay, and the largest amount by which it did not: relative, but for ``|q|``.
@@ -223,23 +199,10 @@ class Trajectory:
 
         return plot_trajectory(self, kinds or None)
 
-    def view(self, path: Any = None, **options: Any) -> Any:
-        """A page with the body turning in 3-D, saved to ``path`` if it is given: see ``polhode.view``."""
-        from polhode.show.page import view
-
-        return view(self, path, **options)
-
-    def __len__(self) -> int:
-        return len(self.t)
-
     def __repr__(self) -> str:
         batch = "x".join(map(str, self.m.shape[1:-1]))
         head = f"Trajectory of {self.problem.name or 'a body'}" + (f" ({batch} bodies)" if batch else "")
-        ended = "reached the end" if self.success else f"ended early: {self.message}"
-        return (
-            f"{head}: {len(self.t)} states, t = {self.t[0]:g} to {self.t[-1]:g}, {self.method!r}, h = {self.h:g}; "
-            f"{self.stats.steps} steps, {self.stats.torques} torques, {self.stats.seconds:.3g} s; {ended}"
-        )
+        return self._description(head, "torques")
 
     def _repr_html_(self) -> str:
         return html_fields(

@@ -9,14 +9,14 @@ import numpy as np
 
 from polhode.core.arrays import FloatArray
 from polhode.core.body import scale_along
-from polhode.core.rotation import matrix, rotate
 from polhode.core.state import State
 from polhode.files.system_record import pack_system
+from polhode.integration.base_trajectory import BaseTrajectory
 from polhode.integration.trajectory import Stats
 from polhode.systems.system import System
 
 
-class SystemTrajectory:
+class SystemTrajectory(BaseTrajectory):
     """States at times ``t`` (k,): ``x``, ``p``, ``m`` (k, n, 3) and ``q`` (k, n, 4); x and p in space, m in body axes.
 
     ``status`` is 0 if the end was reached, -1 if the run could not go on (``message`` says why), -2 if it was
@@ -49,11 +49,6 @@ class SystemTrajectory:
         self.method, self.h, self.stats, self.status, self.message = method, h, stats, status, message
 
     @property
-    def success(self) -> bool:
-        """Whether the end was reached."""
-        return self.status >= 0
-
-    @property
     def wrapped(self) -> FloatArray:
         """Places in the box around the origin, (k, n, 3); ``x`` itself follows bodies out of it."""
         return self.system.box.wrapped(self.x)
@@ -67,16 +62,6 @@ class SystemTrajectory:
     def velocity(self) -> FloatArray:
         """(k, n, 3)"""
         return self.p / self.system.mass[:, None]
-
-    @property
-    def matrix(self) -> FloatArray:
-        """Attitude matrices, body to space, (k, n, 3, 3)."""
-        return matrix(self.q)
-
-    @property
-    def m_space(self) -> FloatArray:
-        """Angular momenta about the bodies' own centers, in space axes, (k, n, 3)."""
-        return rotate(self.q, self.m)
 
     @property
     def kinetic_translation(self) -> FloatArray:
@@ -101,15 +86,6 @@ class SystemTrajectory:
             raise AttributeError(f"{interaction!r} has no energy; type Field(forces, energy=...)")
         states = zip(self.t.tolist(), self.x, self.matrix, strict=True)
         return np.array([interaction.energy(t, x, Q) for t, x, Q in states])
-
-    @property
-    def energy(self) -> FloatArray:
-        """Kinetic and potential energy together, (k,)."""
-        return self.kinetic + self.potential
-
-    def energy_error(self) -> FloatArray:
-        """Energy relative to that at the start, less 1, (k,)."""
-        return self.energy / self.energy[0] - 1.0
 
     @property
     def temperature_translation(self) -> FloatArray:
@@ -140,16 +116,9 @@ class SystemTrajectory:
         """The states of all bodies at one of the times: the last, unless told otherwise."""
         return State(self.m[index], self.q[index], x=self.x[index], p=self.p[index])
 
-    def __len__(self) -> int:
-        return len(self.t)
-
     def __repr__(self) -> str:
-        ended = "reached the end" if self.success else f"ended early: {self.message}"
-        return (
-            f"SystemTrajectory of {self.system.name or 'a system'} ({self.system.count} bodies): {len(self.t)} states, "
-            f"t = {self.t[0]:g} to {self.t[-1]:g}, {self.method!r}, h = {self.h:g}; {self.stats.steps} steps, "
-            f"{self.stats.torques} evaluations, {self.stats.seconds:.3g} s; {ended}"
-        )
+        head = f"SystemTrajectory of {self.system.name or 'a system'} ({self.system.count} bodies)"
+        return self._description(head, "evaluations")
 
     def to_xarray(self) -> Any:
         """As an ``xarray.Dataset``, with frames in its attributes: see ``polhode.files.system_record``."""
@@ -162,9 +131,3 @@ class SystemTrajectory:
         from polhode.files.saving import save_record
 
         save_record(pack_system(self), path)
-
-    def view(self, path: Any = None, **options: Any) -> Any:
-        """A page with the bodies moving in 3-D, saved to ``path`` if it is given: see ``polhode.view``."""
-        from polhode.show.page import view
-
-        return view(self, path, **options)
