@@ -31,7 +31,7 @@ from polhode.kernels.exact.drive import from_order, standard_form, to_order, to_
 from polhode.kernels.exact.momentum import momentum_after
 from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.trig import sincos
-from polhode.kernels.numbers.vectors import cross
+from polhode.kernels.numbers.vectors import cross, plus, times
 from polhode.kernels.stepping.loops import loops
 from polhode.kernels.stepping.repeat import NO_SOLUTION, new_constants
 
@@ -61,44 +61,33 @@ def prepare(order, I1, I2, I3, parameters, c):
 
 
 @helper
-def add(a, f, b):
-    """a + f b"""
-    return a[0] + f * b[0], a[1] + f * b[1], a[2] + f * b[2]
-
-
-@helper
-def times(f, a):
-    return f * a[0], f * a[1], f * a[2]
-
-
-@helper
 def magnus4(third, a1, a2):
     """(23)"""
-    return add(a1, -0.25 * third, cross(a1, a2))
+    return plus(a1, -0.25 * third, cross(a1, a2))
 
 
 @helper
 def magnus6(third, fifth, a1, a2, a3):
     """(24)"""
     s1 = cross(a1, a2)
-    r1 = times(-0.25 * third * fifth, cross(a1, add(s1, 2.0, a3)))
-    last = cross(add(add(s1, -1.0, a3), -20.0, a1), add(a2, 1.0, r1))
-    return add(add(a1, 0.25 * third, a3), 0.0625 * third * fifth, last)
+    r1 = times(-0.25 * third * fifth, cross(a1, plus(s1, 2.0, a3)))
+    last = cross(plus(plus(s1, -1.0, a3), -20.0, a1), plus(a2, 1.0, r1))
+    return plus(plus(a1, 0.25 * third, a3), 0.0625 * third * fifth, last)
 
 
 @helper
 def magnus8(third, fifth, seventh, a1, a2, a3, a4):
     """(25)"""
-    u, v = add(a1, 0.25 * seventh, a3), add(a2, 0.75 * seventh, a4)
+    u, v = plus(a1, 0.25 * seventh, a3), plus(a2, 0.75 * seventh, a4)
     s1 = times(-0.25 * seventh, cross(u, v))
-    r1 = times(third, cross(a1, add(s1, -0.5 * seventh, a3)))
-    s2 = cross(add(u, 1.0, s1), add(v, 1.0, r1))
+    r1 = times(third, cross(a1, plus(s1, -0.5 * seventh, a3)))
+    s2 = cross(plus(u, 1.0, s1), plus(v, 1.0, r1))
     sh = cross(a2, s1)
-    r2 = cross(add(a1, 1.25, s1), add(add(s2, 2.0, a3), 0.5, sh))
-    line = add(a1, 0.25 * third, a3)
-    left = add(line, -0.5 * third, add(s2, 14.0, s1))
-    s3 = cross(left, add(add(add(r2, -9.0, a2), -2.25, a4), 63.0, r1))
-    return add(line, 0.125 * third * third * fifth, add(s3, -21.0, s2))
+    r2 = cross(plus(a1, 1.25, s1), plus(plus(s2, 2.0, a3), 0.5, sh))
+    line = plus(a1, 0.25 * third, a3)
+    left = plus(line, -0.5 * third, plus(s2, 14.0, s1))
+    s3 = cross(left, plus(plus(plus(r2, -9.0, a2), -2.25, a4), 63.0, r1))
+    return plus(line, 0.125 * third * third * fifth, plus(s3, -21.0, s2))
 
 
 @helper
@@ -108,8 +97,8 @@ def turn(c, body, m1, m2, m3, h):
     for k in range(NODES, len(c), FIELDS):
         n1, n2, n3 = momentum_after(body, m1, m2, m3, c[k] * h)
         W = -h * (n1 * body.w1), -h * (n2 * body.w2), -h * (n3 * body.w3)
-        a1, a2 = add(a1, c[k + 1], W), add(a2, c[k + 2], W)
-        a3, a4 = add(a3, c[k + 3], W), add(a4, c[k + 4], W)
+        a1, a2 = plus(a1, c[k + 1], W), plus(a2, c[k + 2], W)
+        a3, a4 = plus(a3, c[k + 3], W), plus(a4, c[k + 4], W)
     order, third, fifth, seventh = c[CONSTANTS], c[CONSTANTS + 1], c[CONSTANTS + 2], c[CONSTANTS + 3]
     Omega = a1  # (22)
     if order == 4.0:
@@ -150,7 +139,7 @@ repeat, split = loops(prepare, advance)
 def turned_row(row, f, g, v):
     """A row of Q exp(hat(v)) by the formula of Rodrigues: row^T hat(v) = (row x v)^T."""
     once = cross(row, v)
-    return add(add(row, f, once), g, cross(once, v))
+    return plus(plus(row, f, once), g, cross(once, v))
 
 
 @helper
