@@ -123,6 +123,13 @@ def frame(c, m1, m2, m3):
 
 
 @helper
+def turned_frame(o, y, s, p):
+    """p(0)^-1 y p(t) of (12), of frames o = p(0) and p = p(t) and a turn (y, s e3)."""
+    p0, p1, p2, p3 = product(y, 0.0, 0.0, s, p[0], p[1], p[2], p[3])
+    return product(o[0], -o[1], -o[2], -o[3], p0, p1, p2, p3)
+
+
+@helper
 def angle_about_3(c, motion, integral):
     """psi of (16) without theta: the angle of the van Zon-Schofield frame."""
     return motion.t / c[2] + c[4] / (c[0] * c[2] * motion.lam) * integral
@@ -156,12 +163,11 @@ def attitude(c, motion):
         s, y = -y, s
     if is_odd(floor(0.5 * turns)):
         s, y = -s, -y
-    o0, o1, o2, o3 = frame(c, motion.x1, motion.x2, motion.x3)
-    p0, p1, p2, p3 = frame(c, motion.y1, motion.y2, motion.y3)
-    p0, p1, p2, p3 = product(y, 0.0, 0.0, s, p0, p1, p2, p3)
-    return product(o0, -o1, -o2, -o3, p0, p1, p2, p3)  # (12)
+    start, end = frame(c, motion.x1, motion.x2, motion.x3), frame(c, motion.y1, motion.y2, motion.y3)
+    return turned_frame(start, y, s, end)
 
 
+# Each published flow repeats these three lines and the loops: Numba compiles functions for the functions they call.
 @helper
 def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
     return advance_with(attitude, c, m1, m2, m3, q0, q1, q2, q3, h)

@@ -18,7 +18,7 @@ from math import sqrt
 
 from polhode.core.references import CELLEDONI_2008, FRB_2010, VAN_ZON_SCHOFIELD_2007
 from polhode.flows.flow import INVARIANTS, Flow, Record
-from polhode.flows.frb_quaternion import LOST, advance_with, angle_about_3, onto_axis_3
+from polhode.flows.frb_quaternion import LOST, advance_with, angle_about_3, onto_axis_3, turned_frame
 from polhode.kernels.compiler.jit import helper
 from polhode.kernels.exact.published_motion import (
     AROUND_3,
@@ -94,10 +94,9 @@ def attitude(c, motion):
     else:
         integral = third_kind_difference(motion, n)
     s, y = sincos(0.5 * angle_about_3(c, motion, integral), 0.0)
-    o0, o1, o2, o3 = along_node(motion, motion.phi0, motion.x1, motion.x2, motion.x3)
-    p0, p1, p2, p3 = along_node(motion, motion.phi1, motion.y1, motion.y2, motion.y3)
-    p0, p1, p2, p3 = product(y, 0.0, 0.0, s, p0, p1, p2, p3)
-    return product(o0, -o1, -o2, -o3, p0, p1, p2, p3)  # (12)
+    start = along_node(motion, motion.phi0, motion.x1, motion.x2, motion.x3)
+    end = along_node(motion, motion.phi1, motion.y1, motion.y2, motion.y3)
+    return turned_frame(start, y, s, end)
 
 
 @helper
