@@ -20,7 +20,7 @@ import polhode as ph
 import published
 from batch import ALL, ONE, error, nanoseconds
 from polhode.core.threads import thread_count
-from polhode.kernels.compiler.jit import entry
+from polhode.kernels.compiler.jit import entry_point
 from polhode.kernels.exact.dense import arc, attitude, circle, clock, momentum, read, turned_phase
 
 SAMPLES = 300_000
@@ -31,7 +31,7 @@ REPEATS = 8
 CHECKED = 4  # samples of each body
 
 
-@entry("void(Array(f8, 2, 'C', readonly=True), f8[::1], f8[::1])")
+@entry_point("void(Array(f8, 2, 'C', readonly=True), f8[::1], f8[::1])")
 def one_after_the_other(motions, t, total):
     """The same formulas in a loop over single times, not vectorized."""
     motion, series = read(motions, 0)

@@ -16,7 +16,7 @@ import numpy as np
 
 from polhode import problems
 from polhode.integration.running import BaseRun
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.numba_internals import borrowed, keep
 from polhode.kernels.numbers.quat import matrix
 from polhode.kernels.stepping.dormand_prince import COLUMN, END, FIFTH, FIRST, NODE, STAGES, THIRD, WEIGHT
@@ -30,7 +30,7 @@ TOLERANCES = (1e-6, 1e-8, 1e-10, 1e-12)
 TRUTH = 2e-14
 
 
-@helper
+@inline
 def slope(torque, params, per_I, D, t, y, k, n, h):
     """Row n of k: h y' at y = (m, q)."""
     m1, m2, m3, q0, q1, q2, q3 = y[0], y[1], y[2], y[3], y[4], y[5], y[6]
@@ -46,7 +46,7 @@ def slope(torque, params, per_I, D, t, y, k, n, h):
     k[j + 6] = 0.5 * h * (q0 * w3 + q1 * w2 - q2 * w1)
 
 
-@helper
+@inline
 def combine(n, k, y, z):
     """z = y + the rows of k with the weights in row n of the table."""
     s1, s2, s3, s4, s5, s6, s7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -58,7 +58,7 @@ def combine(n, k, y, z):
     z[4], z[5], z[6] = y[4] + s5, y[5] + s6, y[6] + s7
 
 
-@helper
+@inline
 def error_of(k, y, z, zero, e, rtol, atol):
     """In units of what is allowed."""
     fifth, third = 0.0, 0.0
@@ -71,7 +71,7 @@ def error_of(k, y, z, zero, e, rtol, atol):
     return fifth / sqrt(SIZE * (fifth + 0.01 * third))
 
 
-@entry("void(i8, Tuple((f8[::1], f8[::1], f8[::1], f8, f8, f8, f8, f8, f8[::1], i8[::1])))")
+@entry_point("void(i8, Tuple((f8[::1], f8[::1], f8[::1], f8, f8, f8, f8, f8, f8[::1], i8[::1])))")
 def flat(torque, arguments):
     """From t to t_end, in place on y = (m, q); counts: steps, rejected."""
     params, per_I, D, t, t_end, h, rtol, atol, y, counts = arguments

@@ -17,7 +17,7 @@ from math import sqrt
 
 import numpy as np
 
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.exact import batch, block, dense
 from polhode.kernels.exact.block import at
 from polhode.kernels.numbers.lanes import LANES
@@ -38,7 +38,7 @@ def best(program, *args):
     return 1e9 * min(times)
 
 
-@entry("void(f8[::1], i8)", cache=False)
+@entry_point("void(f8[::1], i8)", cache=False)
 def products(a, n):
     for _ in range(n):
         for l in range(LANES):
@@ -49,7 +49,7 @@ def products(a, n):
             a[l] = 0.1 * (p + q + r + s)
 
 
-@entry("void(f8[::1], i8)", cache=False)
+@entry_point("void(f8[::1], i8)", cache=False)
 def divisions(a, n):
     for _ in range(n):
         for l in range(LANES):
@@ -57,7 +57,7 @@ def divisions(a, n):
             a[l] = (x + 1.0) / (x + 2.0) + (x + 3.0) / (x + 4.0) + (x + 5.0) / (x + 6.0) + (x + 7.0) / (x + 8.0)
 
 
-@entry("void(f8[::1], i8)", cache=False)
+@entry_point("void(f8[::1], i8)", cache=False)
 def roots(a, n):
     for _ in range(n):
         for l in range(LANES):
@@ -65,21 +65,21 @@ def roots(a, n):
             a[l] = sqrt(x + 1.0) + sqrt(x + 2.0) + sqrt(x + 3.0) + sqrt(x + 4.0)
 
 
-@entry("f8(f8, i8)", cache=False)
+@entry_point("f8(f8, i8)", cache=False)
 def product_chain(x, n):
     for _ in range(n):
         x = x * 0.5 + 1.0
     return x
 
 
-@entry("f8(f8, i8)", cache=False)
+@entry_point("f8(f8, i8)", cache=False)
 def division_chain(x, n):
     for _ in range(n):
         x = 1.0 / (x * 0.5 + 1.0)
     return x
 
 
-@entry("f8(f8, i8)", cache=False)
+@entry_point("f8(f8, i8)", cache=False)
 def root_chain(x, n):
     for _ in range(n):
         x = sqrt(x * 0.5 + 1.0)
@@ -119,7 +119,7 @@ def instructions(program):
 def report(name, times, numbers, units, loop, *more):
     """One line of the table; returns times (bound, measured)."""
 
-    @entry("void(f8[::1], i8)", cache=False)
+    @entry_point("void(f8[::1], i8)", cache=False)
     def repeat(w, n):
         for _ in range(n):
             loop(w, *more)
@@ -138,7 +138,7 @@ def table(title, rows, numbers, units):
     print(f"{'sum':24} {'':28} {sum(bounds):9.1f} {sum(times):9.1f}\n")
 
 
-@entry(f"void({batch.INPUT}, {batch.INPUT}, {batch.INPUT}, {batch.TIMES}, f8[::1])", cache=False)
+@entry_point(f"void({batch.INPUT}, {batch.INPUT}, {batch.INPUT}, {batch.TIMES}, f8[::1])", cache=False)
 def prepare(inertia, m, q, t, w):
     """A block in which every loop finds sensible numbers."""
     batch.load_some(inertia, 0, LANES, w, at.I)
@@ -194,11 +194,11 @@ def many_times(inertia, m, q, units):
     terms = dense.DEGREE + 1
     series = tuple(tuple(values[i : i + terms]) for i in range(dense.POLYNOMIALS, dense.ROW, terms))
 
-    @helper
+    @inline
     def to_arcs(w):
         dense.to_arcs(motion, series, w)
 
-    @helper
+    @inline
     def to_states(w):
         dense.to_states(motion, w)
 

@@ -28,7 +28,7 @@ import math
 
 import numpy as np
 
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import entry_point, inline
 
 LEVELS = 12  # of the AGM; 5 or fewer occur unless the motion is close to the separatrix
 TOL_AGM = 1e-8  # of c_n/a_n: c_{n+1} = c_n^2/(4 a_{n+1}) is then below rounding
@@ -39,7 +39,7 @@ TOL_RC = (2.0**-53 / 16.0) ** (1 / 6)
 TOL_RJ = (2.0**-53 / 3.0) ** (1 / 6)
 
 
-@helper
+@inline
 def carlson_rf(x, y, z):
     """R_F by duplication with the fifth-order series (Carlson, Notis 1981)."""
     while True:
@@ -55,7 +55,7 @@ def carlson_rf(x, y, z):
     return (1.0 + (e2 / 24.0 - 0.1 - 3.0 / 44.0 * e3) * e2 + e3 / 14.0) / math.sqrt(mu)
 
 
-@helper
+@inline
 def carlson_rc(x, y):
     """R_C for y > 0 by duplication with the fifth-order series (Carlson, Notis 1981)."""
     while True:
@@ -68,7 +68,7 @@ def carlson_rc(x, y):
     return (1.0 + s * s * (0.3 + s * (1.0 / 7.0 + s * (0.375 + s * (9.0 / 22.0))))) / math.sqrt(mu)
 
 
-@helper
+@inline
 def carlson_rj(x, y, z, p):
     """R_J for p > 0 by duplication, one R_C per step, with the fifth-order series (Carlson, Notis 1981)."""
     sigma = 0.0
@@ -95,7 +95,7 @@ def carlson_rj(x, y, z, p):
     return 3.0 * sigma + power4 * (s1 + s2 + s3) / (mu * math.sqrt(mu))
 
 
-@helper
+@inline
 def third_kind(s, c, n, k2):
     """Pi(phi, n, k) of (22) for |phi| <= pi/2, from s = sin phi and c = cos phi."""
     s2 = s * s
@@ -103,7 +103,7 @@ def third_kind(s, c, n, k2):
     return s * carlson_rf(x, y, 1.0) + n / 3.0 * s * s2 * carlson_rj(x, y, 1.0, 1.0 - n * s2)
 
 
-@helper
+@inline
 def ascend(phi, s, c, k2, ratio):
     """u = F(phi, k) from (17), (19), with s, c proportional to sin phi, cos phi; the AGM's limit and length.
 
@@ -129,7 +129,7 @@ def ascend(phi, s, c, k2, ratio):
     return phi / scale, scale, n
 
 
-@helper
+@inline
 def descend(phi, n, ratio):
     """am(u, k) from phi_N = 2^N a_N u: sin(2 phi_{n-1} - phi_n) = (c_n/a_n) sin phi_n, n = N, ..., 1."""
     for level in range(n, 0, -1):
@@ -137,7 +137,7 @@ def descend(phi, n, ratio):
     return phi
 
 
-@helper
+@inline
 def constants(i1, i2, i3, m1, m2, m3):
     """Proposition 2.1 (2008) for |m| = 1: is it case (i), B13, B31, B of sn, k^2, lambda, and n of (16)."""
     two_t = m1 * m1 / i1 + m2 * m2 / i2 + m3 * m3 / i3
@@ -158,21 +158,21 @@ def constants(i1, i2, i3, m1, m2, m3):
     return around_1, b13, b31, b_sn, k2, lam, n
 
 
-@helper
+@inline
 def half_turns(phi):
     """j and (-1)^j with |phi - j pi| <= pi/2."""
     j = math.floor(phi / math.pi + 0.5)
     return j, 1.0 - 2.0 * (j & 1)
 
 
-@helper
+@inline
 def frame(m1, m2, m3):
     """p of case (1): the shortest rotation of m onto e3; its last component is zero."""
     p0 = math.sqrt(0.5 * (1.0 + m3))
     return p0, 0.5 * m2 / p0, -0.5 * m1 / p0
 
 
-@helper
+@inline
 def product(a0, a1, a2, a3, b0, b1, b2, b3):
     return (
         a0 * b0 - a1 * b1 - a2 * b2 - a3 * b3,
@@ -182,7 +182,7 @@ def product(a0, a1, a2, a3, b0, b1, b2, b3):
     )
 
 
-@helper
+@inline
 def unit_step(i1, i2, i3, m1, m2, m3, h, ratio, thrifty):
     """m(h) and the angle psi(h) of (16) for |m| = 1."""
     around_1, b13, b31, b_sn, k2, lam, n = constants(i1, i2, i3, m1, m2, m3)
@@ -213,7 +213,7 @@ def unit_step(i1, i2, i3, m1, m2, m3, h, ratio, thrifty):
     return y1, y2, y3, psi
 
 
-@helper
+@inline
 def step(i1, i2, i3, m1, m2, m3, q0, q1, q2, q3, h, ratio, thrifty):
     """One step of any body: q(h) = q p(0)^-1 y p(h), equation (12)."""
     norm = math.sqrt(m1 * m1 + m2 * m2 + m3 * m3)
@@ -228,7 +228,7 @@ def step(i1, i2, i3, m1, m2, m3, q0, q1, q2, q3, h, ratio, thrifty):
     return norm * y1, norm * y2, norm * y3, r0, r1, r2, r3
 
 
-@entry("void(f8[::1], f8[::1], f8[::1], f8, i8, b1)")
+@entry_point("void(f8[::1], f8[::1], f8[::1], f8, i8, b1)")
 def published_steps(inertia, m, q, h, n, thrifty):
     """``n`` steps of size ``h`` of one body, in place; as published, each step computes everything anew."""
     ratio = np.empty(LEVELS + 1)
@@ -241,7 +241,7 @@ def published_steps(inertia, m, q, h, n, thrifty):
     q[0], q[1], q[2], q[3] = q0, q1, q2, q3
 
 
-@entry("void(f8[:, ::1], f8[:, ::1], f8[:, ::1], f8[::1], f8[:, ::1], f8[:, ::1])")
+@entry_point("void(f8[:, ::1], f8[:, ::1], f8[:, ::1], f8[::1], f8[:, ::1], f8[:, ::1])")
 def published_batch(inertia, m, q, h, m_out, q_out):
     """One step of each body: shapes (n, 3), (n, 3), (n, 4), (n,) -> (n, 3), (n, 4); one thread."""
     ratio = np.empty(LEVELS + 1)

@@ -27,7 +27,7 @@ from oracles.addition import addition_flow
 from polhode import errors
 from polhode.core.threads import in_ranges
 from polhode.kernels.compiler import JIT
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.exact import batch, euler
 from polhode.kernels.exact.batch import ALONE, DOUBLED, LANES, LEAN, REDUCED, SERIES, TIERS, at
 from polhode.kernels.exact.drive import INPUT, NONE, TIMES, propagate_rows
@@ -55,7 +55,7 @@ def join(*parts):
     return Bodies(*(np.concatenate(x) for x in zip(*parts, strict=True)))
 
 
-@helper
+@inline
 def name_tier(tier, w):
     """In place of the formulas of a tier: every lane ends with its number instead of a momentum, and is fine."""
     for l in range(LANES):
@@ -69,7 +69,7 @@ def propagate_range_with_names():
     code = inspect.unwrap(batch.propagate_range).__code__
     function = FunctionType(code, vars(batch) | {"advance": name_tier}, "propagate_range_with_names")
     signature = f"UniTuple(i8, 2)({INPUT}, {INPUT}, {INPUT}, {TIMES}, i8, i8, f8[:,::1], f8[:,::1], i8[::1])"
-    return entry(signature, cache=False)(function)
+    return entry_point(signature, cache=False)(function)
 
 
 def tiers_of(bodies):

@@ -12,7 +12,7 @@ import polhode as ph
 from conftest import EPS, distance, golden_cases, random_attitude
 from oracles.addition import addition_flow, addition_period
 from oracles.separatrix import convergents, separatrix_slope
-from polhode.kernels.compiler.jit import entry
+from polhode.kernels.compiler.jit import entry_point
 from polhode.kernels.exact.secular import add, div, mul, root
 
 LONG = [case for case in golden_cases() if case["label"].startswith("long/")]
@@ -105,7 +105,7 @@ def test_period_has_thirty_digits(seed):
         assert abs((mpf(float(high)) + mpf(float(low))) / exact - 1) < mpf("1e-28")
 
 
-@entry("UniTuple(f8,8)(f8,f8,f8,f8)", cache=False)
+@entry_point("UniTuple(f8,8)(f8,f8,f8,f8)", cache=False)
 def all_operations(ah, al, bh, bl):
     a, b = (ah, al), (bh, bl)
     s, p, q, r = add(a, b), mul(a, b), div(a, b), root(b)

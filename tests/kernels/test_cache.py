@@ -19,13 +19,20 @@ from polhode.kernels.compiler import JIT, cache
 
 compiled = pytest.mark.skipif(not JIT, reason="nothing is compiled with POLHODE_JIT=0")
 
+OUTER = """
+from polhode.kernels.compiler.jit import entry_point
+
+@entry_point("f8(f8)")
+def outer(x):
+"""
+
 PROBE = """
-from polhode.kernels.compiler.jit import entry
+from polhode.kernels.compiler.jit import entry_point
 from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.series import WP3
 
 
-@entry("UniTuple(f8,2)(f8)")
+@entry_point("UniTuple(f8,2)(f8)")
 def probe(x):
     return product(0.0, x, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0)[3], x * WP3[0]
 """
@@ -112,7 +119,7 @@ def test_an_edited_file_outside_of_the_package_is_recompiled(copy, tmp_path):
     """Kernels of tests and benchmarks: the stamp of the package's sources does not change with them."""
     outside = tmp_path / "outside"
     outside.mkdir()
-    text = "from polhode.kernels.compiler.jit import entry\n\n@entry('f8(f8)')\ndef outer(x):\n    return {} * x\n"
+    text = OUTER + "    return {} * x\n"
     for factor in (3.0, 4.0):
         (outside / "outer.py").write_text(text.format(factor))
         found = copy.run(f"import sys; sys.path.append({str(outside)!r}); from outer import outer; print(outer(1.0))")
@@ -122,7 +129,7 @@ def test_an_edited_file_outside_of_the_package_is_recompiled(copy, tmp_path):
 @compiled
 def test_kernels_without_a_file_work_and_are_not_cached(copy):
     """As those that are typed into a console or a notebook."""
-    text = "from polhode.kernels.compiler.jit import entry\n@entry('f8(f8)')\ndef outer(x):\n    return 3.0 * x\n"
+    text = OUTER + "    return 3.0 * x\n"
     found = copy.run(f"exec(compile({text!r}, '/none/cell-1.py', 'exec')); print(outer(1.0))")
     assert found[0] == 3.0
     assert not [path for path in copy.machine_code() if "outer" in str(path)]
@@ -147,8 +154,7 @@ exec(compile(open({path!r}).read(), {path!r}, "exec"), {{"__name__": "page"}})
 def test_code_of_no_module_is_not_cached(copy, tmp_path):
     """A later process could not load it: Numba names the module, which nobody can import."""
     path = tmp_path / "page.py"
-    lines = "from polhode.kernels.compiler.jit import entry", "@entry('f8(f8)')", "def f(x):", "    return x", "f(1.0)"
-    path.write_text("\n".join(lines))
+    path.write_text(OUTER + "    return x\nouter(1.0)\n")
     for _ in range(2):
         copy.run(EXECUTED.format(path=str(path)))
     assert len(copy.machine_code()) == 1  # of the probe
@@ -179,7 +185,7 @@ def result():
     numba_internals.Cache._warned = False  # as in a new process
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = jit.entry("UniTuple(f8,2)(f8)")(probe.__wrapped__)(2.0)
+        found = jit.entry_point("UniTuple(f8,2)(f8)")(probe.__wrapped__)(2.0)
     return found, [warning.category for warning in caught]
 
 expected = probe(2.0)

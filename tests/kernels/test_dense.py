@@ -19,7 +19,7 @@ from oracles.addition import addition_flow
 from polhode.core import threads
 from polhode.free.motion import MANY_TIMES
 from polhode.kernels.compiler import JIT
-from polhode.kernels.compiler.jit import entry
+from polhode.kernels.compiler.jit import entry_point
 from polhode.kernels.exact import dense
 from polhode.kernels.exact.dense import CLOSE, DEGREE, POLYNOMIALS, ROW, TIME_LIMIT, USABLE, Motion, arc, circle, read
 from polhode.kernels.exact.drive import INPUT, TIMES
@@ -169,7 +169,7 @@ def series_of():
     copy = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(copy)
     copy.CLOSE = 0.0  # kernels read it when they are compiled, on their first call
-    constants = entry(CONSTANTS, cache=False)(copy.dense_constants.__wrapped__ if JIT else copy.dense_constants)
+    constants = entry_point(CONSTANTS, cache=False)(copy.dense_constants.__wrapped__ if JIT else copy.dense_constants)
 
     def motion_by_series(inertia, m, q):
         motion, rows = ph.free_motion(inertia, m=m, q=q), np.empty((1, ROW))
@@ -233,7 +233,7 @@ def test_the_switch_has_a_margin_and_is_needed(series_of, family):
 # Theta functions
 
 
-@entry(f"void({INPUT}, {TIMES}, f8[:,::1])", cache=False)
+@entry_point(f"void({INPUT}, {TIMES}, f8[:,::1])", cache=False)
 def arcs(rows, x, out):
     motion, series = read(rows, 0)
     for i in range(len(x)):

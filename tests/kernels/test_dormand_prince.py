@@ -14,7 +14,7 @@ import pytest
 from mpmath import mp, mpf
 
 from conftest import EPS, distance
-from polhode.kernels.compiler.jit import entry
+from polhode.kernels.compiler.jit import entry_point
 from polhode.kernels.numbers import exponential
 from polhode.kernels.stepping import dormand_prince as data
 
@@ -144,12 +144,12 @@ def test_all_conditions_of_order_7_within_a_step(x):
 # The exponential.
 
 
-@entry("UniTuple(f8, 3)(f8, f8, f8)", cache=False)
+@entry_point("UniTuple(f8, 3)(f8, f8, f8)", cache=False)
 def rotation(s1, s2, s3):
     return exponential.rotation(s1, s2, s3)
 
 
-@entry("UniTuple(f8, 3)(f8, f8, f8, f8, f8, f8)", cache=False)
+@entry_point("UniTuple(f8, 3)(f8, f8, f8, f8, f8, f8)", cache=False)
 def rate(s1, s2, s3, w1, w2, w3):
     _, _, c = exponential.rotation(s1, s2, s3)
     return exponential.rate(c, s1, s2, s3, w1, w2, w3)

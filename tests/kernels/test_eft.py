@@ -1,7 +1,7 @@
 """Error-free transformations against exact rational arithmetic, and the number they exist for: the gap D.
 
-Each helper is called from an entry that may fuse products with sums ('contract'), with a product before and a sum
-after it: were the helper's own operations fused with them, its identity would break.
+Each function is called from an entry point that may fuse products with sums ('contract'), with a product before and a sum
+after it: were its own operations fused with them, its identity would break.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ import pytest
 
 from conftest import EPS
 from oracles.separatrix import convergents, separatrix_slope
-from polhode.kernels.compiler.jit import entry
+from polhode.kernels.compiler.jit import entry_point
 from polhode.kernels.exact import euler
 from polhode.kernels.numbers import eft
 
 
-@entry("UniTuple(f8,5)(f8,f8,f8,f8)", cache=False)
+@entry_point("UniTuple(f8,5)(f8,f8,f8,f8)", cache=False)
 def two_sum(a, b, c, d):
     x, y = a * c, b * d
     s, e = eft.two_sum(x, y)
     return x, y, s, e, s * c + e
 
 
-@entry("UniTuple(f8,5)(f8,f8,f8,f8)", cache=False)
+@entry_point("UniTuple(f8,5)(f8,f8,f8,f8)", cache=False)
 def fast_two_sum(a, b, c, d):
     x, y = a * c, b * d
     if abs(x) < abs(y):
@@ -36,43 +36,43 @@ def fast_two_sum(a, b, c, d):
     return x, y, s, e, s * c + e
 
 
-@entry("UniTuple(f8,5)(f8,f8,f8,f8)", cache=False)
+@entry_point("UniTuple(f8,5)(f8,f8,f8,f8)", cache=False)
 def two_prod(a, b, c, d):
     x, y = a + c, b + d
     p, e = eft.two_prod(x, y)
     return x, y, p, e, p + e * c
 
 
-@entry("UniTuple(f8,7)(f8,f8,f8,f8,f8)", cache=False)
+@entry_point("UniTuple(f8,7)(f8,f8,f8,f8,f8)", cache=False)
 def dd_mul(ah, al, bh, bl, c):
     ah, al, bh, bl = ah * c, al * c, bh * c, bl * c
     h, low = eft.dd_mul(ah, al, bh, bl)
     return ah, al, bh, bl, h, low, h * c + low
 
 
-@entry("UniTuple(f8,7)(f8,f8,f8,f8,f8)", cache=False)
+@entry_point("UniTuple(f8,7)(f8,f8,f8,f8,f8)", cache=False)
 def dd_sub(ah, al, bh, bl, c):
     ah, al, bh, bl = ah * c, al * c, bh * c, bl * c
     h, low = eft.dd_sub(ah, al, bh, bl)
     return ah, al, bh, bl, h, low, h * c + low
 
 
-@entry("f8(f8[::1],i8)", cache=False)
+@entry_point("f8(f8[::1],i8)", cache=False)
 def exact_sum(terms, count):
     return eft.exact_sum(terms, count)
 
 
-@entry("f8(f8,f8,f8,f8,f8)", cache=False)
+@entry_point("f8(f8,f8,f8,f8,f8)", cache=False)
 def separatrix_gap(I1, I2, I3, m1, m3):
     return euler.separatrix_gap(euler.body_constants(I1, I2, I3), m1, m3)
 
 
-@entry("f8(f8,f8,f8,f8,f8)", cache=False)
+@entry_point("f8(f8,f8,f8,f8,f8)", cache=False)
 def exact_gap(I1, I2, I3, m1, m3):
     return euler.exact_gap(I1, I2, I3, m1, m3)
 
 
-@entry("f8(f8,f8,f8,f8,f8)", cache=False)
+@entry_point("f8(f8,f8,f8,f8,f8)", cache=False)
 def double_double_gap(I1, I2, I3, m1, m3):
     """What separatrix_gap would return, up to a positive factor, without its exact fallback."""
     body = euler.body_constants(I1, I2, I3)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
-from polhode.kernels.compiler.jit import entry
+from polhode.kernels.compiler.jit import entry_point
 from polhode.kernels.exact import orbit
 from polhode.kernels.numbers import elliptic
 
@@ -23,32 +23,32 @@ thorough = settings(max_examples=150, deadline=None, derandomize=True)
 # Helpers have no Python wrapper when compiled: one entry for each.
 
 
-@entry("f8(f8)", cache=False)
+@entry_point("f8(f8)", cache=False)
 def complete_k(mc):
     return elliptic.complete_k(mc)
 
 
-@entry("UniTuple(f8,2)(f8,f8)", cache=False)
+@entry_point("UniTuple(f8,2)(f8,f8)", cache=False)
 def complete_k_and_l(kc, n):
     return elliptic.complete_k_and_l(kc, n)
 
 
-@entry("f8(f8,f8,f8)", cache=False)
+@entry_point("f8(f8,f8,f8)", cache=False)
 def elliptic_angle(cosine, sine, kc):
     return orbit.elliptic_angle(cosine, sine, kc)
 
 
-@entry("f8(f8,f8)", cache=False)
+@entry_point("f8(f8,f8)", cache=False)
 def carlson_rc(x, y):
     return elliptic.carlson_rc(x, y)
 
 
-@entry("f8(f8,f8,f8)", cache=False)
+@entry_point("f8(f8,f8,f8)", cache=False)
 def carlson_rf(x, y, z):
     return elliptic.carlson_rf(x, y, z)
 
 
-@entry("f8(f8,f8,f8,f8)", cache=False)
+@entry_point("f8(f8,f8,f8,f8)", cache=False)
 def carlson_rj(x, y, z, p):
     return elliptic.carlson_rj(x, y, z, p)
 

@@ -8,26 +8,26 @@ from mpmath import mp, mpf
 
 from conftest import EPS
 from multiprecision import exchange_functions, uncompiled_only
-from polhode.kernels.compiler.jit import entry
+from polhode.kernels.compiler.jit import entry_point
 from polhode.kernels.numbers import landen
 
 PARAMETERS = [0.0, 1e-9, 0.1, 0.5, 0.9, 0.99]
 ARGUMENTS = [-50.0, -3.3, -1e-5, 0.0, 0.2, 1.0, 1.6, 4.0, 11.0, 300.0]
 
 
-@entry("f8(f8, f8, f8[::1])", cache=False)
+@entry_point("f8(f8, f8, f8[::1])", cache=False)
 def first_kind(phi, k2, r):
     levels, scale = landen.mean_ratios(k2, r, 0)
     return landen.ascend(phi, r, 0, levels) / scale
 
 
-@entry("f8(f8, f8, f8[::1])", cache=False)
+@entry_point("f8(f8, f8, f8[::1])", cache=False)
 def amplitude(u, k2, r):
     levels, scale = landen.mean_ratios(k2, r, 0)
     return landen.descend(scale * u, r, 0, levels)
 
 
-@entry("i8(f8, f8[::1])", cache=False)
+@entry_point("i8(f8, f8[::1])", cache=False)
 def levels(k2, r):
     return landen.mean_ratios(k2, r, 0)[0]
 

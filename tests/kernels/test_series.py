@@ -11,7 +11,7 @@ import pytest
 from mpmath import mp, mpf
 
 from conftest import EPS, ROOT
-from polhode.kernels.compiler.jit import entry
+from polhode.kernels.compiler.jit import entry_point
 from polhode.kernels.exact import euler
 from polhode.kernels.numbers import series
 
@@ -117,7 +117,7 @@ def test_half_pi_in_parts():
 # Terms and nodes at run time
 
 
-@entry("UniTuple(f8,5)(f8,f8,f8)", cache=False)
+@entry_point("UniTuple(f8,5)(f8,f8,f8)", cache=False)
 def small_arc(p, r, n):
     arc, theta = euler.small_arc(p, r, n)
     return arc.s, arc.r, arc.c, arc.d, theta

@@ -9,23 +9,23 @@ import pytest
 from mpmath import mp, mpf
 
 from conftest import EPS
-from polhode.kernels.compiler.jit import entry
+from polhode.kernels.compiler.jit import entry_point
 from polhode.kernels.numbers import trig
 
 BOUND = 1.5  # reached: 1.2 compiled and 1.3 uncompiled
 
 
-@entry("UniTuple(f8,2)(f8,f8)", cache=False)
+@entry_point("UniTuple(f8,2)(f8,f8)", cache=False)
 def sincos(x, low):
     return trig.sincos(x, low)
 
 
-@entry("UniTuple(f8,2)(f8,f8)", cache=False)
+@entry_point("UniTuple(f8,2)(f8,f8)", cache=False)
 def sincos_of_sum(x, y):
     return trig.sincos_of_sum(x, y)
 
 
-@entry("f8(f8)", cache=False)
+@entry_point("f8(f8)", cache=False)
 def rint(x):
     return trig.rint(x)
 

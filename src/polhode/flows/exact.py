@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from polhode.core.references import CELLEDONI_2008, FRB_2010
 from polhode.flows.flow import INVARIANTS, Flow, Record
-from polhode.kernels.compiler.jit import helper
+from polhode.kernels.compiler.jit import inline
 from polhode.kernels.exact.euler import Body, body_constants, step
 from polhode.kernels.stepping.loops import loops
 
 CONSTANTS = len(Body._fields)
 
 
-@helper
+@inline
 def write_body(I1, I2, I3, c):
     """The constants of the body into c[:CONSTANTS]."""
     b = body_constants(I1, I2, I3)
@@ -20,17 +20,17 @@ def write_body(I1, I2, I3, c):
     c[9], c[10], c[11], c[12], c[13] = b.gap1h, b.gap1l, b.gap3h, b.gap3l, b.gap_scale
 
 
-@helper
+@inline
 def read_body(c):
     return Body(c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8], c[9], c[10], c[11], c[12], c[13])
 
 
-@helper
+@inline
 def prepare(order, I1, I2, I3, parameters, c):
     write_body(I1, I2, I3, c)
 
 
-@helper
+@inline
 def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
     m1, m2, m3, q0, q1, q2, q3 = step(read_body(c), m1, m2, m3, q0, q1, q2, q3, h)
     return m1, m2, m3, q0, q1, q2, q3, 0.0

@@ -16,13 +16,13 @@ from math import sqrt
 
 from polhode.core.references import CELLEDONI_2008, FRB_2010
 from polhode.flows.frb_quaternion import LOST, Published, advance_with
-from polhode.kernels.compiler.jit import helper
+from polhode.kernels.compiler.jit import inline
 from polhode.kernels.exact.published_motion import AROUND_1, SEPARATRIX, prepare, third_kind_integral
 from polhode.kernels.numbers.trig import sincos
 from polhode.kernels.stepping.loops import loops
 
 
-@helper
+@inline
 def frame(c, m1, m2, m3):
     """v along m' = m x w, and m x v; m' is not 0."""
     v1, v2, v3 = -c[0] * c[5] * (m2 * m3), c[1] * c[4] * (m3 * m1), -c[2] * c[3] * (m1 * m2)
@@ -33,7 +33,7 @@ def frame(c, m1, m2, m3):
     return v1, v2, v3, m2 * v3 - m3 * v2, m3 * v1 - m1 * v3, m1 * v2 - m2 * v1
 
 
-@helper
+@inline
 def angle(c, motion):
     """psi of (9); D2 = 0 on the separatrix."""
     psi = motion.two_T * motion.t
@@ -45,7 +45,7 @@ def angle(c, motion):
     return psi + coefficient * third_kind_integral(c, motion, c[3] / (c[1] * motion.D1))
 
 
-@helper
+@inline
 def quaternion(r11, r12, r13, r21, r22, r23, r31, r32, r33):
     """Of a rotation matrix, scalar part >= 0, by its largest component."""
     trace, largest = r11 + r22 + r33, max(r11, max(r22, r33))
@@ -65,7 +65,7 @@ def quaternion(r11, r12, r13, r21, r22, r23, r31, r32, r33):
     return q0 * f, q1 * f, q2 * f, q3 * f
 
 
-@helper
+@inline
 def attitude(c, motion):
     x1, x2, x3, y1, y2, y3 = motion.x1, motion.x2, motion.x3, motion.y1, motion.y2, motion.y3
     v1, v2, v3, w1, w2, w3 = frame(c, x1, x2, x3)
@@ -81,7 +81,7 @@ def attitude(c, motion):
     )  # (6)  # fmt: skip
 
 
-@helper
+@inline
 def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
     return advance_with(attitude, c, m1, m2, m3, q0, q1, q2, q3, h)
 

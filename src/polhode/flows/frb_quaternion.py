@@ -27,7 +27,7 @@ from polhode.core.references import CELLEDONI_2008, FRB_2010, KOSENKO_1998
 from polhode.flows.flow import INVARIANTS, Flow, Record
 from polhode.flows.quadrature import gauss_legendre
 from polhode.flows.three_rotations import turn_about, turn_about_momentum
-from polhode.kernels.compiler.jit import helper
+from polhode.kernels.compiler.jit import inline
 from polhode.kernels.exact.published_motion import (
     AROUND_3,
     GAMMA,
@@ -52,7 +52,7 @@ TOLERANCE = 1e-12  # of gamma1^2 + gamma2^2
 LOST = "digits are lost near the axes, near the separatrix and for nearly spherical bodies"
 
 
-@helper
+@inline
 def axis_of_symmetry(c, x1, x2, x3, D1, D3):
     """The axis, 0 or 2, about which m turns uniformly (FRB: lambda_1 = 0 or lambda_3 = 0), or NO_AXIS."""
     on_1, on_2, on_3 = abs(x1) <= ON_AXIS, abs(x2) <= ON_AXIS, abs(x3) <= ON_AXIS
@@ -65,7 +65,7 @@ def axis_of_symmetry(c, x1, x2, x3, D1, D3):
     return 0 if D1 == 0.0 else (2 if D3 == 0.0 else NO_AXIS)
 
 
-@helper
+@inline
 def turn_symmetric(c, axis, m1, m2, m3, q0, q1, q2, q3, h):
     """Two plane rotations, about m and about the axis; the moment across the axis is I2, whichever axis it is."""
     I_a, m_a = (c[0], m1) if axis == 0 else (c[2], m3)
@@ -73,7 +73,7 @@ def turn_symmetric(c, axis, m1, m2, m3, q0, q1, q2, q3, h):
     return turn_about(axis, h * m_a * ((c[1] - I_a) / c[1] / I_a), m1, m2, m3, q0, q1, q2, q3)
 
 
-@helper
+@inline
 def advance_with(attitude, c, m1, m2, m3, q0, q1, q2, q3, h):
     """One step; ``attitude(c, motion)`` is the rotation p(0)^-1 y p(t) of the frame that a flow chooses."""
     G = sqrt(m1 * m1 + m2 * m2 + m3 * m3)
@@ -91,7 +91,7 @@ def advance_with(attitude, c, m1, m2, m3, q0, q1, q2, q3, h):
     return G * motion.y1, G * motion.y2, G * motion.y3, q0, q1, q2, q3, 0.0
 
 
-@helper
+@inline
 def onto_axis_3(m1, m2, m3):
     """(p0, p1, p2) of case (1), section 1.4; p3 = 0. Not a unit quaternion where 1 + m3 has lost its digits; if none
     is left, (m1^2 + m2^2)/2 takes its place."""
@@ -102,7 +102,7 @@ def onto_axis_3(m1, m2, m3):
     return p0, 0.5 * m2 / p0, -0.5 * m1 / p0
 
 
-@helper
+@inline
 def from_axes(c, m1, m2, m3):
     """p of (2.22). As in ``onto_axis_3``, (m1^2 + m2^2)/2 takes the place of 1 - m3 where no digit of it is left."""
     g1, g2 = c[GAMMA], c[GAMMA + 1]
@@ -113,7 +113,7 @@ def from_axes(c, m1, m2, m3):
     return -f * (g1 * m1 + g2 * m2), -f * g2 * v, f * g1 * v, f * (g1 * m2 - g2 * m1)
 
 
-@helper
+@inline
 def frame(c, m1, m2, m3):
     """p, a rotation of m onto e3: of (2.22), or of case (1) if gamma = 0."""
     if c[GAMMA] == 0.0 and c[GAMMA + 1] == 0.0:
@@ -122,20 +122,20 @@ def frame(c, m1, m2, m3):
     return from_axes(c, m1, m2, m3)
 
 
-@helper
+@inline
 def turned_frame(o, y, s, p):
     """p(0)^-1 y p(t) of (12), of frames o = p(0) and p = p(t) and a turn (y, s e3)."""
     p0, p1, p2, p3 = product(y, 0.0, 0.0, s, p[0], p[1], p[2], p[3])
     return product(o[0], -o[1], -o[2], -o[3], p0, p1, p2, p3)
 
 
-@helper
+@inline
 def angle_about_3(c, motion, integral):
     """psi of (16) without theta: the angle of the van Zon-Schofield frame."""
     return motion.t / c[2] + c[4] / (c[0] * c[2] * motion.lam) * integral
 
 
-@helper
+@inline
 def polar_turn(motion):
     """theta(t) - theta(0) as an angle and a number of half turns: m1 keeps its sign in (i), as cn in (ii) does between
     half turns of phi."""
@@ -150,7 +150,7 @@ def polar_turn(motion):
     return end - atan2(side0 * motion.x2, side0 * motion.x1), turns
 
 
-@helper
+@inline
 def attitude(c, motion):
     n = characteristic(c, motion)
     on = motion.family == SEPARATRIX
@@ -168,7 +168,7 @@ def attitude(c, motion):
 
 
 # Each published flow repeats these three lines and the loops: Numba compiles functions for the functions they call.
-@helper
+@inline
 def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
     return advance_with(attitude, c, m1, m2, m3, q0, q1, q2, q3, h)
 

@@ -25,7 +25,7 @@ from polhode.core.references import CELLEDONI_2008, GUSTAFSSON_2010
 from polhode.flows.exact import CONSTANTS, read_body, write_body
 from polhode.flows.flow import INVARIANTS, Flow, Record
 from polhode.flows.quadrature import gauss_legendre
-from polhode.kernels.compiler.jit import helper
+from polhode.kernels.compiler.jit import inline
 from polhode.kernels.exact.drive import to_order
 from polhode.kernels.exact.euler import CLOSE, separatrix_gap
 from polhode.kernels.exact.momentum import momentum_after
@@ -40,7 +40,7 @@ TOLERANCE = 1e-12  # of c0^2 + c3^2
 TEST_STEPS = (1.0, 1.0, 2.0, 3.0, 4.0)  # for 1, 2, ... nodes
 
 
-@helper
+@inline
 def prepare(order, I1, I2, I3, parameters, c):
     """The body, c0, c3, the fixed axis as +-1, +-2, +-3 among the sorted ones (or CHOSEN), nodes and weights."""
     write_body(I1, I2, I3, c)
@@ -54,7 +54,7 @@ def prepare(order, I1, I2, I3, parameters, c):
         c[NODES - 3 + k] = parameters[k]
 
 
-@helper
+@inline
 def circled_axis(body, m1, m2, m3):
     """The axis that m circles, 1 or 3, with the sign of m there: by D of ``euler``, the same along a motion."""
     x, z = body.w12 * (m1 * m1), body.w23 * (m3 * m3)
@@ -66,7 +66,7 @@ def circled_axis(body, m1, m2, m3):
     return 3.0 if m3 >= 0.0 else -3.0
 
 
-@helper
+@inline
 def to_frame(a, x1, x2, x3):
     """(x_b, x_c, x_a), turned by pi about e_c if a < 0, so that m_a >= 0 for the circled axis."""
     s = 1.0 if a > 0.0 else -1.0
@@ -77,7 +77,7 @@ def to_frame(a, x1, x2, x3):
     return s * x1, x2, s * x3
 
 
-@helper
+@inline
 def from_frame(a, x1, x2, x3):
     """The inverse of ``to_frame``."""
     s = 1.0 if a > 0.0 else -1.0
@@ -88,7 +88,7 @@ def from_frame(a, x1, x2, x3):
     return s * x1, x2, s * x3
 
 
-@helper
+@inline
 def rates(a, body, m1, m2, m3):
     """1/I_a and 2T - |m|^2/I_a of (33), the latter free of cancellation for a = 1 and 3."""
     x, y, z = m1 * m1, m2 * m2, m3 * m3
@@ -99,25 +99,25 @@ def rates(a, body, m1, m2, m3):
     return body.w3, body.w13 * x + body.w23 * y
 
 
-@helper
+@inline
 def height(G, mb, mc, ma):
     """|m| + m_a, free of cancellation."""
     return G + ma if ma >= 0.0 else (mb * mb + mc * mc) / (G - ma)
 
 
-@helper
+@inline
 def onto_axis(c0, c3, G, mb, mc, ma):
     """p of (34), (36), times a factor."""
     v = height(G, mb, mc, ma)
     return c0 * v, c3 * mb + c0 * mc, c3 * mc - c0 * mb, c3 * v
 
 
-@helper
+@inline
 def norm2(x0, x1, x2, x3):
     return x0 * x0 + x1 * x1 + x2 * x2 + x3 * x3
 
 
-@helper
+@inline
 def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
     body, c0, c3, a = read_body(c), c[CONSTANTS], c[CONSTANTS + 1], c[CONSTANTS + 2]
     G = sqrt(m1 * m1 + m2 * m2 + m3 * m3)

@@ -26,7 +26,7 @@ from polhode.core.rotation import from_matrix
 from polhode.flows.exact import CONSTANTS, read_body, write_body
 from polhode.flows.flow import ENERGY, NORM, Flow, Record
 from polhode.flows.quadrature import gauss_legendre
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.exact.drive import from_order, standard_form, to_order, to_standard_time
 from polhode.kernels.exact.momentum import momentum_after
 from polhode.kernels.numbers.quat import product
@@ -53,20 +53,20 @@ PER_T: dict[int, tuple[tuple[int | Fraction, ...], ...]] = {
 }
 
 
-@helper
+@inline
 def prepare(order, I1, I2, I3, parameters, c):
     write_body(I1, I2, I3, c)
     for k in range(len(parameters)):
         c[CONSTANTS + k] = parameters[k]
 
 
-@helper
+@inline
 def magnus4(third, a1, a2):
     """(23)"""
     return plus(a1, -0.25 * third, cross(a1, a2))
 
 
-@helper
+@inline
 def magnus6(third, fifth, a1, a2, a3):
     """(24)"""
     s1 = cross(a1, a2)
@@ -75,7 +75,7 @@ def magnus6(third, fifth, a1, a2, a3):
     return plus(plus(a1, 0.25 * third, a3), 0.0625 * third * fifth, last)
 
 
-@helper
+@inline
 def magnus8(third, fifth, seventh, a1, a2, a3, a4):
     """(25)"""
     u, v = plus(a1, 0.25 * seventh, a3), plus(a2, 0.75 * seventh, a4)
@@ -90,7 +90,7 @@ def magnus8(third, fifth, seventh, a1, a2, a3, a4):
     return plus(line, 0.125 * third * third * fifth, plus(s3, -21.0, s2))
 
 
-@helper
+@inline
 def turn(c, body, m1, m2, m3, h):
     """-Omega/c, the rotation of the body in a step, as a vector in body axes: conj(q(h)) = exp(Omega) conj(q)."""
     a1, a2, a3, a4 = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
@@ -110,7 +110,7 @@ def turn(c, body, m1, m2, m3, h):
     return times(-1.0, Omega)
 
 
-@helper
+@inline
 def half_angle(v):
     """(sin(a/2)/a, cos(a/2), a), a = |v|"""
     a = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
@@ -118,7 +118,7 @@ def half_angle(v):
     return (s / a if a > 0.0 else 0.5), c, a
 
 
-@helper
+@inline
 def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
     if not abs(h) <= LONGEST_STEP:
         return m1, m2, m3, q0, q1, q2, q3, NO_SOLUTION
@@ -135,19 +135,19 @@ def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
 repeat, split = loops(prepare, advance)
 
 
-@helper
+@inline
 def turned_row(row, f, g, v):
     """A row of Q exp(hat(v)) by the formula of Rodrigues: row^T hat(v) = (row x v)^T."""
     once = cross(row, v)
     return plus(plus(row, f, once), g, cross(once, v))
 
 
-@helper
+@inline
 def row_to_order(order, Q, i):
     return to_order(order, float(Q[i, 0]), float(Q[i, 1]), float(Q[i, 2]))
 
 
-@entry(MATRIX_STEPS)
+@entry_point(MATRIX_STEPS)
 def repeat_matrix(parameters, size, inertia, h, steps, m, Q):
     """The same steps on the attitude matrix Q (3, 3) of one body, any scale and order; whether it succeeded."""
     order, scale, (I1, I2, I3), (m1, m2, m3) = standard_form(

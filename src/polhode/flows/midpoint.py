@@ -18,7 +18,7 @@ from polhode.core.body import RigidBody, flow_moments
 from polhode.core.references import VILMART_2013
 from polhode.core.state import State
 from polhode.flows.flow import INVARIANTS, Flow, Record
-from polhode.kernels.compiler.jit import helper
+from polhode.kernels.compiler.jit import inline
 from polhode.kernels.numbers.cayley import FAILED, MARGIN, continued, solve3, turn
 from polhode.kernels.numbers.vectors import cross_of_numbers
 from polhode.kernels.stepping.loops import loops
@@ -26,19 +26,19 @@ from polhode.kernels.stepping.loops import loops
 MOST = 100  # iterations: next to a double root each only halves the error
 
 
-@helper
+@inline
 def prepare(order, I1, I2, I3, parameters, c):
     c[0], c[1], c[2] = 1.0 / I1, 1.0 / I2, 1.0 / I3
 
 
-@helper
+@inline
 def image(k1, k2, k3, m1, m2, m3, Y1, Y2, Y3):
     """The right side of (1). From k and not from a, b, c: their rounding would be a torque, the same in every step."""
     u1, u2, u3 = cross_of_numbers(Y1, Y2, Y3, k1 * Y1, k2 * Y2, k3 * Y3)
     return m1 + u1, m2 + u2, m3 + u3
 
 
-@helper
+@inline
 def newton(k1, k2, k3, m1, m2, m3, Y1, Y2, Y3):
     """(Y, iterations) of (1) by Newton's method, from a first Y on. A change d leaves the residual d x (k d).
 
@@ -63,7 +63,7 @@ def newton(k1, k2, k3, m1, m2, m3, Y1, Y2, Y3):
     return Y1, Y2, Y3, FAILED
 
 
-@helper
+@inline
 def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
     t = 0.5 * h
     k1, k2, k3 = t * c[0], t * c[1], t * c[2]

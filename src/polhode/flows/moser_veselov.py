@@ -30,7 +30,7 @@ from polhode.core.references import CELLEDONI_2008, HAIRER_VILMART_2006, MOSER_V
 from polhode.core.state import State
 from polhode.flows.flow import INVARIANTS, Flow, Record
 from polhode.flows.modified_inertia import HIGHEST_ORDER, coefficients
-from polhode.kernels.compiler.jit import helper
+from polhode.kernels.compiler.jit import inline
 from polhode.kernels.numbers.cayley import FAILED, MARGIN, continued, solve3, turn
 from polhode.kernels.numbers.vectors import cross_of_numbers
 from polhode.kernels.stepping.loops import loops
@@ -45,7 +45,7 @@ QUARTER_TURN = (0.5 * pi) ** 2  # the square of 90 degrees
 ULPS = 64.0  # changes up to so many units in the last place are taken for rounding
 
 
-@helper
+@inline
 def power(x, n):
     y = 1.0
     for _ in range(n):
@@ -53,7 +53,7 @@ def power(x, n):
     return y
 
 
-@helper
+@inline
 def polynomial(k, weight, e1, e2, e3, parameters, n):
     """(sum over ``modified_inertia.monomials``, index after its last coefficient), coefficients from n on."""
     total = 0.0
@@ -66,7 +66,7 @@ def polynomial(k, weight, e1, e2, e3, parameters, n):
     return total, n
 
 
-@helper
+@inline
 def prepare(order, I1, I2, I3, parameters, c):
     """c = x, solver, p, and the coefficients of 1 + S and T in the order in which ``modified`` needs them."""
     x1, x2, x3 = 1.0 / I1, 1.0 / I2, 1.0 / I3
@@ -80,7 +80,7 @@ def prepare(order, I1, I2, I3, parameters, c):
             at += 2
 
 
-@helper
+@inline
 def modified(c, m1, m2, m3, h):
     """x (1 + S) + T of Algorithm 4: S and T by Horner's rule in C h^2, their coefficients in H h^2."""
     x1, x2, x3 = c[0], c[1], c[2]
@@ -99,7 +99,7 @@ def modified(c, m1, m2, m3, h):
     return x1 * S + T, x2 * S + T, x3 * S + T
 
 
-@helper
+@inline
 def image(k1, k2, k3, m1, m2, m3, e1, e2, e3):
     """The right side of (14')."""
     s = e1 * m1 + e2 * m2 + e3 * m3
@@ -107,7 +107,7 @@ def image(k1, k2, k3, m1, m2, m3, e1, e2, e3):
     return k1 * (m1 + (u1 + e1 * s)), k2 * (m2 + (u2 + e2 * s)), k3 * (m3 + (u3 + e3 * s))
 
 
-@helper
+@inline
 def newton(k1, k2, k3, m1, m2, m3, e1, e2, e3):
     """(e, iterations) of (14') by Newton's method, from a first e on. A change d leaves the residual k d (d.m).
 
@@ -133,7 +133,7 @@ def newton(k1, k2, k3, m1, m2, m3, e1, e2, e3):
     return e1, e2, e3, FAILED
 
 
-@helper
+@inline
 def by_newton(k1, k2, k3, m1, m2, m3):
     """The same from the start, and along shorter steps where that fails."""
     e1, e2, e3 = image(k1, k2, k3, m1, m2, m3, k1 * m1, k2 * m2, k3 * m3)
@@ -146,7 +146,7 @@ def by_newton(k1, k2, k3, m1, m2, m3):
     return e1, e2, e3, count
 
 
-@helper
+@inline
 def by_fixed_point(k1, k2, k3, m1, m2, m3):
     """(e, iterations) by repeating (14), from Y = m until the change, at the size of rounding, no longer falls."""
     Y1, Y2, Y3, e1, e2, e3 = m1, m2, m3, k1 * m1, k2 * m2, k3 * m3
@@ -168,14 +168,14 @@ def by_fixed_point(k1, k2, k3, m1, m2, m3):
     return e1, e2, e3, FAILED
 
 
-@helper
+@inline
 def is_short(c, m1, m2, m3, h):
     """Whether the body turns by less than 90 degrees at the rate it has with m. Plain steps find out by themselves."""
     w1, w2, w3 = c[0] * m1, c[1] * m2, c[2] * m3
     return c[4] == 1.0 or h * h * (w1 * w1 + w2 * w2 + w3 * w3) < QUARTER_TURN
 
 
-@helper
+@inline
 def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
     x1, x2, x3 = modified(c, m1, m2, m3, h)
     t = 0.5 * h

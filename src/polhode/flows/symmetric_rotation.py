@@ -23,11 +23,11 @@ from polhode.flows.three_rotations import (
     turn_about,
     turn_about_momentum,
 )
-from polhode.kernels.compiler.jit import helper
+from polhode.kernels.compiler.jit import inline
 from polhode.kernels.stepping.loops import loops
 
 
-@helper
+@inline
 def prepare(order, I1, I2, I3, parameters, c):
     """x of the middle axis, and for R and S each the difference to it and the axis."""
     a, b, d = 0.0, 1.0, 2.0
@@ -42,12 +42,12 @@ def prepare(order, I1, I2, I3, parameters, c):
         c[1], c[2], c[3], c[4] = outer, a, inner, d
 
 
-@helper
+@inline
 def turn_half(axis, angle_per_m, m1, m2, m3, q0, q1, q2, q3):
     return turn_about(axis, angle_per_m * component(axis, m1, m2, m3), m1, m2, m3, q0, q1, q2, q3)
 
 
-@helper
+@inline
 def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
     outer, inner = int(c[2]), int(c[4])
     m1, m2, m3, q0, q1, q2, q3 = turn_half(outer, 0.5 * h * c[1], m1, m2, m3, q0, q1, q2, q3)

@@ -18,7 +18,7 @@ from polhode.core.errors import InputError
 from polhode.core.references import CELLEDONI_2008, MCLACHLAN_1993, MILLER_2002, REICH_1994, VILMART_2013
 from polhode.flows.composition import BY_ORDER
 from polhode.flows.flow import MOMENTUM_SPACE, NORM, Flow, Record
-from polhode.kernels.compiler.jit import helper
+from polhode.kernels.compiler.jit import inline
 from polhode.kernels.exact.drive import to_order
 from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.trig import sincos
@@ -28,14 +28,14 @@ AXES = (1, 2, 3)
 BEST = 0.0  # in place of the axes: from least to greatest inertia, the best choice for most bodies
 
 
-@helper
+@inline
 def position(order, axis):
     """Where a user's axis 1, 2 or 3 is among the sorted ones, counted from 0."""
     a, b, _ = to_order(order, 1.0, 2.0, 3.0)
     return 0.0 if abs(a) == axis else (1.0 if abs(b) == axis else 2.0)
 
 
-@helper
+@inline
 def turn_about(axis, angle, m1, m2, m3, q0, q1, q2, q3):
     """The body turned by ``angle`` about one of its axes: m turns the other way, q gets a factor on its right."""
     s, c = sincos(0.5 * angle, 0.0)
@@ -50,7 +50,7 @@ def turn_about(axis, angle, m1, m2, m3, q0, q1, q2, q3):
     return m1, m2, m3, q0 * c - q3 * s, q1 * c + q2 * s, q2 * c - q1 * s, q3 * c + q0 * s
 
 
-@helper
+@inline
 def turn_about_momentum(angle_per_m, m1, m2, m3, q0, q1, q2, q3):
     """q times the rotation about m by angle_per_m |m|."""
     G = sqrt(m1 * m1 + m2 * m2 + m3 * m3)
@@ -59,12 +59,12 @@ def turn_about_momentum(angle_per_m, m1, m2, m3, q0, q1, q2, q3):
     return product(q0, q1, q2, q3, c, f * m1, f * m2, f * m3)
 
 
-@helper
+@inline
 def component(axis, x1, x2, x3):
     return x1 if axis == 0 else (x2 if axis == 1 else x3)
 
 
-@helper
+@inline
 def prepare(order, I1, I2, I3, parameters, c):
     c[0], c[1], c[2] = 1.0 / I1, 1.0 / I2, 1.0 / I3
     c[6] = 1.0 if I1 == I3 else 0.0
@@ -75,7 +75,7 @@ def prepare(order, I1, I2, I3, parameters, c):
             c[3 + k] = position(order, parameters[k])
 
 
-@helper
+@inline
 def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
     if c[6] == 1.0:
         q0, q1, q2, q3 = turn_about_momentum(h * c[0], m1, m2, m3, q0, q1, q2, q3)

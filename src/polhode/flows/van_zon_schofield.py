@@ -19,7 +19,7 @@ from math import sqrt
 from polhode.core.references import CELLEDONI_2008, FRB_2010, VAN_ZON_SCHOFIELD_2007
 from polhode.flows.flow import INVARIANTS, Flow, Record
 from polhode.flows.frb_quaternion import LOST, advance_with, angle_about_3, onto_axis_3, turned_frame
-from polhode.kernels.compiler.jit import helper
+from polhode.kernels.compiler.jit import inline
 from polhode.kernels.exact.published_motion import (
     AROUND_3,
     COUNT,
@@ -38,14 +38,14 @@ from polhode.kernels.stepping.loops import loops
 EXACT, HERMITE = 0.0, -1.0  # in place of a number of nodes
 
 
-@helper
+@inline
 def value_and_slope(s, c, n, k2):
     """Of g = 1/(1 - n sn^2) as a function of u."""
     g = 1.0 / (1.0 - n * s * s)
     return g, 2.0 * n * s * c * sqrt(1.0 - k2 * s * s) * g * g
 
 
-@helper
+@inline
 def hermite_quadrature(motion, n):
     """The cubic through values and slopes at both ends, integrated: du (g0 + g1)/2 + du^2 (g0' - g1')/12."""
     du = motion.lam * motion.t
@@ -54,7 +54,7 @@ def hermite_quadrature(motion, n):
     return du * (0.5 * (g0 + g1) + du / 12.0 * (slope0 - slope1))
 
 
-@helper
+@inline
 def half_angle(motion, phi, m1, m2):
     """p0 and p3 over sqrt((1 + m3)/2): cosine and sine of half the angle of (m2, m1), continued along the motion.
 
@@ -76,7 +76,7 @@ def half_angle(motion, phi, m1, m2):
     return sign * p0, sign * side * p3
 
 
-@helper
+@inline
 def along_node(motion, phi, m1, m2, m3):
     """p of case (3): the shortest rotation onto e3, and one about e3 that brings m x e3 to e1: (15)."""
     y, s = half_angle(motion, phi, m1, m2)
@@ -84,7 +84,7 @@ def along_node(motion, phi, m1, m2, m3):
     return product(y, 0.0, 0.0, s, p0, p1, p2, 0.0)
 
 
-@helper
+@inline
 def attitude(c, motion):
     n = characteristic(c, motion)
     if motion.family == SEPARATRIX:
@@ -99,7 +99,7 @@ def attitude(c, motion):
     return turned_frame(start, y, s, end)
 
 
-@helper
+@inline
 def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
     return advance_with(attitude, c, m1, m2, m3, q0, q1, q2, q3, h)
 

@@ -8,17 +8,17 @@ import numpy.typing as npt
 
 from polhode.forces.base import Force, in_space, numbers
 from polhode.forces.functions import TORQUE_FORM, ReadyMade
-from polhode.kernels.compiler.jit import entry
+from polhode.kernels.compiler.jit import entry_point
 from polhode.kernels.numbers.vectors import in_body
 from polhode.kernels.stepping.header import TORQUE
 
 
-@entry(TORQUE)
+@entry_point(TORQUE)
 def body_torque(t, Q, w, p):
     return p[0], p[1], p[2]
 
 
-@entry(TORQUE)
+@entry_point(TORQUE)
 def space_torque(t, Q, w, p):
     return in_body(Q, (p[0], p[1], p[2]))
 

@@ -461,7 +461,7 @@ TORQUES = f"void(FunctionType({header.TORQUE}), Tuple((f8[::1], {ROWS}, {ROWS}, 
 ENERGIES = f"void(FunctionType({ENERGY}), Tuple((f8[::1], {ROWS}, {ROWS}, f8[::1])))"
 
 
-@jit.entry(TORQUES)
+@jit.entry_point(TORQUES)
 def torques(torque, arguments):
     t, q, w, params, out = arguments
     for n in range(out.shape[0]):
@@ -471,7 +471,7 @@ def torques(torque, arguments):
         out[n, 0], out[n, 1], out[n, 2] = torque(float(t[n % t.size]), Q, velocity, params[k])
 
 
-@jit.entry(ENERGIES)
+@jit.entry_point(ENERGIES)
 def energies(energy, arguments):
     t, q, params, out = arguments
     for n in range(out.shape[0]):
@@ -480,6 +480,6 @@ def energies(energy, arguments):
         out[n] = energy(float(t[n % t.size]), Q, params[k])
 
 
-@jit.entry(header.TORQUE)
+@jit.entry_point(header.TORQUE)
 def zero_torque(t, Q, w, p):
     return 0.0, 0.0, 0.0

@@ -6,22 +6,22 @@ import numpy.typing as npt
 
 from polhode.forces.base import Force, direction, joined, numbers
 from polhode.forces.functions import ENERGY, ENERGY_FORM, GRADIENT, GRADIENT_FORM, TORQUE_FORM, ReadyMade
-from polhode.kernels.compiler.jit import entry
+from polhode.kernels.compiler.jit import entry_point
 from polhode.kernels.numbers.vectors import cross, dot, in_body
 from polhode.kernels.stepping.header import TORQUE
 
 
-@entry(TORQUE)
+@entry_point(TORQUE)
 def torque(t, Q, w, p):
     return cross(in_body(Q, (p[0], p[1], p[2])), (p[3], p[4], p[5]))
 
 
-@entry(ENERGY)
+@entry_point(ENERGY)
 def energy(t, Q, p):
     return dot(in_body(Q, (p[0], p[1], p[2])), (p[3], p[4], p[5]))
 
 
-@entry(GRADIENT)
+@entry_point(GRADIENT)
 def gradient(t, Q, p):
     return (
         (p[0] * p[3], p[0] * p[4], p[0] * p[5]),

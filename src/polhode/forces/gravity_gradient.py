@@ -18,12 +18,12 @@ from polhode.core.checks import common_batch, show
 from polhode.core.errors import InputError
 from polhode.forces.base import Force, direction, joined, numbers
 from polhode.forces.functions import ENERGY, ENERGY_FORM, GRADIENT, GRADIENT_FORM, TORQUE_FORM, ReadyMade
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.numbers.vectors import cross, dot, in_body
 from polhode.kernels.stepping.header import TORQUE
 
 
-@helper
+@inline
 def nadir_at(t, p):
     """s(t)"""
     s, n = (p[6], p[7], p[8]), (p[9], p[10], p[11])
@@ -35,25 +35,25 @@ def nadir_at(t, p):
     return c * s[0] + b * x + a * n[0], c * s[1] + b * y + a * n[1], c * s[2] + b * z + a * n[2]
 
 
-@helper
+@inline
 def slope(u, p):
     """dV/du = k I u"""
     return dot((p[0], p[3], p[4]), u), dot((p[3], p[1], p[5]), u), dot((p[4], p[5], p[2]), u)
 
 
-@entry(TORQUE)
+@entry_point(TORQUE)
 def torque(t, Q, w, p):
     u = in_body(Q, nadir_at(t, p))
     return cross(u, slope(u, p))
 
 
-@entry(ENERGY)
+@entry_point(ENERGY)
 def energy(t, Q, p):
     u = in_body(Q, nadir_at(t, p))
     return 0.5 * dot(u, slope(u, p))
 
 
-@entry(GRADIENT)
+@entry_point(GRADIENT)
 def gradient(t, Q, p):
     s = nadir_at(t, p)
     a, b, c = slope(in_body(Q, s), p)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from polhode.forces.base import ALWAYS_ZERO, Force
 from polhode.forces.functions import ENERGY, ENERGY_FORM, GRADIENT, GRADIENT_FORM, ReadyMade
-from polhode.kernels.compiler.jit import entry
+from polhode.kernels.compiler.jit import entry_point
 
 
-@entry(ENERGY)
+@entry_point(ENERGY)
 def energy(t, Q, p):
     return 0.0
 
 
-@entry(GRADIENT)
+@entry_point(GRADIENT)
 def gradient(t, Q, p):
     return (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
 

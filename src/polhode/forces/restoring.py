@@ -6,24 +6,24 @@ import numpy.typing as npt
 
 from polhode.forces.base import Force, joined, numbers
 from polhode.forces.functions import ENERGY, ENERGY_FORM, GRADIENT, GRADIENT_FORM, TORQUE_FORM, ReadyMade
-from polhode.kernels.compiler.jit import entry
+from polhode.kernels.compiler.jit import entry_point
 from polhode.kernels.stepping.header import TORQUE
 
 
-@entry(TORQUE)
+@entry_point(TORQUE)
 def torque(t, Q, w, p):
     u1, u2, u3 = Q[2]
     a, b = p[0] * u1, p[1] * u2
     return -u3 * b, u3 * a, u1 * b - u2 * a
 
 
-@entry(ENERGY)
+@entry_point(ENERGY)
 def energy(t, Q, p):
     u1, u2 = Q[2][0], Q[2][1]
     return 0.5 * (p[0] * u1 * u1 + p[1] * u2 * u2)
 
 
-@entry(GRADIENT)
+@entry_point(GRADIENT)
 def gradient(t, Q, p):
     return (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (p[0] * Q[2][0], p[1] * Q[2][1], 0.0)
 

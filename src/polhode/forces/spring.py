@@ -17,18 +17,18 @@ from polhode.forces.functions import (
     TORQUE_FORM,
     ReadyMade,
 )
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.numbers.vectors import dot
 from polhode.kernels.stepping.header import TORQUE
 
 
-@helper
+@inline
 def product_entry(Q, p, i, j):
     """(Q^T A)_ij"""
     return Q[0][i] * p[1 + j] + Q[1][i] * p[4 + j] + Q[2][i] * p[7 + j]
 
 
-@entry(TORQUE)
+@entry_point(TORQUE)
 def torque(t, Q, w, p):
     k = 0.5 * p[0]
     return (
@@ -38,13 +38,13 @@ def torque(t, Q, w, p):
     )
 
 
-@entry(ENERGY)
+@entry_point(ENERGY)
 def energy(t, Q, p):
     trace = dot(Q[0], (p[1], p[2], p[3])) + dot(Q[1], (p[4], p[5], p[6])) + dot(Q[2], (p[7], p[8], p[9]))
     return 0.5 * p[0] * (3.0 - trace)
 
 
-@entry(GRADIENT)
+@entry_point(GRADIENT)
 def gradient(t, Q, p):
     k = -0.5 * p[0]
     return (k * p[1], k * p[2], k * p[3]), (k * p[4], k * p[5], k * p[6]), (k * p[7], k * p[8], k * p[9])

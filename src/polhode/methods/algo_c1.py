@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from polhode.core.checks import unknown_name
 from polhode.core.errors import InputError
 from polhode.core.references import BETSCH_SIEBERT_2009
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.vectors import cross, dot, plus, times
 from polhode.kernels.stepping.half_turns import half_turn_step, half_turn_system, middle
@@ -41,7 +41,7 @@ SIMO_WONG_1991 = (
 SMALL = 2.0**-10  # |e|^2 up to which dg/d(|e|^2) comes from its series
 
 
-@helper
+@inline
 def impulse(torque, params, body, t, start, q, e):
     x = 1.0 / sqrt(1.0 + dot(e, e))
     h0, h1, h2, h3 = middle(q, e)
@@ -49,14 +49,14 @@ def impulse(torque, params, body, t, start, q, e):
     return times(body.time, (f1, f2, f3)), status, 0.0
 
 
-@helper
+@inline
 def from_middle(e, v):
     """C v: from the axes of the middle to those of the start, or from those of the end to those of the middle."""
     u = cross(e, v)
     return plus(v, 2.0 / (1.0 + dot(e, e)), plus(u, 1.0, cross(e, u)))
 
 
-@helper
+@inline
 def impulse_of_both_ends(torque, params, body, t, start, q, e):
     """The trapezoidal rule; ``start`` is the torque at the start of the step."""
     x = 1.0 / (1.0 + dot(e, e))
@@ -68,7 +68,7 @@ def impulse_of_both_ends(torque, params, body, t, start, q, e):
     return times(0.5 * body.time, both), status, 0.0
 
 
-@helper
+@inline
 def stretch(ee):
     """(g, dg/d(|e|^2))"""
     if ee <= SMALL:
@@ -79,18 +79,18 @@ def stretch(ee):
     return g, 0.5 * (1.0 / (1.0 + ee) - g) / ee
 
 
-@helper
+@inline
 def system(body, m, e, k, K, noise):
     g, slope = stretch(dot(e, e))
     return half_turn_system(body, g, slope, m, e, k, K, noise)
 
 
-@helper
+@inline
 def step(torque, params, body, t, memory, first, m, q):
     return half_turn_step(impulse, system, torque, params, body, t, 0.0, m, q)
 
 
-@helper
+@inline
 def trapezoidal_step(torque, params, body, t, memory, first, m, q):
     begin = t - 0.5 * body.time
     f1, f2, f3, status = torque_at(torque, params, body.frame, begin, 0.0, 0.0, 0.0, q[0], q[1], q[2], q[3])
@@ -99,12 +99,12 @@ def trapezoidal_step(torque, params, body, t, memory, first, m, q):
     return half_turn_step(impulse_of_both_ends, system, torque, params, body, t, (f1, f2, f3), m, q)
 
 
-@entry(f"void(i8, {ARGUMENTS})")
+@entry_point(f"void(i8, {ARGUMENTS})")
 def run(torque, arguments):
     take_steps(step, torque, arguments)
 
 
-@entry(f"void(i8, {ARGUMENTS})")
+@entry_point(f"void(i8, {ARGUMENTS})")
 def run_trapezoidal(torque, arguments):
     take_steps(trapezoidal_step, torque, arguments)
 

@@ -24,7 +24,7 @@ from __future__ import annotations
 from math import inf
 
 from polhode.core.references import BETSCH_SIEBERT_2009
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.numbers.cayley import solve3, turn
 from polhode.kernels.numbers.quat import matrix
 from polhode.kernels.numbers.vectors import columns, dot, hat, image, largest, matrix_product, plus, rot, times
@@ -43,7 +43,7 @@ ROUNDING = 2.0**-51  # of e: a change that is smaller is the last
 STALLED = 2.0**-40  # of e: a change that no longer falls is rounding if it is smaller
 
 
-@helper
+@inline
 def velocities(body, memory, first, m):
     """W"""
     if first:
@@ -56,7 +56,7 @@ def velocities(body, memory, first, m):
     )
 
 
-@helper
+@inline
 def times_Euler(W, J):
     """W E"""
     E1, E2, E3 = 0.5 * (J[1] + J[2] - J[0]), 0.5 * (J[2] + J[0] - J[1]), 0.5 * (J[0] + J[1] - J[2])
@@ -64,13 +64,13 @@ def times_Euler(W, J):
     return (a * E1, b * E2, c * E3), (d * E1, e * E2, f * E3), (g * E1, h * E2, i * E3)
 
 
-@helper
+@inline
 def combined(A, x, B):
     """A + x B"""
     return plus(A[0], x, B[0]), plus(A[1], x, B[1]), plus(A[2], x, B[2])
 
 
-@helper
+@inline
 def mean_turn(e):
     """(1 + R)/2 = (1 + hat e + e e^T)/(1 + |e|^2)"""
     x = 1.0 / (1.0 + dot(e, e))
@@ -82,7 +82,7 @@ def mean_turn(e):
     )
 
 
-@helper
+@inline
 def correction(body, W, WE, QG, e0):
     """(det, det d) of (4)."""
     x, J = 0.25 * body.h, body.J
@@ -98,14 +98,14 @@ def correction(body, W, WE, QG, e0):
     return det, (d1, d2, d3)
 
 
-@helper
+@inline
 def symmetric_momentum(W, J):
     """rot(S E), S being the symmetric part of W."""
     a, b, c = W[1][2] + W[2][1], W[2][0] + W[0][2], W[0][1] + W[1][0]
     return 0.5 * a * (J[2] - J[1]), 0.5 * b * (J[0] - J[2]), 0.5 * c * (J[1] - J[0])
 
 
-@helper
+@inline
 def turned_velocities(body, W, d, e):
     """W1 of (5)."""
     a, b, c = e
@@ -116,7 +116,7 @@ def turned_velocities(body, W, d, e):
     return combined(combined(grown, x, matrix_product(N, W)), -1.0, columns(W))
 
 
-@helper
+@inline
 def step(gradient, params, body, t, memory, first, m, q):
     W = velocities(body, memory, first, m)
     Q0, WE = matrix(q[0], q[1], q[2], q[3]), times_Euler(W, body.J)
@@ -149,13 +149,13 @@ def step(gradient, params, body, t, memory, first, m, q):
     return Step(rot(times_Euler(W, body.J)), (q0, q1, q2, q3), FINE, n + 1, solved, 0.0)
 
 
-@helper
+@inline
 def largest_difference(A, B):
     C = combined(A, -1.0, B)
     return max(largest(C[0]), largest(C[1]), largest(C[2]))
 
 
-@entry(f"void(i8, {ARGUMENTS})")
+@entry_point(f"void(i8, {ARGUMENTS})")
 def run(gradient, arguments):
     take_steps(step, gradient, arguments)
 

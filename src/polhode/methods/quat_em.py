@@ -35,7 +35,7 @@ from polhode.core.references import BETSCH_SIEBERT_2009
 from polhode.core.rotation import matrix as attitude_matrix
 from polhode.core.rotation import normalize
 from polhode.forces.trigonometric import trial_cases
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.numba_internals import address_of
 from polhode.kernels.exact.drive import TIMES, to_order
 from polhode.kernels.numbers.quat import matrix, product
@@ -64,7 +64,7 @@ class Tools(NamedTuple):
     axis: FloatArray
 
 
-@helper
+@inline
 def impulse(tools, params, body, t, V0, q, e):
     ee = dot(e, e)
     x = 1.0 / (1.0 + ee)
@@ -83,7 +83,7 @@ def impulse(tools, params, body, t, V0, q, e):
     return k, max(status, found), noise
 
 
-@helper
+@inline
 def impulse_in_q(gradient, params, body, t, gain, blur, Qh, e, ee):
     """(k, status, noise) of (1). What V adds up is as large as dV/dQ, also where little is left of it."""
     G, status = slope_at(gradient, params, body, t, Qh)
@@ -94,7 +94,7 @@ def impulse_in_q(gradient, params, body, t, gain, blur, Qh, e, ee):
     return plus(f, -0.25 * (gain + 4.0 * dot(e, f)) / ee, e), status, blur / sqrt(ee)
 
 
-@helper
+@inline
 def impulse_in_u(gradient, params, body, t, gain, blur, s, Q0, Qh, Q1, e):
     """(k, status, noise) of (2)."""
     mean = (
@@ -112,12 +112,12 @@ def impulse_in_u(gradient, params, body, t, gain, blur, s, Q0, Qh, Q1, e):
     return cross(uh, plus(D, (gain - dot(D, du)) / dd, du)), status, blur / sqrt(dd)
 
 
-@helper
+@inline
 def system(body, m, e, k, K, noise):
     return half_turn_system(body, 1.0, 0.0, m, e, k, K, noise)
 
 
-@helper
+@inline
 def step(tools, params, body, t, memory, first, m, q):
     V0, status = energy_at(tools.energy, params, body, t, matrix(q[0], q[1], q[2], q[3]))
     if status != FINE:
@@ -125,7 +125,7 @@ def step(tools, params, body, t, memory, first, m, q):
     return half_turn_step(impulse, system, tools, params, body, t, V0, m, q)
 
 
-@entry(f"void(i8, i8, {TIMES}, {ARGUMENTS})")
+@entry_point(f"void(i8, i8, {TIMES}, {ARGUMENTS})")
 def run(gradient, energy, axis, arguments):
     take_steps(step, Tools(gradient, energy, axis), arguments)
 

@@ -27,7 +27,7 @@ from polhode.core.arrays import FloatArray
 from polhode.core.references import BETSCH_SIEBERT_2009
 from polhode.core.rotation import conjugate, hat, multiply, normalize
 from polhode.core.rotation import matrix as attitude_matrix
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.numbers.cayley import turn
 from polhode.kernels.numbers.quat import matrix, product
 from polhode.kernels.numbers.vectors import by_components, columns, cross, dot, matrix_product, plus, rot, times
@@ -51,7 +51,7 @@ WENDLANDT_MARSDEN_1997 = (
 )
 
 
-@helper
+@inline
 def kicks(gradient, params, body, t, q, e):
     """(c0, c1, status) of (3)."""
     f0 = 1.0 / sqrt(1.0 + dot(e, e))
@@ -65,13 +65,13 @@ def kicks(gradient, params, body, t, q, e):
     return times(0.5, plus(g, 1.0, across)), times(0.5, plus(g, -1.0, across)), status
 
 
-@helper
+@inline
 def impulse(gradient, params, body, t, start, q, e):
     c0, _, status = kicks(gradient, params, body, t, q, e)
     return c0, status, 0.0
 
 
-@helper
+@inline
 def system(body, m, e, c, C, noise):
     """(F, columns of its Jacobian, noise), F = e - k (M + M x e + e (e.M))."""
     t, M = 0.5 * body.h, plus(m, -1.0, c)
@@ -85,7 +85,7 @@ def system(body, m, e, c, C, noise):
     return F, J, noise
 
 
-@helper
+@inline
 def column(k, M, e, x, cx):
     """The derivative of F along x, cx being that of c0."""
     y = plus(plus(cross(M, x), dot(e, M), x), dot(x, M), e)
@@ -93,7 +93,7 @@ def column(k, M, e, x, cx):
     return plus(x, -1.0, by_components(k, y))
 
 
-@helper
+@inline
 def step(gradient, params, body, t, memory, first, m, q):
     w = m[0] / body.J[0], m[1] / body.J[1], m[2] / body.J[2]
     found = root(impulse, system, gradient, params, body, t, 0.0, m, q, times(0.5 * body.h, w))
@@ -108,7 +108,7 @@ def step(gradient, params, body, t, memory, first, m, q):
     return Step(plus((m1, m2, m3), -1.0, c1), (q0, q1, q2, q3), status, found.torques + 1, found.iterations, 0.0)
 
 
-@entry(f"void(i8, {ARGUMENTS})")
+@entry_point(f"void(i8, {ARGUMENTS})")
 def run(gradient, arguments):
     take_steps(step, gradient, arguments)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from polhode.kernels.compiler import JIT
-from polhode.kernels.compiler.jit import exact
+from polhode.kernels.compiler.jit import inline_strict
 
 if JIT:
     from llvmlite import ir
@@ -131,13 +131,13 @@ if JIT:
 
         return types.float64(types.int64), codegen
 
-    @exact
+    @inline_strict
     def binade(x):
         """(2^k, 2^-k) with 2^k <= |x| < 2^(k+1), for normal numbers; any two numbers for others."""
         bits = _bits_of(x) & 0x7FF0000000000000
         return _from_bits(bits), _from_bits(0x7FE0000000000000 - bits)
 
-    @exact
+    @inline_strict
     def power_of_two(x):
         """(2^k, 2^-k) with 2^k <= |x| < 2^(k+1); k is kept within +-1022, so both are normal numbers."""
         bits = _bits_of(x) & 0x7FF0000000000000

@@ -2,11 +2,11 @@
 
 Five decorators:
 
-``helper``  a building block, inlined into whatever calls it. Products may be fused with sums ('contract').
-``called``  the same, but called: for large code that has several callers.
-``exact``   the same without any freedom for the optimizer: for error-free transformations.
-``rare``    like ``exact`` but called, not inlined: for what almost never happens.
-``entry``   what the user layer calls: compiled for one signature on first use, cached on disk, releases the GIL.
+``inline``           a building block, inlined into whatever calls it. Products may be fused with sums ('contract').
+``noinline``         the same, but called: for large code that has several callers.
+``inline_strict``    like ``inline``, but without any freedom for the optimizer: for error-free transformations.
+``noinline_strict``  like ``inline_strict``, but called: for what almost never happens.
+``entry_point``      what the user layer calls: compiled for one signature on first use, cached, releases the GIL.
 
 With ``POLHODE_JIT=0`` all of them leave the Python function as it is (for debugging, coverage, other number types).
 """
@@ -28,16 +28,16 @@ if JIT:
     CALLED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
     INLINED = {"forceinline": True, **CALLED}
 
-    def helper(func):
+    def inline(func):
         return numba.njit(fastmath={"contract"}, **INLINED)(func)
 
-    def called(func):
+    def noinline(func):
         return numba.njit(fastmath={"contract"}, **CALLED)(func)
 
-    def exact(func):
+    def inline_strict(func):
         return numba.njit(**INLINED)(func)
 
-    def rare(func):
+    def noinline_strict(func):
         return numba.njit(**CALLED)(func)
 
     COMPILING = threading.Lock()  # what follows changes settings of Numba for a moment
@@ -76,7 +76,7 @@ if JIT:
             """By name, as functions are: machine code belongs to this process."""
             return self.__qualname__
 
-    def entry(signature, cache=True):
+    def entry_point(signature, cache=True):
         return lambda func: Entry(func, signature, cache)
 
     AS_IN_PYTHON = {"error_model": "python", "boundscheck": True, "fastmath": {"contract"}}
@@ -98,13 +98,13 @@ if JIT:
 
 else:
 
-    def helper(func):
+    def inline(func):
         return func
 
-    called = exact = rare = helper
+    noinline = inline_strict = noinline_strict = inline
 
-    def entry(signature, cache=True):
-        return helper
+    def entry_point(signature, cache=True):
+        return inline
 
     def compile_user(func, signature=None):
         """``func`` as it is; one that the user has compiled, as it was."""

@@ -12,7 +12,7 @@ from math import sqrt
 import numpy as np
 
 from polhode.kernels.compiler.intrinsics import binade, prefetch
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.limits import NOBODY
 from polhode.kernels.exact.block import (
     DOUBLED,
@@ -51,7 +51,7 @@ SPREAD = 1e150  # I2 I3/I1^2, up to which products of moments stay away from the
 FAR = 4e5  # |m| t/I1, the larger rate of all, up to which ``sincos_near`` has all digits
 
 
-@entry(f"UniTuple(i8, 2)({INPUT}, {INPUT}, {INPUT}, {TIMES}, i8, i8, f8[:,::1], f8[:,::1], i8[::1])")
+@entry_point(f"UniTuple(i8, 2)({INPUT}, {INPUT}, {INPUT}, {TIMES}, i8, i8, f8[:,::1], f8[:,::1], i8[::1])")
 def propagate_range(inertia, m, q, t, start, stop, m_out, q_out, alone):
     """Bodies start..stop: inertia, m (n or 1, 3), q (n or 1, 4), t (n or 1) -> m_out (n, 3), q_out (n, 4).
 
@@ -114,7 +114,7 @@ def propagate_range(inertia, m, q, t, start, stop, m_out, q_out, alone):
     return bad, left
 
 
-@helper
+@inline
 def ask_for_next(inertia, m, q, t, first):
     """Let memory fetch the next block while this one is computed."""
     for line in range(0, 3 * LANES, 8):
@@ -126,7 +126,7 @@ def ask_for_next(inertia, m, q, t, first):
         prefetch(t, first + line)
 
 
-@helper
+@inline
 def ask_for_space(m_out, q_out, first):
     """And where its results will go."""
     for line in range(0, 3 * LANES, 8):
@@ -135,7 +135,7 @@ def ask_for_space(m_out, q_out, first):
         prefetch(q_out, 4 * first + line)
 
 
-@helper
+@inline
 def load_some(vectors, first, count, w, field):
     """Rows first.. into lanes 0..count; one row serves all bodies. Other lanes keep what they had."""
     stride = 1 if vectors.shape[0] > 1 else 0
@@ -144,14 +144,14 @@ def load_some(vectors, first, count, w, field):
             w[field + k * LANES + l] = float(vectors[(first + l) * stride, k])
 
 
-@helper
+@inline
 def load_times(t, first, count, w):
     stride = 1 if t.shape[0] > 1 else 0
     for l in range(count):
         w[at.t + l] = float(t[(first + l) * stride])
 
 
-@helper
+@inline
 def standardize(w):
     """All lanes into the standard form of ``drive``, except I and q, with euler's constants (1); which are LEAN.
 
@@ -191,13 +191,13 @@ def standardize(w):
         w[at.tier + l] = float(LEAN) if lean else float(ALONE)
 
 
-@helper
+@inline
 def are_usual(I1, I2, I3):
     """Whether the sorted moments are numbers, and so far from the ends of their range that products are, too."""
     return (I1 >= 1.0) & (I1 < 2.0) & (I1 * I2 * I3 <= SPREAD)
 
 
-@helper
+@inline
 def sorted_moments(w, l):
     """Which exchanges the sorting network makes, and the moments after them."""
     I1, I2, I3 = triple(w, at.I, l)
@@ -210,7 +210,7 @@ def sorted_moments(w, l):
     return (first, second, third), (I1, I2, I3)
 
 
-@helper
+@inline
 def choose_tiers(w):
     """The tiers of lanes that are not LEAN; their moments in the standard form."""
     for l in range(LANES):
@@ -232,7 +232,7 @@ def choose_tiers(w):
         w[at.tier + l] = float(tier)
 
 
-@helper
+@inline
 def are_lean(w):
     other = 0
     for l in range(LANES):
@@ -240,7 +240,7 @@ def are_lean(w):
     return other == 0
 
 
-@helper
+@inline
 def are_alike(w):
     """Whether all lanes are of one tier that advances in blocks."""
     tier = w[at.tier]
@@ -250,13 +250,13 @@ def are_alike(w):
     return other == 0 and tier < TIERS
 
 
-@helper
+@inline
 def move(w, l, into, lane):
     for k in range(STANDARD):
         into[k * LANES + lane] = w[k * LANES + l]
 
 
-@helper
+@inline
 def first_bad(w, first):
     """The first of the rows first.., which are all lanes, whose result is not finite, or NOBODY."""
     total = 0.0
@@ -270,7 +270,7 @@ def first_bad(w, first):
     return first + l
 
 
-@helper
+@inline
 def scatter(w, rows, count, m_out, q_out):
     """Lanes 0..count into their rows; the smallest row whose result is not finite, or NOBODY."""
     bad = NOBODY

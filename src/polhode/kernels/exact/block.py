@@ -10,7 +10,7 @@ from itertools import accumulate
 from math import nan, pi, sqrt
 from typing import NamedTuple
 
-from polhode.kernels.compiler.jit import called, helper
+from polhode.kernels.compiler.jit import inline, noinline
 from polhode.kernels.compiler.limits import NORM_TOLERANCE
 from polhode.kernels.exact.euler import (
     PER_PI,
@@ -83,12 +83,12 @@ STANDARD = at.tier // LANES  # fields that describe a body: what is moved into a
 NODES = FIRST[3]  # the first of the three nodes for LEAN
 
 
-@helper
+@inline
 def exchange(swap, a, b):
     return (b if swap else a), (a if swap else b)
 
 
-@helper
+@inline
 def sort(first, second, third, a, b, c):
     a, b = exchange(first, a, b)
     b, c = exchange(second, b, c)
@@ -96,7 +96,7 @@ def sort(first, second, third, a, b, c):
     return a, b, c
 
 
-@helper
+@inline
 def unsort(first, second, third, a, b, c):
     a, b = exchange(third, a, b)
     b, c = exchange(second, b, c)
@@ -104,7 +104,7 @@ def unsort(first, second, third, a, b, c):
     return a, b, c
 
 
-@called
+@noinline
 def advance(tier, w):
     """All lanes, which are of one tier, by their step: the result is in m and q, in the user's axes and scale."""
     if tier == LEAN:
@@ -135,7 +135,7 @@ def advance(tier, w):
     finish(w)
 
 
-@helper
+@inline
 def lean_arc(w):
     """S, C, D_ of (1) and Theta of (4) for short steps: as many roots as instructions to hide them behind."""
     for l in range(LANES):
@@ -148,7 +148,7 @@ def lean_arc(w):
         put_arc(w, l, rr, p, r, n * (numerator / denominator))
 
 
-@helper
+@inline
 def put_arc(w, l, rr, p, r, theta):
     root = sqrt(rr)
     put_triple(w, at.arc, l, 1.0, sqrt(rr - p), sqrt(rr - r))
@@ -156,7 +156,7 @@ def put_arc(w, l, rr, p, r, theta):
     w[at.theta + l] = root * theta
 
 
-@helper
+@inline
 def begin(w):
     """All of the time is left."""
     for l in range(LANES):
@@ -165,7 +165,7 @@ def begin(w):
         put_triple(w, at.time, l, 1.0, 0.0, 0.0)
 
 
-@helper
+@inline
 def shorten(w, fraction):
     """The series at a fraction of the time."""
     for l in range(LANES):
@@ -178,7 +178,7 @@ def shorten(w, fraction):
         w[at.rr + l] = full_series(p, r)
 
 
-@helper
+@inline
 def quadrature(w, nodes):
     for l in range(LANES):
         put_pair(w, at.quotient, l, 0.0, 1.0)
@@ -190,7 +190,7 @@ def quadrature(w, nodes):
             put_pair(w, at.quotient, l, numerator, denominator)
 
 
-@helper
+@inline
 def short_arc(w):
     for l in range(LANES):
         numerator, denominator = pair(w, at.quotient, l)
@@ -199,7 +199,7 @@ def short_arc(w):
         put_pair(w, at.unit_turn, l, 1.0, 0.0)
 
 
-@helper
+@inline
 def gap(w):
     """lambda^2 and D."""
     for l in range(LANES):
@@ -212,7 +212,7 @@ def gap(w):
         put_pair(w, at.l2, l, p if D >= 0.0 else r, D)
 
 
-@helper
+@inline
 def take_off_half_periods(w):
     """As in ``euler``, for lanes that are far enough from the separatrix."""
     for l in range(LANES):
@@ -240,7 +240,7 @@ def take_off_half_periods(w):
         put_triple(w, at.time, l, 1.0 - turns * half_period, theta, 1.0 if is_odd(turns) else 0.0)
 
 
-@helper
+@inline
 def long_arc(w):
     """s, cn, dn of the short arc; its Theta/be is in ``root``."""
     for l in range(LANES):
@@ -255,7 +255,7 @@ def long_arc(w):
         put_pair(w, at.unit_turn, l, 1.0, 0.0)
 
 
-@helper
+@inline
 def double_lanes(w):
     for l in range(LANES):
         n = w[at.n + l]
@@ -269,7 +269,7 @@ def double_lanes(w):
         w[at.root + l] *= 2.0
 
 
-@helper
+@inline
 def turn_over(w):
     """After an odd number of half-periods s and cn have the other sign; c and d from cn and dn; re, im a unit."""
     for l in range(LANES):
@@ -283,7 +283,7 @@ def turn_over(w):
         w[at.theta + l] += w[at.root + l]
 
 
-@helper
+@inline
 def lean_turn(w):
     """(sin, cos) of phi of euler's (5), for a fraction of a turn."""
     for l in range(LANES):
@@ -293,7 +293,7 @@ def lean_turn(w):
         put_pair(w, at.phi, l, s, c)
 
 
-@helper
+@inline
 def turn(w):
     """(sin, cos) of phi of euler's (5), many turns or not."""
     for l in range(LANES):
@@ -309,7 +309,7 @@ def turn(w):
         put_pair(w, at.phi, l, s * re + c * im, c * re - s * im)
 
 
-@helper
+@inline
 def step_momentum(w, long):
     """(2), (3) and X of (5)."""
     for l in range(LANES):
@@ -328,7 +328,7 @@ def step_momentum(w, long):
         put_pair(w, at.end + 9 * LANES, l, end.x0, end.xx)
 
 
-@helper
+@inline
 def step_rotation(w, long):
     """What q is multiplied by in (5), into ``end``."""
     for l in range(LANES):
@@ -343,7 +343,7 @@ def step_rotation(w, long):
         w[at.end + 9 * LANES + l] = x0
 
 
-@helper
+@inline
 def finish(w):
     """m and q at the end of the step, in the user's axes and scale; ``tier`` is 0 if all is well, else NaN.
 

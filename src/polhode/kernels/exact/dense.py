@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.exact.drive import INPUT, TIMES, standard_form, to_order
 from polhode.kernels.exact.euler import MANY_TURNS, body_constants, invariants, separatrix_gap
 from polhode.kernels.exact.secular import FARTHEST, constants
@@ -106,7 +106,7 @@ USABLE, TIME_LIMIT = Motion._fields.index("usable"), Motion._fields.index("time_
 ROW = POLYNOMIALS + 6 * (DEGREE + 1)
 
 
-@entry(f"void({INPUT}, {INPUT}, {INPUT}, f8[:,::1])")
+@entry_point(f"void({INPUT}, {INPUT}, {INPUT}, f8[:,::1])")
 def dense_constants(inertia, m, q, out):
     """inertia (n or 1, 3), m (n or 1, 3), q (n or 1, 4) -> out (n, ROW)."""
     series = np.empty(6 * (DEGREE + 1))
@@ -125,7 +125,7 @@ def dense_constants(inertia, m, q, out):
             out[i, POLYNOMIALS + k] = series[k]
 
 
-@helper
+@inline
 def motion_of(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, series):
     """The constants; the polynomials go into ``series``."""
     order, scale, (I1, I2, I3), (m1, m2, m3) = standard_form(I1, I2, I3, m1, m2, m3)
@@ -151,7 +151,7 @@ def motion_of(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, series):
     )  # fmt: skip
 
 
-@helper
+@inline
 def find_series(inv, D, series):
     """Coefficients of the six polynomials in cos 2z."""
     l2, small = (inv.p, inv.r) if D > 0.0 else (inv.r, inv.p)
@@ -185,7 +185,7 @@ def find_series(inv, D, series):
         series[2 * terms + i] *= theta4 / theta3
 
 
-@helper
+@inline
 def exp_of_rf(twice_mean, n, k2):
     """exp(-2 M R_F(n, n + k^2, n + 1)); R_F is infinite if n = k = 0."""
     return exp(-twice_mean * carlson_rf(n, n + k2, n + 1.0)) if n + k2 > 0.0 else 0.0
@@ -194,7 +194,7 @@ def exp_of_rf(twice_mean, n, k2):
 # One time: short functions, so that ``sample`` can put a loop over lanes around each of them
 
 
-@helper
+@inline
 def clock(motion, time):
     """(x, phi, phi_low): the time in periods, and the even part of phi, less whole periods and turns."""
     per_T = 1.0 / motion.T  # once for all times: the compiler takes it out of the loop
@@ -210,14 +210,14 @@ def clock(motion, time):
     return rest * per_T, phi, e + (TWO_PI[0] * low + TWO_PI[1] * f)
 
 
-@helper
+@inline
 def circle(x):
     """(sin, cos) of z = pi x, |x| <= 1/2, from those of half of it."""
     s, c = sincos_small(0.5 * pi * x)
     return 2.0 * (s * c), 1.0 - 2.0 * (s * s)
 
 
-@helper
+@inline
 def arc(motion, series, sz, cz):
     """(s, r, c, d, re, im): euler's Arc, and the turn of the periodic part of phi, of any length."""
     for_s, for_c, for_d, denominator, for_re, for_im = series
@@ -231,13 +231,13 @@ def arc(motion, series, sz, cz):
     return s, r, c, d, re, (1.0 - 2.0 * motion.axis3) * im
 
 
-@helper
+@inline
 def polynomial(p, y, y2, y4):
     """By Estrin's rule: as many products as by Horner's, but half of them wait for none."""
     return (p[0] + y * p[1]) + y2 * (p[2] + y * p[3]) + y4 * ((p[4] + y * p[5]) + y2 * p[6])
 
 
-@helper
+@inline
 def momentum(motion, s, r, c, d):
     """(m1, m2, m3, x0, x1, x2, x3): m by (2) of euler from the middle, which is (2) from m0; X of (5), of any length.
 
@@ -255,7 +255,7 @@ def momentum(motion, s, r, c, d):
     return n1 * f, n2 * f, n3 * f, cr if axis3 else dr, x1 if axis3 else 0.0, x2, 0.0 if axis3 else x3
 
 
-@helper
+@inline
 def denominator_of(motion, r, c, d, m1, m2, m3):
     """r^2 - al ga m2^2 s^2."""
     around, cn = (m1 * r, c) if motion.D > 0.0 else (m3 * r, d)
@@ -263,7 +263,7 @@ def denominator_of(motion, r, c, d, m1, m2, m3):
     return motion.square * (around * around) + motion.cosine * (y * y)
 
 
-@helper
+@inline
 def attitude(motion, sphi, cphi, x0, x1, x2, x3):
     """q of (5)."""
     y0, y1 = cphi * motion.q0 + sphi * motion.p0, cphi * motion.q1 + sphi * motion.p1
@@ -273,7 +273,7 @@ def attitude(motion, sphi, cphi, x0, x1, x2, x3):
     return q0 * f, q1 * f, q2 * f, q3 * f
 
 
-@helper
+@inline
 def turned_phase(phi, low, re, im):
     """Sine and cosine of phi, times the length of the turn."""
     s, c = sincos_near(phi, low)
@@ -303,7 +303,7 @@ at = Fields(0, *ENDS[:-1])
 SIZE = ENDS[-1]
 
 
-@entry(f"i8({INPUT}, {TIMES}, i8, i8, f8[:,:,::1], f8[:,:,::1])")
+@entry_point(f"i8({INPUT}, {TIMES}, i8, i8, f8[:,:,::1], f8[:,:,::1])")
 def sample(motions, t, start, stop, m_out, q_out):
     """Times start..stop of all usable motions: motions (n, ROW), t (times) -> m_out (times, n, 3), q_out (.., 4).
 
@@ -334,7 +334,7 @@ def sample(motions, t, start, stop, m_out, q_out):
     return 0
 
 
-@helper
+@inline
 def read(motions, b):
     """Row b as (Motion, the six polynomials)."""
     c = motions[b]
@@ -351,7 +351,7 @@ def read(motions, b):
     return motion, series
 
 
-@helper
+@inline
 def coefficients(c, which):
     i = POLYNOMIALS + which * (DEGREE + 1)
     return (
@@ -360,7 +360,7 @@ def coefficients(c, which):
     )  # fmt: skip
 
 
-@helper
+@inline
 def to_arcs(motion, series, w):
     for l in range(LANES):
         w[at.x + l], phi, low = clock(motion, w[at.time + l])
@@ -376,7 +376,7 @@ def to_arcs(motion, series, w):
         put_pair(w, at.turn, l, re, im)
 
 
-@helper
+@inline
 def to_states(motion, w):
     """m and q, in the sorted axes, of the user's scale and orientation."""
     unit, sign = motion.unit, 1.0 if motion.unit > 0.0 else -1.0
@@ -399,7 +399,7 @@ def to_states(motion, w):
         put_triple(w, at.q + LANES, l, sign * q1, sign * q2, sign * q3)
 
 
-@helper
+@inline
 def store_some(motion, w, first, count, b, m_out, q_out):
     """Lanes 0..count, in the user's axes, into rows first.. of body b."""
     a1, a2, a3 = int(motion.column1), int(motion.column2), int(motion.column3)
@@ -410,19 +410,19 @@ def store_some(motion, w, first, count, b, m_out, q_out):
         q_out[i, b, a1 + 1], q_out[i, b, a2 + 1], q_out[i, b, a3 + 1] = triple(w, at.q + LANES, l)
 
 
-@helper
+@inline
 def fields_of_m(motion):
     """Where the components of m along the user's axes begin."""
     return at.m + position(motion, 0.0), at.m + position(motion, 1.0), at.m + position(motion, 2.0)
 
 
-@helper
+@inline
 def fields_of_q(motion):
     vector = at.q + LANES
     return at.q, vector + position(motion, 0.0), vector + position(motion, 1.0), vector + position(motion, 2.0)
 
 
-@helper
+@inline
 def position(motion, axis):
     """Where the component along a user's axis is among those along the sorted ones."""
     return 0 if motion.column1 == axis else (LANES if motion.column2 == axis else 2 * LANES)

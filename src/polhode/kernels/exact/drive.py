@@ -10,7 +10,7 @@ from math import isfinite, nan
 from typing import NamedTuple
 
 from polhode.kernels.compiler.intrinsics import power_of_two
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.limits import LONGEST, NOBODY, NORM_TOLERANCE
 from polhode.kernels.exact.euler import body_constants, step
 
@@ -19,7 +19,7 @@ TIMES = "Array(f8, 1, 'C', readonly=True)"
 MATRICES = "Array(f8, 3, 'C', readonly=True)"
 
 
-@helper
+@inline
 def axis_order(I1, I2, I3):
     """Which of the six permutations sorts the moments; see ``to_order``."""
     if I1 <= I2:
@@ -31,7 +31,7 @@ def axis_order(I1, I2, I3):
     return 4 if I2 <= I3 else 3
 
 
-@helper
+@inline
 def to_order(order, x1, x2, x3):
     """The vector in sorted axes. Odd permutations are turned into rotations by a minus sign."""
     if order == 0:
@@ -47,7 +47,7 @@ def to_order(order, x1, x2, x3):
     return x3, x1, x2
 
 
-@helper
+@inline
 def from_order(order, x1, x2, x3):
     """Back to the user's axes: transpositions undo themselves, the two cycles each other."""
     inverse = 9 - order if order >= 4 else order
@@ -63,7 +63,7 @@ class Scale(NamedTuple):
     per_m: float
 
 
-@helper
+@inline
 def standard_form(I1, I2, I3, m1, m2, m3):
     """(order, scale, I, m) with 1 <= I1 < 2, I1 <= I2 <= I3, 1 <= max|m_i| < 2: exact, the same for every body."""
     scale = Scale(*power_of_two(min(I1, I2, I3)), *power_of_two(max(abs(m1), abs(m2), abs(m3))))
@@ -73,25 +73,25 @@ def standard_form(I1, I2, I3, m1, m2, m3):
     return order, scale, (abs(I1), abs(I2), abs(I3)), m
 
 
-@helper
+@inline
 def times_both(t, a, b):
     """t a b, ordered so that no partial product overflows or underflows on its own."""
     small, large = min(a, b), max(a, b)
     return t * small * large if abs(t) >= 1.0 else t * large * small
 
 
-@helper
+@inline
 def to_standard_time(t, scale):
     """t m/I in the scale of the standard form."""
     return times_both(t, scale.m, scale.per_I)
 
 
-@helper
+@inline
 def from_standard_time(t, scale):
     return times_both(t, scale.per_m, scale.I)
 
 
-@helper
+@inline
 def flow(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, t):
     """The exact flow of one body for a time t, in any scale and any order of its axes; NaN beyond LONGEST."""
     order, scale, moments, (m1, m2, m3) = standard_form(I1, I2, I3, m1, m2, m3)
@@ -106,7 +106,7 @@ def flow(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, t):
     return m1, m2, m3, q0, q1, q2, q3
 
 
-@helper
+@inline
 def operands(inertia, m, q, t, i):
     """The eleven numbers of body i; an operand with one row serves all bodies. (Floats: uncompiled, NumPy's warn.)"""
     a = i if inertia.shape[0] > 1 else 0
@@ -121,7 +121,7 @@ def operands(inertia, m, q, t, i):
     )  # fmt: skip
 
 
-@helper
+@inline
 def is_valid(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, t):
     """Whether all numbers are finite, the moments positive, and q a unit quaternion."""
     finite = isfinite(I1) and isfinite(I2) and isfinite(I3) and isfinite(m1) and isfinite(m2) and isfinite(m3)
@@ -129,7 +129,7 @@ def is_valid(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, t):
     return finite and isfinite(t) and min(I1, I2, I3) > 0.0 and abs(qq - 1.0) <= 2.0 * NORM_TOLERANCE
 
 
-@entry(f"i8({INPUT}, {INPUT}, {INPUT}, {TIMES}, i8[::1], f8[:,::1], f8[:,::1])")
+@entry_point(f"i8({INPUT}, {INPUT}, {INPUT}, {TIMES}, i8[::1], f8[:,::1], f8[:,::1])")
 def propagate_rows(inertia, m, q, t, rows, m_out, q_out):
     """Move bodies one after the other; return the first that is not valid or has no finite result, or NOBODY."""
     bad = NOBODY

@@ -33,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 
 from polhode.kernels.compiler.intrinsics import power_of_two
-from polhode.kernels.compiler.jit import helper, rare
+from polhode.kernels.compiler.jit import inline, noinline_strict
 from polhode.kernels.numbers.eft import dd_mul, dd_sub, exact_sum, two_prod, two_sum
 from polhode.kernels.numbers.elliptic import mean_and_weight
 from polhode.kernels.numbers.quat import product
@@ -95,7 +95,7 @@ class Arc(NamedTuple):
     d: float
 
 
-@helper
+@inline
 def body_constants(I1, I2, I3):
     """Body of sorted moments with 1 <= I1 < 2. Differences are taken before anything is divided."""
     d21, e21 = two_sum(I2, -I1)
@@ -112,7 +112,7 @@ def body_constants(I1, I2, I3):
     )  # fmt: skip
 
 
-@helper
+@inline
 def invariants(body, m1, m2, m3, t):
     """Sums of squares only: each is accurate to its last digits."""
     al, be, ga = body.w23 * t, body.w13 * t, body.w12 * t
@@ -123,7 +123,7 @@ def invariants(body, m1, m2, m3, t):
     return Invariants(al, be, ga, sqrt(x + y + z), C1, C3, ga * C3, al * C1, n, axis3)
 
 
-@helper
+@inline
 def distance(body, inv, m1, m3, t):
     """D, right to its last digits."""
     D = inv.be * (inv.ga * (m1 * m1) - inv.al * (m3 * m3))
@@ -132,7 +132,7 @@ def distance(body, inv, m1, m3, t):
     return D
 
 
-@helper
+@inline
 def separatrix_gap(body, m1, m3):
     """D/t^2 = w13 (w12 m1^2 - w23 m3^2), right to its last digits however close the separatrix D = 0 is."""
     gap, terms = close_gap(body, m1, m3)
@@ -141,7 +141,7 @@ def separatrix_gap(body, m1, m3):
     return body.gap_scale * gap
 
 
-@helper
+@inline
 def close_gap(body, m1, m3):
     """(D/t^2/gap_scale, the sum of its two terms): a double-double that loses digits only below CANCELED."""
     h1, l1 = two_prod(m1, m1)
@@ -152,7 +152,7 @@ def close_gap(body, m1, m3):
     return gap + rest, h1 + h3
 
 
-@rare
+@noinline_strict
 def exact_gap(I1, I2, I3, m1, m3):
     """((I2 - I1) I3 m1^2 - (I3 - I2) I1 m3^2)/2^k in exact arithmetic, rounded once."""
     per_unit = power_of_two(I3)[1]
@@ -162,7 +162,7 @@ def exact_gap(I1, I2, I3, m1, m3):
     return exact_sum(terms, count)
 
 
-@rare
+@noinline_strict
 def append_exact_product(terms, count, m, a, b, c):
     """Append the exact m^2 (a - b) c as sixteen doubles; returns the new count."""
     square = two_prod(m, m)
@@ -175,7 +175,7 @@ def append_exact_product(terms, count, m, a, b, c):
     return count
 
 
-@helper
+@inline
 def small_arc(p, r, n):
     """(Arc, Theta/be) for max(p, r) <= 1/4: Laurent series of 1/S^2, Gauss quadrature of (4)."""
     rr = short_series(p, r) if max(p, r) <= SHORT else full_series(p, r)
@@ -183,7 +183,7 @@ def small_arc(p, r, n):
     return Arc(1.0, root, sqrt(rr - p), sqrt(rr - r)), n * root * third_kind(rr, p, r, n)
 
 
-@helper
+@inline
 def full_series(p, r):
     """1/S^2 for max(p, r) <= 1/4."""
     a = (p * p - p * r + r * r) * (1.0 / 15.0)  # g2/20 and g3/28 of Weierstrass' function
@@ -195,7 +195,7 @@ def full_series(p, r):
     return 1.0 + ((p + r) * (1.0 / 3.0) + (row0 * a + b * (row1 + b * (row2 + b * WP3[0]))))
 
 
-@helper
+@inline
 def short_series(p, r):
     """1/S^2 for max(p, r) <= SHORT."""
     a = (p * p - p * r + r * r) * (1.0 / 15.0)
@@ -204,7 +204,7 @@ def short_series(p, r):
     return 1.0 + ((p + r) * (1.0 / 3.0) + rest)
 
 
-@helper
+@inline
 def third_kind(rr, p, r, n):
     """int_0^1 x^2 dx / ((rr + n x^2) sqrt((rr - p x^2)(rr - r x^2))); max(p, r) <= 1/4 decides the number of nodes."""
     size = max(p, r)  # n times the error stays below 0.3 eps up to each limit
@@ -220,7 +220,7 @@ def third_kind(rr, p, r, n):
     return numerator / denominator
 
 
-@helper
+@inline
 def add_node(i, numerator, denominator, rr, p, r, n):
     """The quadrature with one more node, as a quotient: one division serves all."""
     x = NODE[i]
@@ -228,7 +228,7 @@ def add_node(i, numerator, denominator, rr, p, r, n):
     return numerator * e + WEIGHT[i] * denominator, denominator * e
 
 
-@helper
+@inline
 def take_off_half_periods(l2, aD, n):
     """(time, turns, Theta/be): the time 1 less turns half-periods 2K/lambda, which contribute Theta.
 
@@ -250,7 +250,7 @@ def take_off_half_periods(l2, aD, n):
     return time, turns, theta
 
 
-@helper
+@inline
 def any_arc(inv, D):
     """(Arc, Theta/be, cos, sin) for any lambda: Theta as a number plus the angle whose cosine and sine are given.
 
@@ -284,7 +284,7 @@ def any_arc(inv, D):
     return Arc(s, 1.0, c, d), theta + theta_turns, re * unit, im * unit
 
 
-@helper
+@inline
 def double(l2, aD, n, two_be_g, s, cn, dn, re, im):
     """(s, cn, dn) at twice the time, and re + i im, whose angle is what Theta be |m| exceeds twice its value by."""
     cc, dd = cn * cn, dn * dn
@@ -299,7 +299,7 @@ def double(l2, aD, n, two_be_g, s, cn, dn, re, im):
     return s, cn, sqrt(cn * cn + aD * s * s), re, im
 
 
-@helper
+@inline
 def spin_angle(I, w, g, m1, m2, m3, t):
     """|m| t/I as a double-double, from w = 1/I and g = |m|: the large angle of (5), whose last digits are q's."""
     h1, l1 = two_prod(m1, m1)
@@ -315,7 +315,7 @@ def spin_angle(I, w, g, m1, m2, m3, t):
     return dd_mul(p, e, t, 0.0)
 
 
-@helper
+@inline
 def step(body, m1, m2, m3, q0, q1, q2, q3, h):
     """(m, q) after a time h, as seven numbers; one Newton step pulls q towards |q| = 1."""
     t = 0.5 * h
@@ -341,7 +341,7 @@ def step(body, m1, m2, m3, q0, q1, q2, q3, h):
     return assemble(inv, D, True, arc, m1, m2, m3, q0, q1, q2, q3, sphi, cphi)
 
 
-@helper
+@inline
 def sincos_of_many(body, inv, m1, m2, m3, t, theta):
     """(sin, cos) of phi of (5), many turns or not: the spin angle has two doubles, theta is added without error."""
     I, w = (body.I3, body.w3) if inv.axis3 else (body.I1, body.w1)
@@ -366,7 +366,7 @@ class End(NamedTuple):
     xx: float
 
 
-@helper
+@inline
 def assemble(inv, D, long, arc, m1, m2, m3, q0, q1, q2, q3, sphi, cphi):
     """(m, q) at the end of the step, with s, c, d as quotients over r: two divisions, one root."""
     end = momentum_end(inv, D, long, arc, m1, m2, m3)
@@ -375,7 +375,7 @@ def assemble(inv, D, long, arc, m1, m2, m3, q0, q1, q2, q3, sphi, cphi):
     return end.m1, end.m2, end.m3, q0, q1, q2, q3
 
 
-@helper
+@inline
 def momentum_end(inv, D, long, arc, m1, m2, m3):
     """(2), (3) and X of (5)."""
     s, r, c, d = arc
@@ -407,7 +407,7 @@ def momentum_end(inv, D, long, arc, m1, m2, m3):
     return End(n1, n2, n3, i1, i2, i3, x0, x1, x2, x3, (rr + inv.n * s * s) * E2)
 
 
-@helper
+@inline
 def outer_components(inv, D, x, y, z, w, f):
     """(x - y) f and (z - w) f, components 1 and 3 of (2): x = m1 d, y = al m2 m3 s c, z = m3 c, w = ga m1 m2 s d.
 
@@ -420,7 +420,7 @@ def outer_components(inv, D, x, y, z, w, f):
     return b1, b3
 
 
-@helper
+@inline
 def rotation(G, long, end, m1, m2, m3, sphi, cphi):
     """The rotation of the step: what q is multiplied by in (5)."""
     scale, x0, x1, x2, x3 = consistent(long, G, m1, m2, m3, end)
@@ -429,7 +429,7 @@ def rotation(G, long, end, m1, m2, m3, sphi, cphi):
     return product(y0, y * m1, y * m2, y * m3, x0, x1, x2, x3)
 
 
-@helper
+@inline
 def turned(q0, q1, q2, q3, x0, x1, x2, x3):
     """q x, after a step towards |q| |x| = 1, on x: a product with 1 - eps would round all of q in one direction.
 
@@ -440,7 +440,7 @@ def turned(q0, q1, q2, q3, x0, x1, x2, x3):
     return product(q0, q1, q2, q3, x0 * f, x1 * f, x2 * f, x3 * f)
 
 
-@helper
+@inline
 def consistent(long, G, m1, m2, m3, end):
     """(scale, scale X), X's vector part taken from the increment i of m that X undoes: x0 i = 2 a x X, a = m + i/2.
 
@@ -462,7 +462,7 @@ def consistent(long, G, m1, m2, m3, end):
     )
 
 
-@helper
+@inline
 def sum_of_squares(inv, D, x, y, z, c, d):
     """1 - al ga y^2 s^2 without cancellation, from C^2 = 1 - p S^2 or D_^2 = 1 - r S^2, whichever is the cn-like."""
     if D >= 0.0:

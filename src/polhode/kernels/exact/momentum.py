@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from polhode.kernels.compiler.jit import helper
+from polhode.kernels.compiler.jit import inline
 from polhode.kernels.exact.euler import SMALL, any_arc, distance, invariants, momentum_end, small_arc
 
 
-@helper
+@inline
 def momentum_after(body, m1, m2, m3, h):
     """m after a time h, for a body and momentum as in ``euler.step``, to the same accuracy.
 

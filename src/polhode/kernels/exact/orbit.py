@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import asinh, hypot, inf, sqrt, tau
 
 from polhode.kernels.compiler.intrinsics import power_of_two
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.exact.drive import INPUT, from_standard_time, standard_form
 from polhode.kernels.exact.euler import body_constants, invariants, separatrix_gap
 from polhode.kernels.numbers.elliptic import carlson_rf, complete_k_and_l
@@ -16,7 +16,7 @@ from polhode.kernels.numbers.elliptic import carlson_rf, complete_k_and_l
 REST, SPHERICAL, STEADY, SYMMETRIC, AROUND_MIN, AROUND_MAX, SEPARATRIX = range(7)
 
 
-@helper
+@inline
 def regime_of(body, D, m1, m2, m3):
     """Exact: every test is on zeros that are formed without rounding."""
     if m1 == 0.0 and m2 == 0.0 and m3 == 0.0:
@@ -35,7 +35,7 @@ def regime_of(body, D, m1, m2, m3):
     return AROUND_MIN if D > 0.0 else AROUND_MAX
 
 
-@helper
+@inline
 def period_and_precession(body, inv, D, root):
     """(4K/lambda, angle about m that the circled axis advances in that time); D != 0 by its sign, root = sqrt(|D|)."""
     l2 = inv.p if D > 0.0 else inv.r
@@ -52,7 +52,7 @@ def period_and_precession(body, inv, D, root):
     return (T, angle) if D < 0.0 else (T, angle - tau)
 
 
-@helper
+@inline
 def middle_component(inv, D, root, m1, m2, m3):
     """(time nearest to 0 at which m2 = 0, largest |m2|/|m|).
 
@@ -71,7 +71,7 @@ def middle_component(inv, D, root, m1, m2, m3):
     return (-F if forward == (sine * x >= 0.0) else F), amplitude / (weight * inv.G)
 
 
-@helper
+@inline
 def elliptic_angle(cosine, sine, kc):
     """F(phi, k) for 0 <= phi <= pi/2, from cos phi, sin phi and kc, also where their squares underflow."""
     if cosine >= 0.5:
@@ -83,7 +83,7 @@ def elliptic_angle(cosine, sine, kc):
     return complete_k_and_l(kc, 0.0)[0] - cd * carlson_rf(ks * ks, kd * kd, 1.0)  # F(phi) = K - F(psi), sin psi = cd
 
 
-@entry(f"void({INPUT}, {INPUT}, f8[:,::1])")
+@entry_point(f"void({INPUT}, {INPUT}, f8[:,::1])")
 def orbits(inertia, m, out):
     """inertia (n or 1, 3), m (n or 1, 3) -> out (n, 5): regime, period, precession per period, first crossing, reach.
 

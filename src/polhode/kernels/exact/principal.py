@@ -9,14 +9,14 @@ from __future__ import annotations
 from math import isfinite, sqrt
 
 from polhode.kernels.compiler.intrinsics import power_of_two
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.limits import NOBODY
 
 SWEEPS = 40  # a bound only: convergence is quadratic, five or six sweeps are the rule
 NEGLIGIBLE = 2.0**-54
 
 
-@helper
+@inline
 def rotate_out(axes, a, i, j, k):
     """One Jacobi rotation in the plane (i, j) that makes a[i, j] vanish; k is the third index."""
     off = a[i, j]
@@ -37,7 +37,7 @@ def rotate_out(axes, a, i, j, k):
         axes[row, i], axes[row, j] = c * x - s * y, s * x + c * y
 
 
-@helper
+@inline
 def diagonalize(axes, a):
     """a becomes diagonal, axes the rotation whose columns are the principal axes (det = +1)."""
     for _ in range(SWEEPS):
@@ -51,7 +51,7 @@ def diagonalize(axes, a):
             return
 
 
-@entry("i8(f8[:,:,::1], f8[:,::1], f8[:,:,::1])")
+@entry_point("i8(f8[:,:,::1], f8[:,::1], f8[:,:,::1])")
 def principal_axes(tensors, moments, axes):
     """tensors (n, 3, 3), symmetric, used as workspace -> moments (n, 3), axes (n, 3, 3).
 

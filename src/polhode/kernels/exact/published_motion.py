@@ -18,7 +18,7 @@ from __future__ import annotations
 from math import asinh, atan, atan2, exp, hypot, pi, sqrt, tanh
 from typing import NamedTuple
 
-from polhode.kernels.compiler.jit import helper
+from polhode.kernels.compiler.jit import inline
 from polhode.kernels.numbers.elliptic import carlson_rf, carlson_rj
 from polhode.kernels.numbers.landen import LEVELS, ascend, descend, mean_ratios
 from polhode.kernels.numbers.trig import floor, is_odd, sincos
@@ -60,14 +60,14 @@ class Motion(NamedTuple):
     c1: float
 
 
-@helper
+@inline
 def prepare(order, I1, I2, I3, parameters, c):
     c[0], c[1], c[2], c[3], c[4], c[5] = I1, I2, I3, I2 - I1, I3 - I1, I3 - I2
     for k in range(len(parameters)):
         c[COUNT + k] = parameters[k]
 
 
-@helper
+@inline
 def unit_motion(c, x1, x2, x3, t, two_T, D1, D3):
     """Of a body with three different moments, D1 > 0 and D3 > 0."""
     I1, I2, I3, I21, I31, I32 = c[0], c[1], c[2], c[3], c[4], c[5]
@@ -95,7 +95,7 @@ def unit_motion(c, x1, x2, x3, t, two_T, D1, D3):
     return Motion(family, t, two_T, D1, D3, k2, lam, x1, x2, x3, y1, B_sn * s1, y3, phi0, s0, c0, phi1, s1, c1)
 
 
-@helper
+@inline
 def separatrix_motion(x1, x2, x3, t, two_T, D1, D3, B13, B31, lam):
     """(iii); u from sinh u = m2/|(m1, m3)|."""
     if x1 < 0.0:
@@ -108,21 +108,21 @@ def separatrix_motion(x1, x2, x3, t, two_T, D1, D3, B13, B31, lam):
     return Motion(SEPARATRIX, t, two_T, D1, D3, 1.0, lam, x1, x2, x3, B13 * c1, s1, B31 * c1, 0.0, s0, c0, 0.0, s1, c1)
 
 
-@helper
+@inline
 def tanh_sech(u):
     u = min(max(u, -ESCAPED), ESCAPED)
     decay = exp(-abs(u))
     return tanh(u), 2.0 * decay / (1.0 + decay * decay)
 
 
-@helper
+@inline
 def half_turns(phi):
     """The whole number j (as a float) with |phi - j pi| <= pi/2, and (-1)^j."""
     j = floor(float(phi / pi + 0.5))
     return j, (-1.0 if is_odd(j) else 1.0)
 
 
-@helper
+@inline
 def third_kind(s, c, n, k2):
     """Pi(phi, n, k) of (22), n < 1, for |phi| <= pi/2 with s = sin phi and c = +-cos phi, by Carlson's integrals."""
     ss = s * s
@@ -130,7 +130,7 @@ def third_kind(s, c, n, k2):
     return s * (carlson_rf(x, y, 1.0) + n * ss / 3.0 * carlson_rj(x, y, 1.0, p))
 
 
-@helper
+@inline
 def third_kind_difference(motion, n):
     """Pi(phi1, n, k) - Pi(phi0, n, k): two incomplete integrals and multiples of the complete one."""
     j0, odd0 = half_turns(motion.phi0)
@@ -142,7 +142,7 @@ def third_kind_difference(motion, n):
     return difference
 
 
-@helper
+@inline
 def third_kind_quadrature(c, motion, n):
     """The same by Gauss quadrature in the amplitude, (20)."""
     step, total = motion.phi1 - motion.phi0, 0.0
@@ -153,20 +153,20 @@ def third_kind_quadrature(c, motion, n):
     return total * step
 
 
-@helper
+@inline
 def third_kind_integral(c, motion, n):
     """By as many nodes as c has, or exactly."""
     return third_kind_difference(motion, n) if c[COUNT] == 0.0 else third_kind_quadrature(c, motion, n)
 
 
-@helper
+@inline
 def third_kind_separatrix(motion, n):
     """At k = 1, for n < 0: an elementary integral."""
     r = sqrt(-n)
     return (motion.lam * motion.t + r * (atan(r * motion.s1) - atan(r * motion.s0))) / (1.0 - n)
 
 
-@helper
+@inline
 def characteristic(c, motion):
     """n of the angles about e3: of (16), and of the van Zon-Schofield frame."""
     if motion.family == AROUND_3:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from math import inf
 
-from polhode.kernels.compiler.jit import entry, exact, helper
+from polhode.kernels.compiler.jit import entry_point, inline, inline_strict
 from polhode.kernels.exact.drive import INPUT, TIMES, from_standard_time, standard_form, to_standard_time
 from polhode.kernels.exact.euler import CANCELED, MANY_TURNS, body_constants, invariants, separatrix_gap
 from polhode.kernels.numbers.eft import dd_add, dd_div, dd_mul, dd_sqrt, dd_sub, two_prod, two_sum
@@ -23,37 +23,37 @@ CONVERGED = 1e-16  # of the arithmetic-geometric mean: one step later it is righ
 FARTHEST = 1e290  # periods and times beyond are left alone: their exact products would overflow
 
 
-@exact
+@inline_strict
 def add(a, b):
     return dd_add(a[0], a[1], b[0], b[1])
 
 
-@exact
+@inline_strict
 def sub(a, b):
     return dd_sub(a[0], a[1], b[0], b[1])
 
 
-@exact
+@inline_strict
 def mul(a, b):
     return dd_mul(a[0], a[1], b[0], b[1])
 
 
-@exact
+@inline_strict
 def div(a, b):
     return dd_div(a[0], a[1], b[0], b[1])
 
 
-@exact
+@inline_strict
 def root(a):
     return dd_sqrt(a[0], a[1])
 
 
-@exact
+@inline_strict
 def half(a):
     return 0.5 * a[0], 0.5 * a[1]
 
 
-@exact
+@inline_strict
 def mean_and_weight(kc, n):
     """(M, W) of ``elliptic.mean_and_weight``, by the same steps in twice the precision."""
     p = root(add(ONE, n))
@@ -71,7 +71,7 @@ def mean_and_weight(kc, n):
     return mean, div(add(b, mul(a, mean)), add(mean, p))
 
 
-@exact
+@inline_strict
 def period_and_turn(I1, I2, I3, m1, m2, m3, D, axis3):
     """(T, alpha/(2 pi), turns) for sorted, scaled moments and momenta; D != 0 as ``separatrix_gap`` has it.
 
@@ -102,7 +102,7 @@ def period_and_turn(I1, I2, I3, m1, m2, m3, D, axis3):
     return add(half_period, half_period), sub(turn, (rint(turn[0]), 0.0)), turns
 
 
-@helper
+@inline
 def constants(I1, I2, I3, m1, m2, m3, D, axis3, scale):
     """(T, T_low, turn, turn_low, rate, rate_low) of a body in standard form, for the user's unit of time.
 
@@ -123,7 +123,7 @@ def constants(I1, I2, I3, m1, m2, m3, D, axis3, scale):
     return high, low, turn[0], turn[1], to_standard_time(rate[0], scale), to_standard_time(rate[1], scale)
 
 
-@entry(f"void({INPUT}, {INPUT}, f8[:,::1])")
+@entry_point(f"void({INPUT}, {INPUT}, f8[:,::1])")
 def secular_constants(inertia, m, out):
     """inertia (n or 1, 3), m (n or 1, 3) -> out (n, 4): period and turn per period, as pairs."""
     for i in range(out.shape[0]):
@@ -138,7 +138,7 @@ def secular_constants(inertia, m, out):
         out[i, 0], out[i, 1], out[i, 2], out[i, 3], _, _ = constants(I1, I2, I3, m1, m2, m3, D, axis3, scale)
 
 
-@entry(f"void({INPUT}, {TIMES}, f8[:,::1])")
+@entry_point(f"void({INPUT}, {TIMES}, f8[:,::1])")
 def take_off_periods(secular, t, out):
     """secular (n or 1, 4), t (n) -> out (n, 2): what is left of t, and the angle j alpha, less whole turns."""
     for i in range(t.shape[0]):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import atan2, pi, sqrt
 from typing import NamedTuple
 
-from polhode.kernels.compiler.jit import helper, rare
+from polhode.kernels.compiler.jit import inline, noinline_strict
 from polhode.kernels.exact.euler import SMALL
 from polhode.kernels.numbers.series import FIRST, NODE, WEIGHT, WP0, WP1, WP2, WP3
 
@@ -42,7 +42,7 @@ class Arc(NamedTuple):
     ka: float
 
 
-@helper
+@inline
 def series(p, r):
     """(rr, its derivatives by p and r): 1/S^2 of a unit of time, max(p, r) <= SMALL, as in ``euler.small_arc``."""
     a = (p * p - p * r + r * r) * (1.0 / 15.0)
@@ -61,7 +61,7 @@ def series(p, r):
     return rr, 1.0 / 3.0 + by_p, 1.0 / 3.0 + by_r
 
 
-@helper
+@inline
 def third_kind(rr, p, r, n):
     """int x^2 dx/((rr + n x^2) sqrt((rr - p x^2)(rr - r x^2))) over 0..1, and its derivatives by rr, p, r, n."""
     total, by_p, by_r, by_n = 0.0, 0.0, 0.0, 0.0
@@ -80,7 +80,7 @@ def third_kind(rr, p, r, n):
     return total, by_rr, 0.5 * by_p, 0.5 * by_r, -by_n
 
 
-@helper
+@inline
 def small_arc(p, r, n, ka, time):
     """Arc of a short time, from p >= r, n and ka = be G of a unit of time."""
     tt = time * time
@@ -113,7 +113,7 @@ def small_arc(p, r, n, ka, time):
     return Arc(s, cn, dn, ka * n * theta, l2, aD, ka * tt * (theta + time * n * root * by_n), n * theta)
 
 
-@helper
+@inline
 def doubled_slopes(arc, end, slopes, per_N, l2, aD, n, ka, dl2, daD, per_zz, zr, zi):
     """Slopes after a doubling: the derivative of ``doubled`` along (dl2, daD)."""
     s, cn, dn = arc.s, arc.cn, arc.dn
@@ -133,7 +133,7 @@ def doubled_slopes(arc, end, slopes, per_N, l2, aD, n, ka, dl2, daD, per_zz, zr,
     return Slopes(ds, dcn, ddn, 2.0 * slopes.angle + (zr * dzi - zi * dzr) * per_zz)
 
 
-@helper
+@inline
 def doubled(arc, l2, aD, n, ka):
     """The arc of twice the time; formulas of ``euler.any_arc``."""
     s, cn, dn = arc.s, arc.cn, arc.dn
@@ -156,7 +156,7 @@ def doubled(arc, l2, aD, n, ka):
     return Arc(s2, cn2, dn2, angle, by_l2, by_aD, end.n, end.ka)
 
 
-@helper
+@inline
 def any_arc(l2, rest, aD, n, ka):
     """Arc of a unit of time, lambda up to K; rest = l2 - aD."""
     time, doublings = 1.0, 0
@@ -169,7 +169,7 @@ def any_arc(l2, rest, aD, n, ka):
     return arc
 
 
-@rare
+@noinline_strict
 def mean_and_weight(kc, pp):
     """(M, dM, W, dW, W_pp): the mean of 1 and kc, and W = L/K.
 
@@ -206,7 +206,7 @@ def mean_and_weight(kc, pp):
     return mean, dmean, W, dW, (b_n + a_n * mean - W * p_n) * per
 
 
-@helper
+@inline
 def slope_of_integral(mc, n, mean, W, dmean, dW):
     """Derivative of L = K W by mc = kc^2. Next to the separatrix that of K and W would cancel: there an integral.
 

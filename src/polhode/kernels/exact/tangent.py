@@ -27,7 +27,7 @@ from __future__ import annotations
 from math import cos, inf, pi, sin, sqrt
 from typing import NamedTuple
 
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.exact.drive import INPUT, TIMES, from_order, operands, standard_form, to_order, to_standard_time
 from polhode.kernels.exact.euler import CLOSE, ESCAPED, FEW, MANY_TURNS, body_constants, separatrix_gap
 from polhode.kernels.exact.secular import TWO_PI, period_and_turn
@@ -127,7 +127,7 @@ class End(NamedTuple):
     axis_b: float
 
 
-@helper
+@inline
 def motion(w1, w2, w3, al, be, ga, m1, m2, m3, D):
     x, y, z = m1 * m1, m2 * m2, m3 * m3
     C3, C1 = be * x + al * y, ga * y + be * z
@@ -137,7 +137,7 @@ def motion(w1, w2, w3, al, be, ga, m1, m2, m3, D):
     return Motion(m1, m2, m3, w1, w2, w3, al, be, ga, sqrt(x + y + z), C1, C3, gap, D, l2, aD, rest, al * C3)
 
 
-@helper
+@inline
 def motion_in_order(body, order, m1, m2, m3):
     """(order, D, Motion): the order in which euler takes the form of (5) with n = al C3, and D of the sorted order."""
     al, be, ga = body.w23, body.w13, body.w12
@@ -151,7 +151,7 @@ def motion_in_order(body, order, m1, m2, m3):
     return REVERSED[order], D, motion(body.w3, body.w2, body.w1, -ga, -be, -al, -m3, -m2, -m1, -D)
 
 
-@helper
+@inline
 def changes(mo, dm, dI):
     """Derivatives along one axis of m or I, each as the sum it is."""
     e1, e2, e3 = dm
@@ -171,7 +171,7 @@ def changes(mo, dm, dI):
     )  # fmt: skip
 
 
-@helper
+@inline
 def take_off_periods(mo, body, m1, m2, m3, D, h):
     """Turns; body, momentum and D are those of the sorted order."""
     t = 0.5 * h
@@ -183,7 +183,7 @@ def take_off_periods(mo, body, m1, m2, m3, D, h):
     return Turns(0.0, t, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-@helper
+@inline
 def whole_periods(mo, j, T, turn, h):
     """Turns for j periods T; (2), where T2 W = 2 L/lambda."""
     high, low, angle = 0.0, 0.0, 0.0
@@ -205,13 +205,13 @@ def whole_periods(mo, j, T, turn, h):
     )  # fmt: skip
 
 
-@helper
+@inline
 def arc_of_time(mo, t):
     """Arc of the half time t, whose square may overflow where lambda is 0."""
     return any_arc(mo.l2 * t * t, mo.rest * t * t, mo.aD * t * t, mo.n * t * t, mo.be * mo.G * t)
 
 
-@helper
+@inline
 def sine_and_cosine(mo, I2, turns, angle):
     """(sin, cos) of phi = G t/I2 + angle + those of whole periods; G t/I2 has two doubles where it is many turns."""
     spin, low = mo.G * (turns.time / I2), 0.0
@@ -225,7 +225,7 @@ def sine_and_cosine(mo, I2, turns, angle):
     return s * c_angle + c * s_angle, c * c_angle - s * s_angle
 
 
-@helper
+@inline
 def difference(a, b, small, square):
     """a - b; where it may be small, from square = a^2 - b^2, which does not cancel."""
     if small and a.v * b.v > 0.0:
@@ -233,7 +233,7 @@ def difference(a, b, small, square):
     return sub(a, b)
 
 
-@helper
+@inline
 def ends(x, al, ga, b1, b2, b3, E, s, c, d):
     """Components 1 and 3 of (2) in ``euler``, half a step from b, where E = 1 - al ga b2^2 s^2.
 
@@ -251,7 +251,7 @@ def ends(x, al, ga, b1, b2, b3, E, s, c, d):
     return end1, div(difference(mul(b3, c), mul(mul(ga, sb), mul(b1, d)), small, square3), E)
 
 
-@helper
+@inline
 def frame_and_midpoint(mo, x, arc, time):
     """(X, b) of a step of the half time ``time``, along the direction of x."""
     al, be, ga = scale(x.al, time), scale(x.be, time), scale(x.ga, time)
@@ -268,7 +268,7 @@ def frame_and_midpoint(mo, x, arc, time):
     return Frame(c, x1, x2, c.v * c.v + x1.v * x1.v + x2.v * x2.v), (b1.v, b2.v, b3.v)
 
 
-@helper
+@inline
 def denominator(mo, x, al, ga, s, c, d):
     """1 - al ga m2^2 s^2 of (2) in ``euler``; where it is small, as a sum of squares."""
     mm2 = mul(x.m2, x.m2)
@@ -282,7 +282,7 @@ def denominator(mo, x, al, ga, s, c, d):
     return add(div(first, C), mul(div(second, C), mul(cn, cn)))  # quotients first: cn^2 may be as small as 1e-304
 
 
-@helper
+@inline
 def end_of_step(mo, x, I2, turns, arc, time, frame, b):
     """End, from X and the midpoint b: (3) and (5) in ``euler``."""
     b1, b2, b3 = b
@@ -303,7 +303,7 @@ def end_of_step(mo, x, I2, turns, arc, time, frame, b):
     return End(m1, m2, m3, q, f * cphi, f * sphi)
 
 
-@helper
+@inline
 def phase_and_delay(mo, x, turns, arc, time, t):
     """(dphi, -j dT): what (1) and (3) need besides X."""
     ka = mul(x.be, x.G)
@@ -319,7 +319,7 @@ def phase_and_delay(mo, x, turns, arc, time, t):
     return A + mul(x.G, x.w2).d * t, -2.0 * turns.j * period.d
 
 
-@helper
+@inline
 def column(mo, turns, arc, time, t, end, k):
     """(dm, turn) along m1, m2, m3, I1, I2, I3, t (k = 0 to 6): (1) and (3)."""
     m1, m2, m3 = end.m1, end.m2, end.m3
@@ -348,7 +348,7 @@ def column(mo, turns, arc, time, t, end, k):
     )
 
 
-@helper
+@inline
 def to_end(frame, y1, y2, y3):
     """R^T y: from body axes at the start, turned by phi or not, to those at the end."""
     x0, x1, x2 = frame.x0.v, frame.x1.v, frame.x2.v
@@ -361,7 +361,7 @@ def to_end(frame, y1, y2, y3):
     )
 
 
-@helper
+@inline
 def change_of_start(mo, frame, end, e):
     """R^T e for a change e of m, and what turning the axis m of the first factor of q adds to the turn."""
     e1, e2, e3 = e
@@ -374,12 +374,12 @@ def change_of_start(mo, frame, end, e):
     return to_end(frame, e1, e2, e3), to_end(frame, y1, y2, y3)
 
 
-@helper
+@inline
 def unit_vector(k):
     return (1.0 if k == 0 else 0.0), (1.0 if k == 1 else 0.0), (1.0 if k == 2 else 0.0)
 
 
-@helper
+@inline
 def representable(x, limit):
     """x, or an infinity where the derivative left the range of doubles."""
     if abs(x) <= limit:
@@ -387,7 +387,7 @@ def representable(x, limit):
     return -inf if x < 0.0 else inf
 
 
-@helper
+@inline
 def write_column(out, i, where, q, dm, turn, limit):
     """One column of the matrix: dm, and dq = q (0, turn)/2."""
     dq = product(q[0], q[1], q[2], q[3], 0.0, 0.5 * turn[0], 0.5 * turn[1], 0.5 * turn[2])
@@ -397,18 +397,18 @@ def write_column(out, i, where, q, dm, turn, limit):
         out[i, 3 + r, where] = representable(dq[r], limit)
 
 
-@helper
+@inline
 def times(v, factor):
     return v[0] * factor, v[1] * factor, v[2] * factor
 
 
-@helper
+@inline
 def times_rate(v, unit):
     """Times the unit of m over that of I, without overflow on the way."""
     return to_standard_time(v[0], unit), to_standard_time(v[1], unit), to_standard_time(v[2], unit)
 
 
-@helper
+@inline
 def write_by_attitude(out, i, turn):
     """q(h) = q0 turn is linear in q0; m does not depend on it."""
     for k in range(4):
@@ -420,7 +420,7 @@ def write_by_attitude(out, i, turn):
             out[i, 3 + r, BY_Q + k] = by_q[r]
 
 
-@helper
+@inline
 def write_at_rest(out, i, I1, I2, I3, q, h):
     """m = 0: m(h) = m and turn = h I^-1 m, to first order in m; nothing else changes anything."""
     for k in range(BY_T + 1):
@@ -429,7 +429,7 @@ def write_at_rest(out, i, I1, I2, I3, q, h):
     write_by_attitude(out, i, (1.0, 0.0, 0.0, 0.0))
 
 
-@helper
+@inline
 def write_moving(out, i, I1, I2, I3, m1, m2, m3, q, h):
     """The matrix of a body that turns."""
     order, unit, I, m = standard_form(I1, I2, I3, m1, m2, m3)
@@ -468,7 +468,7 @@ def write_moving(out, i, I1, I2, I3, m1, m2, m3, q, h):
         write_column(out, i, where, q, dm, turn, limit)
 
 
-@entry(f"i8({INPUT}, {INPUT}, {INPUT}, {TIMES}, i8, i8, f8[:,:,::1])")
+@entry_point(f"i8({INPUT}, {INPUT}, {INPUT}, {TIMES}, i8, i8, f8[:,:,::1])")
 def jacobian_range(inertia, m, q, t, start, stop, out):
     """Bodies start..stop: inertia, m (n or 1, 3), q (n or 1, 4), t (n or 1), all valid -> out (n, 7, 11).
 

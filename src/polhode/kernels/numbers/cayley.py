@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from polhode.kernels.compiler.jit import called, helper
+from polhode.kernels.compiler.jit import inline, noinline
 from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.vectors import cross_of_numbers
 
@@ -19,7 +19,7 @@ MARGIN = 64.0  # of Newton's last residual below rounding: unlike rounding, it h
 SHORTEST = 1.0 / 128.0  # advance on the way to a root, as a part of the whole step
 
 
-@helper
+@inline
 def turn(e1, e2, e3, m1, m2, m3, q0, q1, q2, q3):
     """(m, q) of (1). Increments of m and q, so that rounding of what repeats in every step hits small numbers."""
     ee = e1 * e1 + e2 * e2 + e3 * e3
@@ -35,7 +35,7 @@ def turn(e1, e2, e3, m1, m2, m3, q0, q1, q2, q3):
     )  # fmt: skip
 
 
-@helper
+@inline
 def solve3(a1, a2, a3, b1, b2, b3, c1, c2, c3, r1, r2, r3):
     """(det, det x) of the rows a, b, c and a.x = r1, b.x = r2, c.x = r3."""
     A1, A2, A3 = cross_of_numbers(b1, b2, b3, c1, c2, c3)
@@ -45,7 +45,7 @@ def solve3(a1, a2, a3, b1, b2, b3, c1, c2, c3, r1, r2, r3):
     return det, r1 * A1 + r2 * B1 + r3 * C1, r1 * A2 + r2 * B2 + r3 * C2, r1 * A3 + r2 * B3 + r3 * C3
 
 
-@called
+@noinline
 def continued(newton, k1, k2, k3, m1, m2, m3, y1, y2, y3):
     """(root, iterations) for k by way of smaller k: for roots that ``newton`` does not reach from its usual start.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from polhode.kernels.compiler.jit import helper
+from polhode.kernels.compiler.jit import inline
 
 
 class Dual(NamedTuple):
@@ -14,27 +14,27 @@ class Dual(NamedTuple):
     d: float
 
 
-@helper
+@inline
 def add(x, y):
     return Dual(x.v + y.v, x.d + y.d)
 
 
-@helper
+@inline
 def sub(x, y):
     return Dual(x.v - y.v, x.d - y.d)
 
 
-@helper
+@inline
 def scale(x, factor):
     return Dual(x.v * factor, x.d * factor)
 
 
-@helper
+@inline
 def mul(x, y):
     return Dual(x.v * y.v, x.d * y.v + x.v * y.d)
 
 
-@helper
+@inline
 def div(x, y):
     """x/y for y != 0. One division of values: in a loop over directions it is done once."""
     per_y = 1.0 / y.v

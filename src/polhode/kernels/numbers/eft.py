@@ -11,12 +11,12 @@ from math import sqrt
 
 from polhode.kernels.compiler import JIT
 from polhode.kernels.compiler.intrinsics import fma
-from polhode.kernels.compiler.jit import exact, rare
+from polhode.kernels.compiler.jit import inline_strict, noinline_strict
 
 SPLITTER = 134217729.0  # 2^27 + 1
 
 
-@exact
+@inline_strict
 def two_sum(a, b):
     """s + e = a + b exactly, s the rounded sum (Knuth)."""
     s = a + b
@@ -24,7 +24,7 @@ def two_sum(a, b):
     return s, (a - (s - v)) + (b - v)
 
 
-@exact
+@inline_strict
 def fast_two_sum(a, b):
     """The same for |a| >= |b| (Dekker)."""
     s = a + b
@@ -33,7 +33,7 @@ def fast_two_sum(a, b):
 
 if JIT:
 
-    @exact
+    @inline_strict
     def two_prod(a, b):
         """p + e = a b exactly, p the rounded product (fused multiply-add)."""
         p = a * b
@@ -54,14 +54,14 @@ else:
         return p, ((a1 * b1 - p) + a1 * b2 + a2 * b1) + a2 * b2
 
 
-@exact
+@inline_strict
 def dd_mul(ah, al, bh, bl):
     """(ah + al)(bh + bl) as a pair, relative error below 2^-102."""
     p, e = two_prod(ah, bh)
     return fast_two_sum(p, e + (ah * bl + al * bh))
 
 
-@exact
+@inline_strict
 def dd_add(ah, al, bh, bl):
     """(ah + al) + (bh + bl) as a pair; error below 2^-104 (|a| + |b|), also where they cancel."""
     s, e = two_sum(ah, bh)
@@ -70,13 +70,13 @@ def dd_add(ah, al, bh, bl):
     return fast_two_sum(s, e + f)
 
 
-@exact
+@inline_strict
 def dd_sub(ah, al, bh, bl):
     """(ah + al) - (bh + bl) as a pair, as ``dd_add``."""
     return dd_add(ah, al, -bh, -bl)
 
 
-@exact
+@inline_strict
 def dd_div(ah, al, bh, bl):
     """(ah + al)/(bh + bl) as a pair, by long division with three digits; relative error below 2^-101."""
     q1 = ah / bh
@@ -89,7 +89,7 @@ def dd_div(ah, al, bh, bl):
     return dd_add(q1, q2, rh / bh, 0.0)
 
 
-@exact
+@inline_strict
 def dd_sqrt(ah, al):
     """The square root of ah + al >= 0 as a pair, by one Newton step (Karp, Markstein 1997); error below 2^-101."""
     if ah == 0.0:
@@ -100,7 +100,7 @@ def dd_sqrt(ah, al):
     return fast_two_sum(root, rest / (2.0 * root))
 
 
-@rare
+@noinline_strict
 def exact_sum(terms, count):
     """The sum of terms[:count], exact up to one final rounding per component (Shewchuk's GROW-EXPANSION, fig. 6).
 

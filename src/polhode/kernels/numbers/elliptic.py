@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from math import asinh, atan2, inf, pi, sqrt
 
-from polhode.kernels.compiler.jit import helper
+from polhode.kernels.compiler.jit import inline
 
 AGM_STEPS = 16  # kc = 5e-324, the smallest positive double, needs 13
 SERIES_GAP = 0.3  # one step later the series of the mean needs three terms
@@ -22,7 +22,7 @@ DUPLICATIONS = 600  # p/x = 1e308 in R_J needs 516; R_F needs at most 14
 CARLSON_SPREAD = 0.008  # series of degree 7: remainder below spread^8 = 0.15 eps
 
 
-@helper
+@inline
 def cel_step(mean, geometric, p, a, b):
     """One step of Bulirsch's cel, with means in place of his sums: no powers of two to keep."""
     product, per_p = mean * geometric, 1.0 / p
@@ -30,7 +30,7 @@ def cel_step(mean, geometric, p, a, b):
     return 0.5 * (mean + geometric), sqrt(product), 0.5 * (p + g), 0.5 * (a + b * per_p), 0.5 * (b + a * g)
 
 
-@helper
+@inline
 def mean_limit(mean, geometric):
     """The arithmetic-geometric mean of two close numbers, and its reciprocal (DLMF 19.5.1 and its reciprocal)."""
     total = mean + geometric
@@ -41,7 +41,7 @@ def mean_limit(mean, geometric):
     return limit, 2.0 * per_total * (1.0 + x * (1.0 / 4.0 + x * (9.0 / 64.0 + x * (25.0 / 256.0))))
 
 
-@helper
+@inline
 def _cel(kc, p, a, b):
     """(M, 1/M, W) with K = pi/(2M) and K W = int_0^(pi/2) (a cos^2 + b sin^2)/((cos^2 + p sin^2) D).
 
@@ -65,7 +65,7 @@ def _cel(kc, p, a, b):
     return limit, per_limit, (b + a * limit) / (limit + p)
 
 
-@helper
+@inline
 def complete_k(mc):
     """K, the quarter period, for mc in [0, 1]; infinite at mc = 0 (DLMF 19.8.5)."""
     if mc == 0.0:
@@ -78,7 +78,7 @@ def complete_k(mc):
     return pi / (a + b)
 
 
-@helper
+@inline
 def complete_k_and_l(kc, n):
     """(K, L), L = int_0^(pi/2) sin^2 / ((1 + n sin^2) sqrt(cos^2 + kc^2 sin^2)), for kc > 0, n > -1.
 
@@ -89,13 +89,13 @@ def complete_k_and_l(kc, n):
     return K, K * weight
 
 
-@helper
+@inline
 def mean_and_weight(kc, n):
     """(M, 1/M, W) with K = pi/(2M), L = K W of ``complete_k_and_l``: the kernel's hot path."""
     return _cel(kc, 1.0 + n, 0.0, 1.0)
 
 
-@helper
+@inline
 def carlson_rc(x, y):
     """R_C(x, y) for x >= 0 and y > 0 (DLMF 19.2.18-19), or y < 0, its Cauchy principal value (19.2.20)."""
     factor = 1.0
@@ -111,7 +111,7 @@ def carlson_rc(x, y):
     return factor / sqrt(x)
 
 
-@helper
+@inline
 def carlson_rf(x, y, z):
     """R_F(x, y, z) for x, y, z >= 0, at most one of them 0 (Carlson 1995, algorithm 1)."""
     for _ in range(DUPLICATIONS):
@@ -125,7 +125,7 @@ def carlson_rf(x, y, z):
     return _rf_series(dx, dy, dz) / sqrt(mean)
 
 
-@helper
+@inline
 def _rf_series(dx, dy, dz):
     """Taylor series of R_F about equal arguments, to degree 7 (DLMF 19.36.1), dx + dy + dz = 0."""
     e2 = dx * dy - dz * dz
@@ -134,7 +134,7 @@ def _rf_series(dx, dy, dz):
     return 1.0 + (series + e3 * (1.0 / 14.0 + e3 * 3.0 / 104.0))
 
 
-@helper
+@inline
 def carlson_rj(x, y, z, p):
     """R_J(x, y, z, p) for p > 0 and x, y, z >= 0, at most one of them 0 (Carlson 1995, algorithm 3).
 
@@ -156,7 +156,7 @@ def carlson_rj(x, y, z, p):
     return quarter * _rj_series(dx, dy, dz, dp) / (mean * sqrt(mean)) + 6.0 * total
 
 
-@helper
+@inline
 def _rj_series(dx, dy, dz, dp):
     """Taylor series of R_J about equal arguments, to degree 7 (DLMF 19.36.2), dx + dy + dz + 2 dp = 0."""
     xyz, p2 = dx * dy * dz, dp * dp

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from math import factorial, pi
 
-from polhode.kernels.compiler.jit import helper
+from polhode.kernels.compiler.jit import inline
 from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.vectors import cross_of_numbers
 
@@ -27,7 +27,7 @@ T = tuple((-0.25) ** k / factorial(2 * k + 1) for k in range(TERMS))
 P = tuple(0.5 * (k + 1) * (-0.25) ** k / factorial(2 * k + 3) for k in range(TERMS))
 
 
-@helper
+@inline
 def series(c, x):
     """sum c[k] x^k, paired so that the processor need not wait for one term after the other."""
     x2 = x * x
@@ -37,7 +37,7 @@ def series(c, x):
     return low + x4 * (mid + x4 * ((c[8] + c[9] * x) + c[10] * x2))
 
 
-@helper
+@inline
 def rotation(s1, s2, s3):
     """(cos(a/2), sin(a/2)/a, c) of (1) and (2), for |s|^2 <= FARTHEST."""
     x = s1 * s1 + s2 * s2 + s3 * s3
@@ -45,20 +45,20 @@ def rotation(s1, s2, s3):
     return t - x * p, 0.5 * t, p / t
 
 
-@helper
+@inline
 def turned(q0, q1, q2, q3, r0, r, s1, s2, s3):
     """q (r0, r s): the attitude (1)."""
     return product(q0, q1, q2, q3, r0, r * s1, r * s2, r * s3)
 
 
-@helper
+@inline
 def unit(q0, q1, q2, q3):
     """q after one Newton step towards |q| = 1: enough next to it."""
     f = 1.5 - 0.5 * (q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3)
     return f * q0, f * q1, f * q2, f * q3
 
 
-@helper
+@inline
 def rate(c, s1, s2, s3, w1, w2, w3):
     """s' of (2)."""
     u1, u2, u3 = cross_of_numbers(s1, s2, s3, w1, w2, w3)

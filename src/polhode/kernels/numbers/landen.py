@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from math import atan, sqrt
 
-from polhode.kernels.compiler.jit import helper
+from polhode.kernels.compiler.jit import inline
 from polhode.kernels.numbers.trig import sincos
 
 LEVELS = 12  # doubles need 6 next to k = 1; numbers of 60 digits 8
 
 
-@helper
+@inline
 def mean_ratios(k2, r, first):
     """(N, 2^N a_N) for k^2 < 1; r_1, ..., r_N go to r[first], ... .
 
@@ -35,7 +35,7 @@ def mean_ratios(k2, r, first):
     return LEVELS, power * a
 
 
-@helper
+@inline
 def ascend(phi, r, first, levels):
     """phi_N from phi_0: 2^N a_N F(phi_0, k), for any phi_0.
 
@@ -48,7 +48,7 @@ def ascend(phi, r, first, levels):
     return phi
 
 
-@helper
+@inline
 def descend(phi, r, first, levels):
     """phi_0 = am(u, k) from phi_N = 2^N a_N u, for any u."""
     for n in range(levels):

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from polhode.kernels.compiler import JIT
-from polhode.kernels.compiler.jit import helper
+from polhode.kernels.compiler.jit import inline
 
 LANES = 64 if JIT else 1  # uncompiled, one at a time
 PAST_CACHE = 250_000  # numbers, two megabytes
@@ -29,17 +29,17 @@ if JIT:
         wait_for_memory,
     )
 
-    @helper
+    @inline
     def new_block(size):
         return np.empty(size)
 
-    @helper
+    @inline
     def load_rows(rows, first, w, fields):
         """LANES rows, from number ``first`` on, into the block: each of their three or four columns into a field."""
         for l in range(0, LANES, 4):
             four_rows_in(rows, len(fields) * (first + l), w, fields, l)
 
-    @helper
+    @inline
     def pass_cache(rows, first):
         """Whether these rows are so many that they leave the cache before anyone reads them (and may be stored so).
 
@@ -47,13 +47,13 @@ if JIT:
         """
         return rows.size >= PAST_CACHE and (address(rows) + 8 * (rows.size // len(rows)) * first) % 16 == 0
 
-    @helper
+    @inline
     def store_rows(rows, first, w, fields):
         """The reverse of ``load_rows``."""
         for l in range(0, LANES, 4):
             four_rows_out(rows, len(fields) * (first + l), w, fields, l)
 
-    @helper
+    @inline
     def store_rows_past_cache(rows, first, w, fields):
         """The same if ``pass_cache``; ``wait_for_memory`` after the last of them."""
         for l in range(0, LANES, 4):
@@ -82,32 +82,32 @@ else:
         """Nothing: see the compiled one."""
 
 
-@helper
+@inline
 def triple_fields(field):
     """The fields of a vector."""
     return field, field + LANES, field + 2 * LANES
 
 
-@helper
+@inline
 def quadruple_fields(field):
     return field, field + LANES, field + 2 * LANES, field + 3 * LANES
 
 
-@helper
+@inline
 def pair(w, field, l):
     return w[field + l], w[field + LANES + l]
 
 
-@helper
+@inline
 def triple(w, field, l):
     return w[field + l], w[field + LANES + l], w[field + 2 * LANES + l]
 
 
-@helper
+@inline
 def put_pair(w, field, l, a, b):
     w[field + l], w[field + LANES + l] = a, b
 
 
-@helper
+@inline
 def put_triple(w, field, l, a, b, c):
     w[field + l], w[field + LANES + l], w[field + 2 * LANES + l] = a, b, c

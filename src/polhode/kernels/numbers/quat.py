@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from polhode.kernels.compiler.jit import helper
+from polhode.kernels.compiler.jit import inline
 
 
-@helper
+@inline
 def product(a0, a1, a2, a3, b0, b1, b2, b3):
     """The Hamilton product a b."""
     return (
@@ -16,7 +16,7 @@ def product(a0, a1, a2, a3, b0, b1, b2, b3):
     )
 
 
-@helper
+@inline
 def matrix(q0, q1, q2, q3):
     """Q of a unit quaternion, as three rows."""
     return (

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from polhode.kernels.compiler.jit import helper
+from polhode.kernels.compiler.jit import inline
 from polhode.kernels.numbers.series import COS, HALF_PI, SIN
 
 MANY = 1e6  # |x| up to which multiples of pi/2 in three parts leave nothing behind
@@ -14,19 +14,19 @@ SLIGHT = 0.0625  # |x| up to which the first terms of the series are enough
 TWO_OVER_PI = 0.6366197723675814
 
 
-@helper
+@inline
 def rint(x):
     """The nearest whole number, as a float."""
     return float(np.rint(x))
 
 
-@helper
+@inline
 def floor(x):
     """The next whole number below, as a float."""
     return float(np.floor(x))
 
 
-@helper
+@inline
 def sincos(x, low):
     """(sin, cos) of x + low, |low| at most an ulp of x; absolute error about 2^-53, any finite x."""
     if abs(x) > MANY:
@@ -35,7 +35,7 @@ def sincos(x, low):
     return sincos_near(x, low)
 
 
-@helper
+@inline
 def sincos_near(x, low):
     """The same for |x| <= MANY, without branches or calls: a loop over it is vectorized."""
     turns = rint(x * TWO_OVER_PI)
@@ -48,7 +48,7 @@ def sincos_near(x, low):
     return s * a + c * b, c * a - s * b
 
 
-@helper
+@inline
 def sincos_small(r):
     """(sin, cos) of r, |r| <= pi/4, a little more at most."""
     rr = r * r
@@ -59,13 +59,13 @@ def sincos_small(r):
     return s, 1.0 - (0.5 * rr - r4 * (c * r4 + (COS[1] * rr + COS[0])))
 
 
-@helper
+@inline
 def is_odd(n):
     """Whether the whole number n, a float, is odd."""
     return floor(0.5 * n) < 0.5 * n
 
 
-@helper
+@inline
 def sincos_of_sum(x, y):
     """(sin, cos) of x + y. If y is slight, as it often is, the work for x does not wait for y."""
     if abs(y) > SLIGHT:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from math import floor
 
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.numba_internals import borrowed
 from polhode.kernels.exact.drive import INPUT, TIMES
 
@@ -24,13 +24,13 @@ COUNTS = "i8[::1]"
 TO_WHOLE = 1.5 * 2.0**52  # added and taken away again, it rounds to a whole number
 
 
-@helper
+@inline
 def nearest(r, L, per_L):
     """(1); per_L is 1/L, or 0 where L is 0."""
     return r - L * ((r * per_L + TO_WHOLE) - TO_WHOLE)
 
 
-@entry(f"void({INPUT}, {TIMES}, {TIMES}, {COUNTS}, i8[:,::1], {COUNTS}, {COUNTS}, f8[:,::1])")
+@entry_point(f"void({INPUT}, {TIMES}, {TIMES}, {COUNTS}, i8[:,::1], {COUNTS}, {COUNTS}, f8[:,::1])")
 def fill_cells(x, low, per_length, shape, cells, first, order, sorted_x):
     """The cell of each body, cells (n, 3); order: their numbers by cells, ascending in each; first: where it begins."""
     n = x.shape[0]
@@ -51,12 +51,12 @@ def fill_cells(x, low, per_length, shape, cells, first, order, sorted_x):
             sorted_x[first[k], c] = x[i, c]
 
 
-@helper
+@inline
 def number(shape, a, b, c):
     return (a * shape[1] + b) * shape[2] + c
 
 
-@helper
+@inline
 def wrapped(a, size, repeats):
     """The cell that number a, one outside at most, stands for; -1: none."""
     if 0 <= a < size:
@@ -64,7 +64,7 @@ def wrapped(a, size, repeats):
     return a % size if repeats else -1
 
 
-@entry(
+@entry_point(
     f"i8({INPUT}, {TIMES}, {TIMES}, {COUNTS}, i8[:,::1], {COUNTS}, {COUNTS}, {INPUT}, f8, i8, i8, i4[:,::1], {COUNTS})"
 )
 def find_near(x, L, per_L, shape, cells, first, order, sorted_x, square, start, stop, found, counts):
@@ -102,7 +102,7 @@ def find_near(x, L, per_L, shape, cells, first, order, sorted_x, square, start, 
     return most
 
 
-@entry(f"i8(i4[:,::1], {COUNTS}, {COUNTS}, {COUNTS}, {INTEGERS})")
+@entry_point(f"i8(i4[:,::1], {COUNTS}, {COUNTS}, {COUNTS}, {INTEGERS})")
 def read_by_column(found, counts, starts, stops, others):
     """Rows j of all i > j that found j, ascending; returns the length of the longest."""
     n = counts.shape[0]
@@ -123,7 +123,7 @@ def read_by_column(found, counts, starts, stops, others):
     return most
 
 
-@entry(f"b1({INPUT}, {INPUT}, f8)")
+@entry_point(f"b1({INPUT}, {INPUT}, f8)")
 def all_within(x, where, square):
     """Whether no body is further from where it was; False if one is nowhere."""
     for i in range(x.shape[0]):
@@ -133,7 +133,7 @@ def all_within(x, where, square):
     return True
 
 
-@entry(f"Tuple((i8, i8, f8))({INPUT}, {TIMES}, {TIMES}, {COUNTS}, {COUNTS}, {INTEGERS})")
+@entry_point(f"Tuple((i8, i8, f8))({INPUT}, {TIMES}, {TIMES}, {COUNTS}, {COUNTS}, {INTEGERS})")
 def closest_of(x, L, per_L, starts, stops, others):
     """(i, j, distance) of the two bodies of a list that are nearest to each other; (0, 0, 0) if it is empty."""
     first, second, least = 0, 0, 0.0

@@ -22,7 +22,7 @@ from math import inf, sqrt
 import numpy as np
 
 from polhode.kernels.compiler import JIT
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.numba_internals import borrowed, keep
 from polhode.kernels.exact.drive import INPUT, MATRICES
 from polhode.kernels.pairs.near import inverse
@@ -38,7 +38,7 @@ FAR = 1e100  # the place of nobody, who has no dipole: all powers of 1/r that fo
 CHUNK = 16  # tiles that a body meets before its lanes are summed; they stay in the nearest cache
 
 
-@helper
+@inline
 def fill(x, Q, mu, w):
     """Write places and dipoles of all bodies into tiles; mu (n or 1, 3) in body axes."""
     n, one = x.shape[0], mu.shape[0] == 1
@@ -53,14 +53,14 @@ def fill(x, Q, mu, w):
             w[-1, X + c * TILE + i % TILE], w[-1, D + c * TILE + i % TILE] = FAR, 0.0
 
 
-@helper
+@inline
 def put_distance(l, r1, r2, r3, rr, own):
     own[R + l], own[R + TILE + l], own[R + 2 * TILE + l] = r1, r2, r3
     uu = inverse(rr)
     own[U + l], own[U + TILE + l] = uu, sqrt(uu)
 
 
-@helper
+@inline
 def distances(x1, x2, x3, w, own):
     """r, 1/r^2 and 1/r to the bodies of a tile."""
     for l in range(TILE):
@@ -68,7 +68,7 @@ def distances(x1, x2, x3, w, own):
         put_distance(l, r1, r2, r3, r1 * r1 + r2 * r2 + r3 * r3, own)
 
 
-@helper
+@inline
 def distances_later(lane, x1, x2, x3, w, own):
     """The same to the later bodies of a body's own tile; all others count as infinitely far, and add nothing."""
     for l in range(TILE):
@@ -77,7 +77,7 @@ def distances_later(lane, x1, x2, x3, w, own):
         put_distance(l, r1, r2, r3, rr if l > lane else inf, own)
 
 
-@helper
+@inline
 def dipole_pair(d1, d2, d3, e1, e2, e3, r1, r2, r3, u2, u1, eps4):
     """(V, F, g_i, g_j) of (1), (2), (3), by 1/r^2 and 1/r."""
     u3 = u2 * u1
@@ -95,7 +95,7 @@ def dipole_pair(d1, d2, d3, e1, e2, e3, r1, r2, r3, u2, u1, eps4):
     )  # fmt: skip
 
 
-@helper
+@inline
 def meet(d1, d2, d3, w, sums, own, eps4):
     """A body and a tile whose ``distances`` are known."""
     for l in range(TILE):
@@ -118,7 +118,7 @@ def meet(d1, d2, d3, w, sums, own, eps4):
         sums[G + 2 * TILE + l] += h3
 
 
-@helper
+@inline
 def fold(own, half):
     """The second half of the lanes added to the first."""
     for k in range(0, R, TILE):
@@ -126,7 +126,7 @@ def fold(own, half):
             own[k + l] += own[k + half + l]
 
 
-@helper
+@inline
 def fold_all(own):
     """The sums over the lanes, each in own[k TILE]."""
     if TILE == 16:
@@ -136,13 +136,13 @@ def fold_all(own):
         fold(own, 1)
 
 
-@helper
+@inline
 def row_of(turn, part, parts):
     """The row that a part has in its turn."""
     return turn * parts + (part if turn % 2 == 0 else parts - 1 - part)
 
 
-@helper
+@inline
 def sum_part(w, n, eps4, sums, energies, part):
     """Find the sums and the energy of one part, of as many as ``sums`` (parts, tiles, .) has rows."""
     parts, tiles = sums.shape[0], w.shape[0]
@@ -175,7 +175,7 @@ def sum_part(w, n, eps4, sums, energies, part):
     keep(lanes)
 
 
-@helper
+@inline
 def gather(w, sums, force, torque, start, stop):
     """Add the sums of all parts, in their order, to forces and torques (n, 3) of some bodies."""
     for i in range(start, stop):
@@ -194,7 +194,7 @@ def gather(w, sums, force, torque, start, stop):
         torque[i, 2] += g1 * d2 - g2 * d1
 
 
-@entry(f"f8({INPUT}, {MATRICES}, {INPUT}, f8, i8, f8[:,::1], f8[:,::1])")
+@entry_point(f"f8({INPUT}, {MATRICES}, {INPUT}, f8, i8, f8[:,::1], f8[:,::1])")
 def dipole_forces(x, Q, mu, eps4, parts, force, torque):
     """Add forces and torques (n, 3) and return the energy, in one thread: for few bodies one call is quickest."""
     n = x.shape[0]
@@ -209,13 +209,13 @@ def dipole_forces(x, Q, mu, eps4, parts, force, torque):
     return energy
 
 
-@entry(f"void({INPUT}, {MATRICES}, {INPUT}, f8[:,::1])")
+@entry_point(f"void({INPUT}, {MATRICES}, {INPUT}, f8[:,::1])")
 def fill_tiles(x, Q, mu, w):
     """Do the first part of ``dipole_forces``: write all bodies into tiles."""
     fill(x, Q, mu, w)
 
 
-@entry("i8(f8[:,::1], i8, f8, f8[:,:,::1], f8[::1], i8, i8)")
+@entry_point("i8(f8[:,::1], i8, f8, f8[:,:,::1], f8[::1], i8, i8)")
 def sum_parts(w, n, eps4, sums, energies, start, stop):
     """Do the second part of ``dipole_forces``, for the parts from ``start`` to ``stop``. Return 0."""
     for part in range(start, stop):
@@ -223,7 +223,7 @@ def sum_parts(w, n, eps4, sums, energies, start, stop):
     return 0
 
 
-@entry("i8(f8[:,::1], f8[:,:,::1], f8[:,::1], f8[:,::1], i8, i8)")
+@entry_point("i8(f8[:,::1], f8[:,:,::1], f8[:,::1], f8[:,::1], i8, i8)")
 def gather_tiles(w, sums, force, torque, start, stop):
     """Do the third part of ``dipole_forces``, for the bodies from ``start`` to ``stop``. Return 0."""
     gather(w, sums, force, torque, start, stop)

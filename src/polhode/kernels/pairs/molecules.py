@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.numba_internals import borrowed
 from polhode.kernels.exact.drive import INPUT, MATRICES, TIMES
 from polhode.kernels.pairs.near import (
@@ -33,7 +33,7 @@ SIZE = 6 * LANES
 MOLECULES = f"Tuple(({INPUT}, {INPUT}, {INPUT}, {INPUT}, {TIMES}))"  # (places (n, 3 s), A, B, C (s, s), (c0, c1, c2))
 
 
-@entry(f"void({MATRICES}, {INPUT}, f8[:,::1])")
+@entry_point(f"void({MATRICES}, {INPUT}, f8[:,::1])")
 def place_sites(Q, sites, out):
     """Q c for all sites c (s, 3) in body axes: (n, 3 s)."""
     for i in range(Q.shape[0]):
@@ -46,7 +46,7 @@ def place_sites(Q, sites, out):
                 )
 
 
-@helper
+@inline
 def charges_meet(w, a1, a2, a3, C, c0, c1, c2):
     """Site a of i and one site of every lane, charges only: (1) and its forces."""
     for l in range(LANES):
@@ -59,7 +59,7 @@ def charges_meet(w, a1, a2, a3, C, c0, c1, c2):
         add_site_force(w, l, a1, a2, a3, f * r1, f * r2, f * r3)
 
 
-@helper
+@inline
 def spheres_meet(w, a1, a2, a3, twelve, six, C, c0, c1, c2):
     """The same with Lennard-Jones."""
     for l in range(LANES):
@@ -72,7 +72,7 @@ def spheres_meet(w, a1, a2, a3, twelve, six, C, c0, c1, c2):
         add_site_force(w, l, a1, a2, a3, f * r1, f * r2, f * r3)
 
 
-@helper
+@inline
 def add_site_force(w, l, a1, a2, a3, f1, f2, f3):
     """f on i at a."""
     w[G + l] += f1
@@ -83,7 +83,7 @@ def add_site_force(w, l, a1, a2, a3, f1, f2, f3):
     w[S + 2 * LANES + l] += a1 * f2 - a2 * f1
 
 
-@helper
+@inline
 def load_site(places, numbers, first, b, w):
     for l in range(LANES):
         j = numbers[first + l]
@@ -93,7 +93,7 @@ def load_site(places, numbers, first, b, w):
         w[G + l], w[G + LANES + l], w[G + 2 * LANES + l] = 0.0, 0.0, 0.0
 
 
-@helper
+@inline
 def add_to_bodies(w):
     """The force on i from one site of j; j gets the opposite, and its torque G x b."""
     for l in range(LANES):
@@ -111,7 +111,7 @@ def add_to_bodies(w):
         w[T + 2 * LANES + l] += g1 * b2 - g2 * b1
 
 
-@helper
+@inline
 def fill_molecules(told, i, first, numbers, w):
     places, twelve, six, C, far = told
     sites, c0, c1, c2 = C.shape[0], float(far[0]), float(far[1]), float(far[2])
@@ -129,7 +129,7 @@ def fill_molecules(told, i, first, numbers, w):
         add_to_bodies(w)
 
 
-@entry(signature(MOLECULES))
+@entry_point(signature(MOLECULES))
 def sum_molecules(pairs, cut, molecules, sums, totals, start, stop):
     places, twelve, six, C, far = molecules
     lent = borrowed(places), borrowed(twelve), borrowed(six), borrowed(C), borrowed(far)

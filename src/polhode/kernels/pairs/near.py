@@ -23,7 +23,7 @@ from math import nan, sqrt
 import numpy as np
 
 from polhode.kernels.compiler import JIT
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.numba_internals import borrowed, keep
 from polhode.kernels.exact.drive import INPUT, TIMES
 from polhode.kernels.numbers.lanes import new_block
@@ -47,13 +47,13 @@ def signature(interaction):
     return f"i8({PAIRS}, {CUT}, {interaction}, {SUMS}, {TOTALS}, i8, i8)"
 
 
-@helper
+@inline
 def inverse(x):
     """1/x; of bodies at one place nothing that is a number."""
     return 1.0 / x if x > 0.0 else nan
 
 
-@helper
+@inline
 def pick(pairs, square, i, numbers, places):
     """Neighbors of i that are near enough: their numbers, and r in rows (3, .). Returns how many."""
     x, L, per_L, starts, stops, others, _ = pairs
@@ -77,7 +77,7 @@ def pick(pairs, square, i, numbers, places):
     return count
 
 
-@helper
+@inline
 def switch(w, begin, per_width):
     """V, F, S, T by (1)."""
     for l in range(LANES):
@@ -95,7 +95,7 @@ def switch(w, begin, per_width):
             w[S + c * LANES + l] *= s
 
 
-@helper
+@inline
 def collect(w, count):
     """Add V, F and S of all lanes to the body's own sums; lanes from ``count`` on become 0 before."""
     for l in range(count, LANES):
@@ -105,7 +105,7 @@ def collect(w, count):
         w[OWN + k] += w[V + k]
 
 
-@helper
+@inline
 def own_sum(w, c):
     total = 0.0
     for l in range(LANES):
@@ -113,7 +113,7 @@ def own_sum(w, c):
     return total
 
 
-@helper
+@inline
 def sum_part(fill, size, given_pairs, cut, told, sums, part):
     """Find forces, torques and the energy of one part; ``size`` of the fields that ``fill`` needs beside."""
     forces, torques, energies = sums
@@ -154,7 +154,7 @@ def sum_part(fill, size, given_pairs, cut, told, sums, part):
     keep(own_places)
 
 
-@helper
+@inline
 def add_part_sums(sums, totals, start, stop):
     """Add the sums of all parts, in their order, to the totals of the bodies from ``start`` to ``stop``."""
     forces, torques, _ = sums
@@ -169,14 +169,14 @@ def add_part_sums(sums, totals, start, stop):
             torque[i, c] += t
 
 
-@entry(f"i8({SUMS}, {TOTALS}, i8, i8)")
+@entry_point(f"i8({SUMS}, {TOTALS}, i8, i8)")
 def add_parts(sums, totals, start, stop):
     """Call ``add_part_sums``. Return 0."""
     add_part_sums(sums, totals, start, stop)
     return 0
 
 
-@helper
+@inline
 def sum_parts(fill, size, pairs, cut, told, sums, totals, start, stop):
     """Find the sums of the parts from ``start`` to ``stop``. If these are all, add them up; return whether they are.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.numba_internals import borrowed
 from polhode.kernels.exact.drive import INPUT
 from polhode.kernels.pairs.dipoles import dipole_pair
@@ -26,7 +26,7 @@ SIZE = 3 * LANES
 DIPOLES = f"Tuple(({INPUT}, f8))"  # (dipoles (n, 3) in space axes, 4 eps sig^12)
 
 
-@helper
+@inline
 def fill_dipoles(told, i, first, numbers, w):
     dipoles, eps4 = told
     d1, d2, d3 = float(dipoles[i, 0]), float(dipoles[i, 1]), float(dipoles[i, 2])
@@ -47,7 +47,7 @@ def fill_dipoles(told, i, first, numbers, w):
         w[T + 2 * LANES + l] = h1 * e2 - h2 * e1
 
 
-@entry(signature(DIPOLES))
+@entry_point(signature(DIPOLES))
 def sum_dipoles(pairs, cut, spheres, sums, totals, start, stop):
     dipoles, eps4 = spheres
     return sum_parts(fill_dipoles, SIZE, pairs, cut, (borrowed(dipoles), eps4), sums, totals, start, stop)

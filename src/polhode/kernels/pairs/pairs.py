@@ -6,7 +6,7 @@ the second, in space axes, for r = x_i - x_j and attitude matrices A, B; the sec
 
 from __future__ import annotations
 
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.numba_internals import borrowed, caller
 from polhode.kernels.exact.drive import MATRICES
 from polhode.kernels.pairs.near import LANES, F, R, S, T, V, signature, sum_parts
@@ -19,23 +19,23 @@ call_pair = caller(PAIR, (0.0, ZERO, ZERO, ZERO))
 PAIRWISE = f"Tuple((i8, {MATRICES}, f8[::1], i8[::1]))"  # (address, Q, p, who raised (n,))
 
 
-@helper
+@inline
 def vector(rows, i):
     return float(rows[i, 0]), float(rows[i, 1]), float(rows[i, 2])
 
 
-@helper
+@inline
 def rows_of_matrix(Q, i):
     A = borrowed(Q[i])
     return vector(A, 0), vector(A, 1), vector(A, 2)
 
 
-@helper
+@inline
 def put(w, field, l, v):
     w[field + l], w[field + LANES + l], w[field + 2 * LANES + l] = v
 
 
-@helper
+@inline
 def fill_pairs(told, i, first, numbers, w):
     """raised[i] becomes the number of a body with which the pair function raised."""
     pair, Q, params, raised = told
@@ -52,6 +52,6 @@ def fill_pairs(told, i, first, numbers, w):
         put(w, T, l, t)
 
 
-@entry(signature(PAIRWISE))
+@entry_point(signature(PAIRWISE))
 def sum_pairs(pairs, cut, pairwise, sums, totals, start, stop):
     return sum_parts(fill_pairs, 0, pairs, cut, pairwise, sums, totals, start, stop)

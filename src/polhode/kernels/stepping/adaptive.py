@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from math import copysign, inf, nan
 
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.numba_internals import borrowed, keep
 from polhode.kernels.exact.drive import INPUT, TIMES
 from polhode.kernels.stepping.dormand_prince import END, STAGES
@@ -39,13 +39,13 @@ SUDDEN = 1e-9  # of the momentum of a radian: the impulse that a torque may have
 UNDERFLOW = 2.0**-960  # errors of m so small are those of lost digits, when damping has stopped a body
 
 
-@helper
+@inline
 def is_passed(times, j, t, forward):
     """Whether there is an output time number j, and a body at t has reached it."""
     return j < len(times) and (times[j] <= t if forward else times[j] >= t)
 
 
-@helper
+@inline
 def put_outputs(times, j, frame, k, a, b, forward, m_out, q_out, i):
     """States at the times that the step from a to b has reached, from number j on; the first it has not reached."""
     while is_passed(times, j, b.t, forward):
@@ -55,14 +55,14 @@ def put_outputs(times, j, frame, k, a, b, forward, m_out, q_out, i):
     return j
 
 
-@helper
+@inline
 def put_trouble(frame, p, trouble, i):
     """Where a torque failed: t, m, q."""
     trouble[i, 0] = p.t
     put(frame, p, trouble[:, 1:4], trouble[:, 4:], i)
 
 
-@helper
+@inline
 def sudden(body, tolerance, b):
     """The tolerance of steps as short as the digits of t allow: a jump of the torque is not located better than that.
 
@@ -73,7 +73,7 @@ def sudden(body, tolerance, b):
     return Tolerance(tolerance.rtol, tolerance.atol + SUDDEN * momentum, tolerance.floor)
 
 
-@helper
+@inline
 def trial(torque, params, body, tolerance, a, right, shortest, dense, k):
     """(the point at the end, or the first that failed; the error) of a step from a to the time ``right``."""
     begin_step(body, a, right, k)
@@ -92,7 +92,7 @@ def trial(torque, params, body, tolerance, a, right, shortest, dense, k):
     return b, error
 
 
-@helper
+@inline
 def begin(torque, params, body, tolerance, a, first, end):
     """(the point with its torque, the first trial step)"""
     a = forced(torque, params, body, a)
@@ -116,7 +116,7 @@ ADAPT = (
 )
 
 
-@helper
+@inline
 def follow(torque, arguments, i, k):
     """Body i, to t_end or for ``limit`` trials."""
     params, inertia, axes, damping, (rtol, atol, first, most), (low, high), t_end, times, limit = arguments[:9]
@@ -169,7 +169,7 @@ def follow(torque, arguments, i, k):
     t[i], status[i], evaluations[i] = a.t, a.status, a.evaluations
 
 
-@entry(ADAPT)
+@entry_point(ADAPT)
 def adapt(torque, arguments):
     """Bodies start..stop, each to t_end or for ``limit`` trials, accepted or not; in place, to be continued.
 
@@ -190,7 +190,7 @@ TWO = f"{TIMES}, {TIMES}"
 INTERPOLATE = f"void(i8, Tuple(({BODIES}, {TWO}, {TWO}, i8, i8, {INPUT}, {INPUT}, {TIMES}, f8[:,::1], f8[:,::1])))"
 
 
-@entry(INTERPOLATE)
+@entry_point(INTERPOLATE)
 def interpolate(torque, arguments):
     """States at the times t, each within the one step from m, q at ``left`` to ``right``; NaN if the torque fails."""
     params, inertia, axes, damping, left, right, low, high, start, stop, m, q, t, m_out, q_out = arguments

@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import expm1
 from typing import NamedTuple
 
-from polhode.kernels.compiler.jit import helper
+from polhode.kernels.compiler.jit import inline
 from polhode.kernels.exact.drive import from_order, to_order
 
 OBLIQUE = 21  # numbers of a row; a diagonal one has 3
@@ -45,7 +45,7 @@ class Damping(NamedTuple):
     r33: float
 
 
-@helper
+@inline
 def damping_of(row, order, per_I, w1, w2, w3):
     """Of a row of the array, and 1/I in the standard form, whose unit of I is 1/per_I."""
     D1, D2, D3 = float(row[0]), float(row[1]), float(row[2])
@@ -65,7 +65,7 @@ def damping_of(row, order, per_I, w1, w2, w3):
     )  # fmt: skip
 
 
-@helper
+@inline
 def apart(d, x1, x2, x3):
     """P^-1 x of a vector in the standard form's axes."""
     x1, x2, x3 = from_order(d.order, x1, x2, x3)
@@ -76,7 +76,7 @@ def apart(d, x1, x2, x3):
     )
 
 
-@helper
+@inline
 def together(d, y1, y2, y3):
     """P y, the inverse of ``apart``."""
     x1 = d.p11 * y1 + d.p12 * y2 + d.p13 * y3
@@ -85,7 +85,7 @@ def together(d, y1, y2, y3):
     return to_order(d.order, x1, x2, x3)
 
 
-@helper
+@inline
 def resistance(d, m1, m2, m3):
     """D w"""
     if d.oblique:
@@ -94,20 +94,20 @@ def resistance(d, m1, m2, m3):
     return d.k1 * m1, d.k2 * m2, d.k3 * m3
 
 
-@helper
+@inline
 def damped(m, f, z, time):
     """The change of m in ``time`` by m' = f + (z/time) m, z = -time k: exact, also for z = 0."""
     growth = expm1(z)
     return growth * m + time * (growth / z if z != 0.0 else 1.0) * f
 
 
-@helper
+@inline
 def damped_parts(d, f1, f2, f3, m1, m2, m3, time):
     z1, z2, z3 = -time * d.k1, -time * d.k2, -time * d.k3
     return damped(m1, f1, z1, time), damped(m2, f2, z2, time), damped(m3, f3, z3, time)
 
 
-@helper
+@inline
 def damped_kick(d, f1, f2, f3, m1, m2, m3, time):
     """m after ``time`` of m' = f - D w."""
     if d.oblique:

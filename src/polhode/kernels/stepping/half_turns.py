@@ -14,7 +14,7 @@ With g = 1 this is QUAT_EM, with g = atan|e|/|e| ALGO_C1 (see ``methods``). (1) 
 
 from __future__ import annotations
 
-from polhode.kernels.compiler.jit import helper
+from polhode.kernels.compiler.jit import inline
 from polhode.kernels.numbers.cayley import turn
 from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.vectors import by_components, cross, dot, plus, times
@@ -23,7 +23,7 @@ from polhode.kernels.stepping.implicit import root
 from polhode.kernels.stepping.whole_steps import Step
 
 
-@helper
+@inline
 def half_turn_system(body, g, g_slope, m, e, k, K, noise):
     """(F, columns of its Jacobian, blur) of (3), with g and dg/d(|e|^2)."""
     x, ee, s = 0.125 * body.h, dot(e, e), times(g, by_components(body.J, e))
@@ -37,7 +37,7 @@ def half_turn_system(body, g, g_slope, m, e, k, K, noise):
     return F, J, abs(x) * (1.0 + ee) * noise
 
 
-@helper
+@inline
 def column(J, g, g_slope, e, s, d, k, x, kx):
     """The derivative of F along x; k and its derivative kx are times h/8."""
     ex, ee = dot(e, x), dot(e, e)
@@ -47,13 +47,13 @@ def column(J, g, g_slope, e, s, d, k, x, kx):
     return plus(plus(f, 2.0, plus(cross(x, s), 1.0, cross(e, sx))), -(1.0 + ee), kx)
 
 
-@helper
+@inline
 def middle(q, e):
     """The attitude in the middle, q (1, e), times sqrt(1 + |e|^2)."""
     return product(q[0], q[1], q[2], q[3], 1.0, e[0], e[1], e[2])
 
 
-@helper
+@inline
 def half_turn_step(impulse, system, tools, params, body, t, start, m, q):
     """One step by (1) and (2)."""
     w = m[0] / body.J[0], m[1] / body.J[1], m[2] / body.J[2]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from polhode.kernels.compiler.jit import helper
+from polhode.kernels.compiler.jit import inline
 from polhode.kernels.compiler.numba_internals import caller
 from polhode.kernels.exact.drive import INPUT, TIMES
 
@@ -22,7 +22,7 @@ SPLIT = (
 FINE, NO_STEP, RAISED, NOT_FINITE = 0, 1, 2, 3  # how a body's run ended: the flow failed; the torque did
 
 
-@helper
+@inline
 def row_of(array, i):
     """Row i, or the only one."""
     return i if array.shape[0] > 1 else 0

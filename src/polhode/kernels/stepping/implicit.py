@@ -14,7 +14,7 @@ from __future__ import annotations
 from math import inf
 from typing import NamedTuple
 
-from polhode.kernels.compiler.jit import called, helper
+from polhode.kernels.compiler.jit import inline, noinline
 from polhode.kernels.numbers.cayley import solve3
 from polhode.kernels.numbers.vectors import largest, plus, times
 from polhode.kernels.stepping.header import FINE, NO_STEP
@@ -38,7 +38,7 @@ class Root(NamedTuple):
     residual: float  # relative to the terms of F, if there is no root
 
 
-@helper
+@inline
 def slopes(impulse, tools, params, body, t, start, q, e, k):
     """(columns of dk/de, status)."""
     x = 1.0 / DIFFERENCE
@@ -49,7 +49,7 @@ def slopes(impulse, tools, params, body, t, start, q, e, k):
     return (times(x, a), times(x, b), times(x, c)), max(first, second, third)
 
 
-@called
+@noinline
 def newton(impulse, system, tools, params, body, t, start, m, q, e):
     """The root next to e, on whose way from h = 0 the determinant of the Jacobian is positive."""
     zero = 0.0, 0.0, 0.0
@@ -86,7 +86,7 @@ def newton(impulse, system, tools, params, body, t, start, m, q, e):
     return Root(e, zero, NO_STEP, torques, MOST, residual)
 
 
-@helper
+@inline
 def root(impulse, system, tools, params, body, t, start, m, q, e):
     """The root next to e, or the one that is reached along shorter steps."""
     found = newton(impulse, system, tools, params, body, t, start, m, q, e)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from polhode.kernels.compiler import JIT
-from polhode.kernels.compiler.jit import entry
+from polhode.kernels.compiler.jit import entry_point
 from polhode.kernels.stepping.header import SPLIT
 from polhode.kernels.stepping.repeat import REPEAT, repeat_steps
 from polhode.kernels.stepping.splitting import split_steps
@@ -21,7 +21,7 @@ def loops(prepare, advance):
     def split(torque, arguments):
         split_steps(prepare, advance, torque, arguments)
 
-    return entry(REPEAT)(_moved(repeat, advance)), entry(SPLIT)(_moved(split, advance))
+    return entry_point(REPEAT)(_moved(repeat, advance)), entry_point(SPLIT)(_moved(split, advance))
 
 
 def _moved(loop, advance):

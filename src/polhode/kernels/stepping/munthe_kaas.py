@@ -15,7 +15,7 @@ from math import inf, isfinite, nan, sqrt
 from typing import NamedTuple
 
 from polhode.kernels.compiler.intrinsics import power_of_two
-from polhode.kernels.compiler.jit import called, helper
+from polhode.kernels.compiler.jit import inline, noinline
 from polhode.kernels.exact.drive import to_order, to_standard_time
 from polhode.kernels.numbers.exponential import FARTHEST, rate, rotation, turned, unit
 from polhode.kernels.numbers.vectors import cross_of_numbers
@@ -54,7 +54,7 @@ class Tolerance(NamedTuple):
     floor: float
 
 
-@helper
+@inline
 def load(frame, t, m, q, f, evaluations, i):
     """Body i where arrays say, in principal axes as the user ordered them; f as the standard form orders them."""
     u = frame.scale.per_m
@@ -64,27 +64,27 @@ def load(frame, t, m, q, f, evaluations, i):
     return Point(t, m1, m2, m3, float(q[i, 0]), q1, q2, q3, f1, f2, f3, evaluations, FINE)
 
 
-@helper
+@inline
 def put(frame, p, m, q, i):
     """The reverse of ``load``, for m and q."""
     m[i, 0], m[i, 1], m[i, 2] = user_momentum(frame, p)
     q[i, 0], q[i, 1], q[i, 2], q[i, 3] = user_attitude(frame, p)
 
 
-@helper
+@inline
 def unforced(t, m1, m2, m3, q0, q1, q2, q3, evaluations):
     """A point whose torque is not yet known, or not needed."""
     return Point(t, m1, m2, m3, q0, q1, q2, q3, nan, nan, nan, evaluations, FINE)
 
 
-@helper
+@inline
 def forced(torque, params, body, p):
     """The point with the torque there."""
     f1, f2, f3, status = torque_on(torque, params, body, p.t, p.m1, p.m2, p.m3, p.q0, p.q1, p.q2, p.q3)
     return Point(*p[:8], f1, f2, f3, p.evaluations + 1, status)
 
 
-@helper
+@inline
 def slopes(body, p):
     """w per unit of standard time; m' in two parts, that of standard time and that of the user's time."""
     w1, w2, w3 = body.w1 * p.m1, body.w2 * p.m2, body.w3 * p.m3
@@ -93,7 +93,7 @@ def slopes(body, p):
     return w1, w2, w3, u1, u2, u3, p.f1 - r1, p.f2 - r2, p.f3 - r3
 
 
-@helper
+@inline
 def write_row(k, n, body, h, time, c, s1, s2, s3, p):
     """h times (1) at the point p; ``time`` is h in the standard form."""
     w1, w2, w3, u1, u2, u3, f1, f2, f3 = slopes(body, p)
@@ -103,7 +103,7 @@ def write_row(k, n, body, h, time, c, s1, s2, s3, p):
     k[j + 3], k[j + 4], k[j + 5] = time * u1 + h * f1, time * u2 + h * f2, time * u3 + h * f3
 
 
-@helper
+@inline
 def combination(n, k):
     """Rows of k with the weights in row n of the method's table."""
     s1, s2, s3, s4, s5, s6 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -114,7 +114,7 @@ def combination(n, k):
     return s1, s2, s3, s4, s5, s6
 
 
-@called
+@noinline
 def stages(torque, params, body, a, evaluations, right, k, first, last):
     """Rows first..last - 1 of k, of the step from a to the time ``right``: the last point, or the first that failed."""
     h = right - a.t
@@ -136,14 +136,14 @@ def stages(torque, params, body, a, evaluations, right, k, first, last):
     return p
 
 
-@helper
+@inline
 def begin_step(body, a, right, k):
     """Row 0 of k."""
     h = right - a.t
     write_row(k, 0, body, h, to_standard_time(h, body.frame.scale), 0.0, 0.0, 0.0, 0.0, a)
 
 
-@helper
+@inline
 def size(x1, x2, x3):
     """The norm, of numbers whose squares may not exist."""
     p, per_p = power_of_two(max(abs(x1), abs(x2), abs(x3)))
@@ -151,7 +151,7 @@ def size(x1, x2, x3):
     return p * sqrt(x1 * x1 + x2 * x2 + x3 * x3)
 
 
-@helper
+@inline
 def weighted(n, k, of_s, of_m):
     """The sum of squares of an error estimate, in units of what is allowed."""
     s1, s2, s3, m1, m2, m3 = combination(n, k)
@@ -159,7 +159,7 @@ def weighted(n, k, of_s, of_m):
     return (s1 * s1 + s2 * s2 + s3 * s3) + (m1 * m1 + m2 * m2 + m3 * m3)
 
 
-@helper
+@inline
 def error_of(k, tolerance, a, b):
     """The error of the step from a to b, in units of what is allowed: that of order 5, corrected by that of order 3."""
     largest = max(size(a.m1, a.m2, a.m3), size(b.m1, b.m2, b.m3))
@@ -170,7 +170,7 @@ def error_of(k, tolerance, a, b):
     return 0.0 if fifth == 0.0 else fifth / sqrt(2.0 * (fifth + 0.01 * third))  # the mean of s and m
 
 
-@helper
+@inline
 def write_polynomial(k):
     """The coefficients of the dense output after the stages of k."""
     for n in range(3, 7):
@@ -184,7 +184,7 @@ def write_polynomial(k):
         k[j + 2 * STRIDE + l] = 2.0 * change - (right + left)
 
 
-@helper
+@inline
 def polynomial(k, x, l):
     """Number l of (s, m - m_n) at the part x of the step."""
     j, y = STRIDE * POLYNOMIAL + l, 1.0 - x
@@ -193,7 +193,7 @@ def polynomial(k, x, l):
     return x * (k[j] + y * (k[j + STRIDE] + x * value))
 
 
-@helper
+@inline
 def between(k, a, right, t):
     """The point at the time t of the step from a."""
     x = (t - a.t) / (right - a.t)

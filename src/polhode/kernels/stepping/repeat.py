@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from polhode.kernels.compiler import JIT
-from polhode.kernels.compiler.jit import helper
+from polhode.kernels.compiler.jit import inline
 from polhode.kernels.compiler.limits import LONGEST, NOBODY
 from polhode.kernels.exact.drive import INPUT, TIMES, from_order, standard_form, to_order, to_standard_time
 
@@ -27,11 +27,11 @@ NO_SOLUTION = -1.0  # in place of the count of iterations: the equations of the 
 
 if JIT:
 
-    @helper
+    @inline
     def new_constants(size):
         return np.empty(size)
 
-    @helper
+    @inline
     def plain(numbers):
         return numbers
 
@@ -46,7 +46,7 @@ else:
         return numbers.tolist()
 
 
-@helper
+@inline
 def whole_step(advance, c, fractions, m1, m2, m3, q0, q1, q2, q3, h):
     """One step h, in parts: (m, q, iterations or NO_SOLUTION)."""
     total = 0.0
@@ -59,7 +59,7 @@ def whole_step(advance, c, fractions, m1, m2, m3, q0, q1, q2, q3, h):
     return m1, m2, m3, q0, q1, q2, q3, total if finite else NO_SOLUTION
 
 
-@helper
+@inline
 def repeat_steps(prepare, advance, arguments):
     """``steps`` steps of bodies start..stop, in place on m (n, 3) and q (n, 4); inertia (n or 1, 3), h (n or 1).
 

@@ -21,7 +21,7 @@ from math import inf
 from typing import NamedTuple
 
 from polhode.kernels.compiler.intrinsics import power_of_two
-from polhode.kernels.compiler.jit import helper
+from polhode.kernels.compiler.jit import inline
 from polhode.kernels.compiler.numba_internals import borrowed, keep
 from polhode.kernels.exact.drive import Scale, axis_order, from_order, to_order, to_standard_time
 from polhode.kernels.numbers.quat import matrix, product
@@ -55,7 +55,7 @@ class Frame(NamedTuple):
     a33: float
 
 
-@helper
+@inline
 def to_user(frame, x1, x2, x3):
     """A vector in the user's body axes."""
     x1, x2, x3 = from_order(frame.order, x1, x2, x3)
@@ -64,7 +64,7 @@ def to_user(frame, x1, x2, x3):
     return x1, x2, x3
 
 
-@helper
+@inline
 def from_user(frame, x1, x2, x3):
     """The inverse of ``to_user``."""
     if frame.turned:
@@ -76,7 +76,7 @@ def from_user(frame, x1, x2, x3):
     return to_order(frame.order, x1, x2, x3)
 
 
-@helper
+@inline
 def user_matrix(frame, q0, q1, q2, q3):
     """Q from the user's body axes to space, whose axes are sorted like those of the body in the standard form."""
     q1, q2, q3 = from_order(frame.order, q1, q2, q3)
@@ -86,7 +86,7 @@ def user_matrix(frame, q0, q1, q2, q3):
     return x, y, z
 
 
-@helper
+@inline
 def to_user_row(frame, x):
     """A row of Q A^T."""
     return (
@@ -110,7 +110,7 @@ class Body(NamedTuple):
     frame: Frame
 
 
-@helper
+@inline
 def torque_at(torque, params, frame, t, w1, w2, w3, q0, q1, q2, q3):
     """(f1, f2, f3, status): in the standard form's axes and unit of momentum, but per user's time; so is w."""
     f, raised = call_torque(torque, (t, user_matrix(frame, q0, q1, q2, q3), to_user(frame, w1, w2, w3), params))
@@ -120,7 +120,7 @@ def torque_at(torque, params, frame, t, w1, w2, w3, q0, q1, q2, q3):
     return u * f1, u * f2, u * f3, status
 
 
-@helper
+@inline
 def torque_on(torque, params, body, t, m1, m2, m3, q0, q1, q2, q3):
     """``torque_at``, of a body with momentum m."""
     w1, w2, w3 = body.rate * body.w1 * m1, body.rate * body.w2 * m2, body.rate * body.w3 * m3
@@ -128,7 +128,7 @@ def torque_on(torque, params, body, t, m1, m2, m3, q0, q1, q2, q3):
     return torque_at(torque, params, body.frame, t, w1, w2, w3, q0, q1, q2, q3)
 
 
-@helper
+@inline
 def gradient_torque(torque, params, body, t, f1, f2, f3, m1, m2, m3, q0, q1, q2, q3):
     """(g1, g2, g3, status) of (1), the derivative of f along w by a difference quotient of order 4."""
     w1, w2, w3 = body.rate * body.w1 * f1, body.rate * body.w2 * f2, body.rate * body.w3 * f3
@@ -147,7 +147,7 @@ def gradient_torque(torque, params, body, t, f1, f2, f3, m1, m2, m3, q0, q1, q2,
     return -2.0 * (d1 + x1), -2.0 * (d2 + x2), -2.0 * (d3 + x3), status
 
 
-@helper
+@inline
 def implicit_kick(torque, params, body, t, time, m1, m2, m3, q0, q1, q2, q3):
     """(m, evaluations, status) for a torque that depends on w, damping included, by the implicit midpoint rule.
 
@@ -170,7 +170,7 @@ def implicit_kick(torque, params, body, t, time, m1, m2, m3, q0, q1, q2, q3):
     return m1, m2, m3, MOST_ITERATIONS, NO_STEP
 
 
-@helper
+@inline
 def kick(torque, params, body, t, h, b, c, m1, m2, m3, q0, q1, q2, q3):
     """(m, evaluations, status) after a kick b and a gradient kick c, in units of h and h^3."""
     if body.implicit:
@@ -206,7 +206,7 @@ class State(NamedTuple):
     status: int
 
 
-@helper
+@inline
 def frame_of(inertia, axes, m, h, i):
     """(Frame, I in the standard form)."""
     a, b = row_of(inertia, i), row_of(axes, i)
@@ -229,7 +229,7 @@ def frame_of(inertia, axes, m, h, i):
     return frame, (abs(moments[0]), abs(moments[1]), abs(moments[2]))
 
 
-@helper
+@inline
 def body_of(inertia, axes, damping, low, high, implicit, m, h, i):
     """(Body i, I in the standard form)."""
     frame, (I1, I2, I3) = frame_of(inertia, axes, m, h, i)
@@ -238,7 +238,7 @@ def body_of(inertia, axes, damping, low, high, implicit, m, h, i):
     return Body(w1, w2, w3, resisting, low, high, implicit, scale.m * scale.per_I, frame), (I1, I2, I3)
 
 
-@helper
+@inline
 def after_kick(torque, params, body, h, s):
     """The state after its pending kick."""
     if (s.kick == 0.0 and s.gradient == 0.0) or s.status != FINE:
@@ -251,7 +251,7 @@ def after_kick(torque, params, body, h, s):
     return State(m1, m2, m3, s.q0, s.q1, s.q2, s.q3, s.drift, 0.0, 0.0, s.time, s.evaluations + count, FINE)
 
 
-@helper
+@inline
 def after_drift(advance, c, fractions, scale, h, s):
     """The state after its pending drift."""
     if s.drift == 0.0 or s.status != FINE:
@@ -264,7 +264,7 @@ def after_drift(advance, c, fractions, scale, h, s):
     return State(m1, m2, m3, q0, q1, q2, q3, 0.0, s.kick, s.gradient, s.time, s.evaluations, FINE)
 
 
-@helper
+@inline
 def with_stage(kind, x, t, s):
     """The state with one more stage pending."""
     if kind == DRIFT:
@@ -274,20 +274,20 @@ def with_stage(kind, x, t, s):
     return State(*s[:8], s.kick, s.gradient + x, t, s.evaluations, s.status)
 
 
-@helper
+@inline
 def user_momentum(frame, s):
     """m in principal axes, as the user ordered them."""
     u = frame.scale.m
     return from_order(frame.order, u * s.m1, u * s.m2, u * s.m3)
 
 
-@helper
+@inline
 def user_attitude(frame, s):
     q1, q2, q3 = from_order(frame.order, s.q1, s.q2, s.q3)
     return s.q0, q1, q2, q3
 
 
-@helper
+@inline
 def split_steps(prepare, advance, torque, arguments):
     """Bodies start..stop up to the last of the steps ``saves``, whose states go to m_out, q_out, or to step ``limit``.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import copysign, inf, sqrt
 
 from polhode.kernels.compiler.intrinsics import power_of_two
-from polhode.kernels.compiler.jit import helper
+from polhode.kernels.compiler.jit import inline
 from polhode.kernels.numbers.exponential import rotation, turned
 from polhode.kernels.stepping.header import FINE
 from polhode.kernels.stepping.munthe_kaas import forced, size, slopes, unforced
@@ -19,12 +19,12 @@ STRETCH = 1.01  # of the last step, so that no tiny one is left over
 PROBE = 0.01  # of the time of a radian: the step by which the first one is chosen
 
 
-@helper
+@inline
 def eighth_root(x):
     return sqrt(sqrt(sqrt(x)))
 
 
-@helper
+@inline
 def factor_of(error):
     """From this step to the next."""
     if not error < inf:
@@ -33,7 +33,7 @@ def factor_of(error):
     return MOST if MOST * root <= SAFETY else max(LEAST, SAFETY / root)
 
 
-@helper
+@inline
 def rates(body, p):
     """w and m' at the point p, per unit of the user's time."""
     w1, w2, w3, u1, u2, u3, f1, f2, f3 = slopes(body, p)
@@ -41,7 +41,7 @@ def rates(body, p):
     return r * w1, r * w2, r * w3, r * u1 + f1, r * u2 + f2, r * u3 + f3
 
 
-@helper
+@inline
 def time_scale(body, a, atol, rtol, w1, w2, w3, g1, g2, g3):
     """(the time of about a radian or of a large change of m, infinite at rest; what is a large change of m)."""
     starting = sqrt(body.rate * size(body.w1 * g1, body.w2 * g2, body.w3 * g3))  # 1/(time of a radian from rest)
@@ -52,7 +52,7 @@ def time_scale(body, a, atol, rtol, w1, w2, w3, g1, g2, g3):
     return 1.0 / size(turning, torque / momentum, 0.0), momentum
 
 
-@helper
+@inline
 def first_length(torque, params, body, a, end, tolerance):
     """(the length of the first step, evaluations): HNW, algorithm of section II.4, without a unit of time.
 
@@ -76,14 +76,14 @@ def first_length(torque, params, body, a, end, tolerance):
     return min(span, T * eighth_root(0.01 * tolerance.rtol / max(1.0, second))), b.evaluations
 
 
-@helper
+@inline
 def length_of(h, t, longest):
     """(the length of the next trial, whether it is as short as the digits of t allow)."""
     length, least = min(abs(h), longest), LEAST_STEP * power_of_two(t)[0]
     return max(length, least), length < least
 
 
-@helper
+@inline
 def end_of(t, length, t_end):
     """Where a step of this length ends."""
     left = t_end - t

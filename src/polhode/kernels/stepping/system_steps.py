@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.limits import NOBODY
 from polhode.kernels.exact.drive import INPUT, TIMES
 from polhode.kernels.numbers.quat import matrix
@@ -10,12 +10,12 @@ from polhode.kernels.numbers.vectors import image, in_body
 from polhode.kernels.stepping.header import row_of
 
 
-@helper
+@inline
 def quaternion_matrix(q, i):
     return matrix(float(q[i, 0]), float(q[i, 1]), float(q[i, 2]), float(q[i, 3]))
 
 
-@entry(f"void({INPUT}, {INPUT}, f8[:,:,::1], f8[:,::1], f8[:,::1])")
+@entry_point(f"void({INPUT}, {INPUT}, f8[:,:,::1], f8[:,::1], f8[:,::1])")
 def prepare_forces(q, axes, out, force, torque):
     """Find the attitude matrices of all bodies, from the users' body axes to space, and set forces and torques to 0.
 
@@ -35,7 +35,7 @@ def prepare_forces(q, axes, out, force, torque):
             out[i, j, 0], out[i, j, 1], out[i, j, 2] = Q[j][0], Q[j][1], Q[j][2]
 
 
-@entry(f"i8({INPUT}, {INPUT}, {INPUT}, b1[::1], f8[:,::1])")
+@entry_point(f"i8({INPUT}, {INPUT}, {INPUT}, b1[::1], f8[:,::1])")
 def torques_in_body(q, force, torque, linear, out):
     """Torques (n, 3) from space to principal axes; none along the axis of a linear rotor.
 
@@ -51,7 +51,7 @@ def torques_in_body(q, force, torque, linear, out):
     return NOBODY
 
 
-@entry(f"void(f8[:,::1], {INPUT}, {TIMES}, f8)")
+@entry_point(f"void(f8[:,::1], {INPUT}, {TIMES}, f8)")
 def move(x, p, per_mass, time):
     """x += time p / mass, for places and momenta (n, 3)."""
     for i in range(x.shape[0]):
@@ -60,7 +60,7 @@ def move(x, p, per_mass, time):
             x[i, c] += s * float(p[i, c])
 
 
-@entry(f"void(f8[:,::1], f8[:,::1], {INPUT}, {INPUT}, f8)")
+@entry_point(f"void(f8[:,::1], f8[:,::1], {INPUT}, {INPUT}, f8)")
 def kick(p, m, force, torque, time):
     """p += time force and m += time torque, all (n, 3)."""
     for i in range(p.shape[0]):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from math import inf
 
-from polhode.kernels.compiler.jit import entry, helper
+from polhode.kernels.compiler.jit import entry_point, inline
 
 LARGEST_SPACING = 128  # samples
 SEEN = 0.1  # of the r_s that is expected
@@ -18,7 +18,7 @@ ROUGH = 0.35  # r_1/r_2: 1/16 where f is smooth, 1/2 at a kink, 1 at a jump
 NOISE = 1e-9  # of the largest |f|, which is 1: smaller residuals say nothing
 
 
-@helper
+@inline
 def put_residuals(f, s, r):
     """r_s; at the ends, where there is none, the nearest."""
     first, last = 2 * s, len(f) - 1 - 2 * s
@@ -28,7 +28,7 @@ def put_residuals(f, s, r):
         r[n], r[last + 1 + n] = r[first], r[last]
 
 
-@helper
+@inline
 def merge(r, s, piece, expected):
     """What r_2s should be: twice the largest so far. A residual across a break says nothing about f between breaks."""
     last = len(r) - 1
@@ -38,7 +38,7 @@ def merge(r, s, piece, expected):
         expected[n] *= 2.0
 
 
-@helper
+@inline
 def is_rough(expected, r):
     """Whether r_1, half of what is expected of r_2, is not small against r_2."""
     rough = False
@@ -47,7 +47,7 @@ def is_rough(expected, r):
     return rough
 
 
-@helper
+@inline
 def overlooks(s, expected, r):
     """Whether steps of s samples can begin such that they pass over a feature that shorter spacings show."""
     for first in range(0, len(r), s):
@@ -61,7 +61,7 @@ def overlooks(s, expected, r):
 
 
 # (f (rows, T), piece (T,), work (2, T), spacing (rows,), rough (rows,))
-@entry("void(Tuple((f8[:,::1], i8[::1], f8[:,::1], i8[::1], i8[::1])))")
+@entry_point("void(Tuple((f8[:,::1], i8[::1], f8[:,::1], i8[::1], i8[::1])))")
 def analyze(arguments):
     """The largest spacing that overlooks nothing, and whether f is rough, of each row; |f| is at most 1.
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from math import isfinite
 from typing import NamedTuple
 
-from polhode.kernels.compiler.jit import helper
+from polhode.kernels.compiler.jit import inline
 from polhode.kernels.compiler.numba_internals import caller
 from polhode.kernels.exact.drive import INPUT, TIMES, from_order, to_order, to_standard_time
 from polhode.kernels.stepping.header import FINE, MATRIX, NOT_FINITE, RAISED, row_of
@@ -58,7 +58,7 @@ class Step(NamedTuple):
     residual: float  # relative, of an iteration that found no solution
 
 
-@helper
+@inline
 def to_user_matrix(frame, Q):
     """Q, or dV/dQ, from the user's body axes to the user's space axes."""
     (a, b, c), (d, e, f), (g, h, i) = Q
@@ -68,7 +68,7 @@ def to_user_matrix(frame, Q):
     return to_user(frame, a, b, c), to_user(frame, d, e, f), to_user(frame, g, h, i)
 
 
-@helper
+@inline
 def from_user_matrix(frame, G):
     """The inverse of ``to_user_matrix``."""
     x, y, z = G
@@ -81,7 +81,7 @@ def from_user_matrix(frame, G):
     return (a, b, c), (d, e, f), (g, h, i)
 
 
-@helper
+@inline
 def slope_at(gradient, params, body, t, Q):
     """(dV/dQ as rows, times the step; status)."""
     k = body.kick
@@ -91,7 +91,7 @@ def slope_at(gradient, params, body, t, Q):
     return ((k * a, k * b, k * c), (k * d, k * e, k * f), (k * g, k * h, k * i)), RAISED if raised else status
 
 
-@helper
+@inline
 def energy_at(energy, params, body, t, Q):
     """(V, status), in units of the user."""
     V, raised = call_energy(energy, (t, to_user_matrix(body.frame, Q), params))
@@ -99,7 +99,7 @@ def energy_at(energy, params, body, t, Q):
     return V, RAISED if raised else status
 
 
-@helper
+@inline
 def take_steps(step, tools, arguments):
     """Bodies start..stop up to the last of the steps ``saves``, whose states go to m_out, q_out, or to step ``limit``.
 
@@ -133,7 +133,7 @@ def take_steps(step, tools, arguments):
         steps[i] = n
 
 
-@helper
+@inline
 def write(frame, m, q, m_row, q_row):
     """m and q in principal axes, as the user ordered them."""
     u = frame.scale.m
