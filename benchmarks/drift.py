@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from polhode.core.rotation import rotate
-from polhode.kernels.exact.drive import chain
+from polhode.kernels.exact.standard_form import chain
 
 EPS = 2.0**-53
 STEP = 0.01

@@ -15,7 +15,7 @@ import time
 import numpy as np
 
 import published
-from polhode.kernels.exact.drive import chain
+from polhode.kernels.exact.standard_form import chain
 
 RANGES = ((0.02, 0.25), (0.25, 1.0), (1.0, 6.0), (10.0, 1000.0), (0.02, 1.0), (0.02, 1000.0))
 BODIES = 24

@@ -10,17 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray, IntArray
+from polhode.core.capacity import memory_for
 from polhode.core.checks import whole_number
 from polhode.core.errors import InputError, TimeError
 from polhode.core.progress import Progress, Report
-from polhode.core.room import memory_for
 from polhode.integration.adaptive_run import AdaptiveRun, AdaptiveSolution
 from polhode.integration.choice import choose, closing_check, explain, has_to_choose
+from polhode.integration.event_finder import Watch
 from polhode.integration.problem import Problem, checked_span
 from polhode.integration.running import BaseRun, Run, times_within
 from polhode.integration.solution import FixedSolution
 from polhode.integration.trajectory import Trajectory
-from polhode.integration.watching import Watch
 from polhode.methods import as_method
 from polhode.methods.adaptive import Adaptive, checked_tolerances
 from polhode.methods.method import Method

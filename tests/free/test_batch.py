@@ -30,7 +30,7 @@ from polhode.kernels.compiler import JIT
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.exact import batch, euler
 from polhode.kernels.exact.batch import ALONE, DOUBLED, LANES, LEAN, REDUCED, SERIES, TIERS, at
-from polhode.kernels.exact.drive import INPUT, NONE, TIMES, propagate_rows
+from polhode.kernels.exact.standard_form import INPUT, NONE, TIMES, propagate_rows
 from polhode.kernels.numbers.lanes import put_triple
 
 NAMES = ("lean", "series", "doubled", "reduced", "alone")

@@ -22,7 +22,7 @@ from polhode.kernels.compiler import JIT
 from polhode.kernels.compiler.jit import entry_point
 from polhode.kernels.exact import dense
 from polhode.kernels.exact.dense import CLOSE, DEGREE, POLYNOMIALS, ROW, TIME_LIMIT, USABLE, Motion, arc, circle, read
-from polhode.kernels.exact.drive import INPUT, TIMES
+from polhode.kernels.exact.standard_form import INPUT, TIMES
 
 CASES = golden_cases()
 ORDERS = [list(order) for order in permutations(range(3))]

@@ -1,7 +1,7 @@
 """Error-free transformations against exact rational arithmetic, and the number they exist for: the gap D.
 
-Each function is called from an entry point that may fuse products with sums ('contract'), with a product before and a sum
-after it: were its own operations fused with them, its identity would break.
+Each function is called from an entry point that may fuse products with sums ('contract'), with a product before and a
+sum after it: were its own operations fused with them, its identity would break.
 """
 
 from __future__ import annotations

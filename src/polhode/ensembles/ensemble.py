@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy.typing as npt
 
+from polhode.core.capacity import memory_for
 from polhode.core.errors import InputError, StoreWarning
 from polhode.core.progress import Progress
-from polhode.core.room import memory_for
 from polhode.ensembles.cluster import check_client, on_cluster
 from polhode.ensembles.members import Factory, Job, Reduce
 from polhode.ensembles.plan import Wanted, layout_of, plan

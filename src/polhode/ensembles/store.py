@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from polhode.core.capacity import check_disk, memory_for
 from polhode.core.errors import StoreError
 from polhode.core.extras import optional
-from polhode.core.room import check_disk, memory_for
 from polhode.ensembles.members import Chunk
 from polhode.ensembles.reader import (
     MARKS,

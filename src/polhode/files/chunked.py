@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from polhode.core.capacity import memory_for
 from polhode.core.errors import StoreError
 from polhode.core.extras import optional
-from polhode.core.room import memory_for
 from polhode.files import checksums
 from polhode.files.atomic import guarded, replacing, sync, telling
 from polhode.files.record import LABELS, Arrays, Record, check_format

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from polhode.core.arrays import IntArray
+from polhode.core.capacity import check_disk
 from polhode.core.errors import RunError
 from polhode.core.progress import Progress
-from polhode.core.room import check_disk
 from polhode.files import checksums, chunked
 from polhode.files.chunked import Checkpoint, Rows
 from polhode.files.environment import environment

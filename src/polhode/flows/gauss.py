@@ -26,9 +26,9 @@ from polhode.flows.exact import CONSTANTS, read_body, write_body
 from polhode.flows.flow import INVARIANTS, Flow, Record
 from polhode.flows.quadrature import gauss_legendre
 from polhode.kernels.compiler.jit import inline
-from polhode.kernels.exact.drive import to_order
 from polhode.kernels.exact.euler import CLOSE, separatrix_gap
 from polhode.kernels.exact.momentum import momentum_after
+from polhode.kernels.exact.standard_form import to_order
 from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.trig import sincos
 from polhode.kernels.stepping.loops import loops

@@ -27,8 +27,8 @@ from polhode.flows.exact import CONSTANTS, read_body, write_body
 from polhode.flows.flow import ENERGY, NORM, Flow, Record
 from polhode.flows.quadrature import gauss_legendre
 from polhode.kernels.compiler.jit import entry_point, inline
-from polhode.kernels.exact.drive import from_order, standard_form, to_order, to_standard_time
 from polhode.kernels.exact.momentum import momentum_after
+from polhode.kernels.exact.standard_form import from_order, standard_form, to_order, to_standard_time
 from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.trig import sincos
 from polhode.kernels.numbers.vectors import cross, plus, times

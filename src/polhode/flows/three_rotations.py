@@ -19,7 +19,7 @@ from polhode.core.references import CELLEDONI_2008, MCLACHLAN_1993, MILLER_2002,
 from polhode.flows.composition import BY_ORDER
 from polhode.flows.flow import MOMENTUM_SPACE, NORM, Flow, Record
 from polhode.kernels.compiler.jit import inline
-from polhode.kernels.exact.drive import to_order
+from polhode.kernels.exact.standard_form import to_order
 from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.trig import sincos
 from polhode.kernels.stepping.loops import loops

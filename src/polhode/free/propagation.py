@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray
 from polhode.core.body import RigidBody, flow_moments, from_principal, principal, scale_along, to_principal
+from polhode.core.capacity import memory_for
 from polhode.core.checks import (
     IDENTITY,
     as_floats,
@@ -23,7 +24,6 @@ from polhode.core.checks import (
     show,
 )
 from polhode.core.errors import InputError, MomentumError, ShapeError, TimeError
-from polhode.core.room import memory_for
 from polhode.core.rotation import RotationLike, as_rotation, is_rotation, quaternion_components
 from polhode.core.threads import in_ranges
 from polhode.free.derivatives import ErrorBound, Jacobian, error_bound, flow_jacobian
@@ -276,7 +276,7 @@ Operands = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 def _run(operands: Operands, batch: tuple[int, ...], m_out: FloatArray, q_out: FloatArray) -> None:
     from polhode.kernels.compiler.limits import NOBODY
     from polhode.kernels.exact.batch import propagate_range
-    from polhode.kernels.exact.drive import propagate_rows
+    from polhode.kernels.exact.standard_form import propagate_rows
 
     bodies = prod(batch)
     rows_m, rows_q = m_out.reshape(bodies, 3), q_out.reshape(bodies, 4)

@@ -19,7 +19,7 @@ from polhode.integration.time_structure import time_structure
 from polhode.methods.adaptive import Adaptive, AdaptiveCourse
 
 if TYPE_CHECKING:
-    from polhode.integration.watching import Watch
+    from polhode.integration.event_finder import Watch
 
 FIRST_PIECE, LARGEST_PIECE = 1000, 2**18  # trials; and, of all bodies together, steps that are kept at a time
 MARKS = 1000  # of the progress bar

@@ -13,8 +13,8 @@ from polhode.core.checks import as_floats, check_finite, show
 from polhode.core.errors import TimeError
 
 if TYPE_CHECKING:
+    from polhode.integration.event_finder import Watch
     from polhode.integration.running import BaseRun, Run
-    from polhode.integration.watching import Watch
 
 
 class Solution(ABC):

@@ -37,7 +37,7 @@ from polhode.core.rotation import normalize
 from polhode.forces.trigonometric import trial_cases
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.numba_internals import address_of
-from polhode.kernels.exact.drive import TIMES, to_order
+from polhode.kernels.exact.standard_form import TIMES, to_order
 from polhode.kernels.numbers.quat import matrix, product
 from polhode.kernels.numbers.vectors import columns, cross, dot, image, largest, matrix_product, plus, rot, times
 from polhode.kernels.stepping.half_turns import half_turn_step, half_turn_system, middle

@@ -25,10 +25,10 @@ from typing import Any
 import numpy as np
 
 from polhode.core.arrays import FloatArray
+from polhode.core.capacity import check_disk, memory_for
 from polhode.core.checks import common_batch
 from polhode.core.errors import InputError, RunError, StoreError
 from polhode.core.extras import check_installed, installed
-from polhode.core.room import check_disk, memory_for
 from polhode.files import chunked
 from polhode.files import long_runs as streaming
 from polhode.files import saving as store

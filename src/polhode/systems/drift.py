@@ -9,7 +9,7 @@ from polhode.core.threads import in_ranges
 from polhode.flows.exact import Exact
 from polhode.flows.flow import Flow
 from polhode.kernels.exact.batch import propagate_range
-from polhode.kernels.exact.drive import propagate_rows
+from polhode.kernels.exact.standard_form import propagate_rows
 
 BLOCK = 64  # bodies that stay together, as lanes of one block
 

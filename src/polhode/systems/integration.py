@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray
+from polhode.core.capacity import memory_for
 from polhode.core.checks import whole_number
 from polhode.core.errors import InputError, RunError
 from polhode.core.progress import Progress, Report
-from polhode.core.room import memory_for
 from polhode.integration.problem import checked_span
 from polhode.integration.running import times_within
 from polhode.integration.trajectory import FAILED, INTERRUPTED, REACHED_END, Stats

@@ -27,8 +27,8 @@ from polhode.kernels.exact.block import (
     exchange,
     sort,
 )
-from polhode.kernels.exact.drive import INPUT, TIMES
 from polhode.kernels.exact.euler import FEW, SHORT, SMALL, UNREDUCED
+from polhode.kernels.exact.standard_form import INPUT, TIMES
 from polhode.kernels.numbers.lanes import (
     LANES,
     load_rows,
@@ -56,7 +56,7 @@ def propagate_range(inertia, m, q, t, start, stop, m_out, q_out, alone):
     """Bodies start..stop: inertia, m (n or 1, 3), q (n or 1, 4), t (n or 1) -> m_out (n, 3), q_out (n, 4).
 
     Returns the index of the first body that is not valid or whose result is not finite (or NOBODY), and the number of
-    bodies left over, in alone[start:], for ``drive.propagate_rows``: the scalar code is not compiled here.
+    bodies left over, in alone[start:], for ``standard_form.propagate_rows``: the scalar code is not compiled here.
     """
     block, bins = new_block(SIZE), (new_block(SIZE), new_block(SIZE), new_block(SIZE), new_block(SIZE))
     bin_rows, filled = np.empty((TIERS, LANES), np.int64), np.zeros(TIERS, np.int64)
@@ -153,7 +153,7 @@ def load_times(t, first, count, w):
 
 @inline
 def standardize(w):
-    """All lanes into the standard form of ``drive``, except I and q, with euler's constants (1); which are LEAN.
+    """All lanes into the standard form, except I and q, with euler's constants (1); which are LEAN.
 
     Input that is not valid, and every scale beyond that of normal numbers, fails a comparison and is not LEAN: there is
     no other check of it here.

@@ -26,9 +26,9 @@ from typing import NamedTuple
 import numpy as np
 
 from polhode.kernels.compiler.jit import entry_point, inline
-from polhode.kernels.exact.drive import INPUT, TIMES, standard_form, to_order
 from polhode.kernels.exact.euler import MANY_TURNS, body_constants, invariants, separatrix_gap
 from polhode.kernels.exact.secular import FARTHEST, constants
+from polhode.kernels.exact.standard_form import INPUT, TIMES, standard_form, to_order
 from polhode.kernels.numbers.eft import two_prod, two_sum
 from polhode.kernels.numbers.elliptic import carlson_rf, complete_k
 from polhode.kernels.numbers.lanes import (

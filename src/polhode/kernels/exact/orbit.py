@@ -9,8 +9,8 @@ from math import asinh, hypot, inf, sqrt, tau
 
 from polhode.kernels.compiler.intrinsics import power_of_two
 from polhode.kernels.compiler.jit import entry_point, inline
-from polhode.kernels.exact.drive import INPUT, from_standard_time, standard_form
 from polhode.kernels.exact.euler import body_constants, invariants, separatrix_gap
+from polhode.kernels.exact.standard_form import INPUT, from_standard_time, standard_form
 from polhode.kernels.numbers.elliptic import carlson_rf, complete_k_and_l
 
 REST, SPHERICAL, STEADY, SYMMETRIC, AROUND_MIN, AROUND_MAX, SEPARATRIX = range(7)

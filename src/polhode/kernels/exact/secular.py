@@ -10,8 +10,8 @@ from __future__ import annotations
 from math import inf
 
 from polhode.kernels.compiler.jit import entry_point, inline, inline_strict
-from polhode.kernels.exact.drive import INPUT, TIMES, from_standard_time, standard_form, to_standard_time
 from polhode.kernels.exact.euler import CANCELED, MANY_TURNS, body_constants, invariants, separatrix_gap
+from polhode.kernels.exact.standard_form import INPUT, TIMES, from_standard_time, standard_form, to_standard_time
 from polhode.kernels.numbers.eft import dd_add, dd_div, dd_mul, dd_sqrt, dd_sub, two_prod, two_sum
 from polhode.kernels.numbers.trig import rint
 

@@ -28,7 +28,6 @@ from math import cos, inf, pi, sin, sqrt
 from typing import NamedTuple
 
 from polhode.kernels.compiler.jit import entry_point, inline
-from polhode.kernels.exact.drive import INPUT, TIMES, from_order, operands, standard_form, to_order, to_standard_time
 from polhode.kernels.exact.euler import CLOSE, ESCAPED, FEW, MANY_TURNS, body_constants, separatrix_gap
 from polhode.kernels.exact.secular import TWO_PI, period_and_turn
 from polhode.kernels.exact.secular import add as dd_add
@@ -37,13 +36,22 @@ from polhode.kernels.exact.secular import mul as dd_mul
 from polhode.kernels.exact.secular import root as dd_root
 from polhode.kernels.exact.secular import sub as dd_sub
 from polhode.kernels.exact.slopes import any_arc, mean_and_weight, slope_of_integral
+from polhode.kernels.exact.standard_form import (
+    INPUT,
+    TIMES,
+    from_order,
+    operands,
+    standard_form,
+    to_order,
+    to_standard_time,
+)
 from polhode.kernels.numbers.dual import Dual, add, div, mul, scale, sub
 from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.trig import rint
 
 QUARTER = 2.467  # (lambda t)^2 up to which less than half a period is over: K >= pi/2
 ON_AXIS = 1e-300  # |D|/lambda^2 of a body that is closer to the separatrix than squares of its momentum can express
-REVERSED = (3, 5, 4, 0, 2, 1)  # the order of ``drive.to_order`` followed by (x1, x2, x3) -> (-x3, -x2, -x1)
+REVERSED = (3, 5, 4, 0, 2, 1)  # the order of ``standard_form.to_order`` followed by (x1, x2, x3) -> (-x3, -x2, -x1)
 LOST = 1e18  # radians beyond which the last digits of an angle are beyond a double-double's use
 BY_M, BY_Q, BY_I, BY_T = 0, 3, 7, 10  # columns
 OVERFLOWED = 1e250  # of a derivative that would have grown on after ESCAPED

@@ -17,7 +17,7 @@ from math import floor
 
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.numba_internals import borrowed
-from polhode.kernels.exact.drive import INPUT, TIMES
+from polhode.kernels.exact.standard_form import INPUT, TIMES
 
 INTEGERS = "i4[::1]"
 COUNTS = "i8[::1]"

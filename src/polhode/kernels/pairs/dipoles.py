@@ -24,7 +24,7 @@ import numpy as np
 from polhode.kernels.compiler import JIT
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.numba_internals import borrowed, keep
-from polhode.kernels.exact.drive import INPUT, MATRICES
+from polhode.kernels.exact.standard_form import INPUT, MATRICES
 from polhode.kernels.pairs.near import inverse
 
 TILE = 16 if JIT else 1  # uncompiled, one at a time

@@ -14,7 +14,7 @@ from math import sqrt
 
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.numba_internals import borrowed
-from polhode.kernels.exact.drive import INPUT, MATRICES, TIMES
+from polhode.kernels.exact.standard_form import INPUT, MATRICES, TIMES
 from polhode.kernels.pairs.near import (
     LANES,
     SPARE,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.numba_internals import borrowed, caller
-from polhode.kernels.exact.drive import MATRICES
+from polhode.kernels.exact.standard_form import MATRICES
 from polhode.kernels.pairs.near import LANES, F, R, S, T, V, signature, sum_parts
 from polhode.kernels.stepping.header import MATRIX, VECTOR
 

@@ -13,7 +13,7 @@ from math import copysign, inf, nan
 
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.numba_internals import borrowed, keep
-from polhode.kernels.exact.drive import INPUT, TIMES
+from polhode.kernels.exact.standard_form import INPUT, TIMES
 from polhode.kernels.stepping.dormand_prince import END, STAGES
 from polhode.kernels.stepping.header import FINE, NOT_FINITE, RAISED, row_of
 from polhode.kernels.stepping.munthe_kaas import (

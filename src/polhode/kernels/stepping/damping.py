@@ -11,7 +11,7 @@ from math import expm1
 from typing import NamedTuple
 
 from polhode.kernels.compiler.jit import inline
-from polhode.kernels.exact.drive import from_order, to_order
+from polhode.kernels.exact.standard_form import from_order, to_order
 
 OBLIQUE = 21  # numbers of a row; a diagonal one has 3
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from polhode.kernels.compiler.jit import inline
 from polhode.kernels.compiler.numba_internals import caller
-from polhode.kernels.exact.drive import INPUT, TIMES
+from polhode.kernels.exact.standard_form import INPUT, TIMES
 
 VECTOR = "UniTuple(f8, 3)"
 MATRIX = f"UniTuple({VECTOR}, 3)"

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from polhode.kernels.compiler.intrinsics import power_of_two
 from polhode.kernels.compiler.jit import inline, noinline
-from polhode.kernels.exact.drive import to_order, to_standard_time
+from polhode.kernels.exact.standard_form import to_order, to_standard_time
 from polhode.kernels.numbers.exponential import FARTHEST, rate, rotation, turned, unit
 from polhode.kernels.numbers.vectors import cross_of_numbers
 from polhode.kernels.stepping.damping import resistance

@@ -3,7 +3,7 @@
 ``prepare(order, I1, I2, I3, parameters, c)``  writes what it needs to know of a body into the constants c, once;
 ``advance(c, m1, m2, m3, q0, q1, q2, q3, h)``  one step: m, q and a count of iterations, negative without a result.
 
-Both see the standard form of ``drive``: 1 <= I1 < 2, I1 <= I2 <= I3, m and q in those sorted axes. ``order`` tells
+Both see the standard form: 1 <= I1 < 2, I1 <= I2 <= I3, m and q in those sorted axes. ``order`` tells
 which of the user's axes they are.
 
 The loop is written once, here, and compiled once for each flow, with the flow inlined: called through a pointer
@@ -18,7 +18,7 @@ import numpy as np
 from polhode.kernels.compiler import JIT
 from polhode.kernels.compiler.jit import inline
 from polhode.kernels.compiler.limits import LONGEST, NOBODY
-from polhode.kernels.exact.drive import INPUT, TIMES, from_order, standard_form, to_order, to_standard_time
+from polhode.kernels.exact.standard_form import INPUT, TIMES, from_order, standard_form, to_order, to_standard_time
 
 # (parameters, size of c, fractions, inertia, h, steps, start, stop, m, q, done, iterations) -> first that failed
 REPEAT = f"i8(Tuple(({TIMES}, i8, {TIMES}, {INPUT}, {TIMES}, i8, i8, i8, f8[:,::1], f8[:,::1], i8[::1], f8[::1])))"

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from polhode.kernels.compiler.intrinsics import power_of_two
 from polhode.kernels.compiler.jit import inline
 from polhode.kernels.compiler.numba_internals import borrowed, keep
-from polhode.kernels.exact.drive import Scale, axis_order, from_order, to_order, to_standard_time
+from polhode.kernels.exact.standard_form import Scale, axis_order, from_order, to_order, to_standard_time
 from polhode.kernels.numbers.quat import matrix, product
 from polhode.kernels.numbers.trig import sincos
 from polhode.kernels.numbers.vectors import cross_of_numbers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.limits import NOBODY
-from polhode.kernels.exact.drive import INPUT, TIMES
+from polhode.kernels.exact.standard_form import INPUT, TIMES
 from polhode.kernels.numbers.quat import matrix
 from polhode.kernels.numbers.vectors import image, in_body
 from polhode.kernels.stepping.header import row_of

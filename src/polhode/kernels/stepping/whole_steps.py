@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from polhode.kernels.compiler.jit import inline
 from polhode.kernels.compiler.numba_internals import caller
-from polhode.kernels.exact.drive import INPUT, TIMES, from_order, to_order, to_standard_time
+from polhode.kernels.exact.standard_form import INPUT, TIMES, from_order, to_order, to_standard_time
 from polhode.kernels.stepping.header import FINE, MATRIX, NOT_FINITE, RAISED, row_of
 from polhode.kernels.stepping.splitting import Frame, frame_of, from_user, to_user
 

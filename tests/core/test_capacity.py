@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import polhode as ph
 from polhode.cli import cli
-from polhode.core import room
+from polhode.core import capacity
 from polhode.core.errors import MemoryLimitError, StoreError
 from polhode.files.long_runs import open_stream
 from polhode.integration import running
@@ -43,7 +43,7 @@ def disk(monkeypatch):
 @pytest.fixture
 def memory(monkeypatch):
     """Sets the memory that this machine is said to have."""
-    return lambda size: monkeypatch.setattr(room, "physical_memory", lambda: size)
+    return lambda size: monkeypatch.setattr(capacity, "physical_memory", lambda: size)
 
 
 # Disks
