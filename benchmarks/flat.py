@@ -123,17 +123,28 @@ def solve_adaptive(problem, rtol, atol):
     """The same by ``Adaptive``, its loop alone."""
     method = Adaptive(rtol, atol)
     run = BaseRun(problem, problem.t_span, method)
-    course = method.new_course(*run.start(), run.t0)
+    current = method.new_batch_state(*run.start(), run.t0)
     advance = method.advance(run.force)
     none = np.empty((0, 1, 3)), np.empty((0, 1, 4))
     kept = np.zeros(1, np.int64)
     began = time.perf_counter()
     advance(
-        run.bodies, (-np.inf, np.inf), run.t1, np.empty(0), 2**62, 0, 1, course, *none, np.empty((0, 1)), *none, kept
+        run.bodies,
+        (-np.inf, np.inf),
+        run.t1,
+        np.empty(0),
+        2**62,
+        0,
+        1,
+        current,
+        *none,
+        np.empty((0, 1)),
+        *none,
+        kept,
     )
     seconds = time.perf_counter() - began
-    counts = {"steps": int(course.steps[0]), "rejected": int(course.rejected[0]), "seconds": seconds}
-    return course.m[0], course.q[0], counts
+    counts = {"steps": int(current.steps[0]), "rejected": int(current.rejected[0]), "seconds": seconds}
+    return current.m[0], current.q[0], counts
 
 
 def nanoseconds(solver, problem, rtol, atol):

@@ -110,16 +110,27 @@ def ours(problem, method, told, truth, h=None):
 def fixed_loop(problem, method, h):
     run = Run(problem, problem.t_span, method, h)
     advance, saves, out = method.advance(run.force), np.array([run.count]), (np.empty((1, 1, 3)), np.empty((1, 1, 4)))
-    return lambda: method.new_course(*run.start()), lambda course: advance(
-        run.bodies, run.grid.clock(0), saves, run.count, 0, 1, course, *out
+    return lambda: method.new_batch_state(*run.start()), lambda current: advance(
+        run.bodies, run.grid.clock(0), saves, run.count, 0, 1, current, *out
     )
 
 
 def adaptive_loop(problem, method, h):
     run = AdaptiveRun(problem, problem.t_span, method)
     advance, none, kept = method.advance(run.force), (np.empty((0, 1, 3)), np.empty((0, 1, 4))), np.zeros(1, np.int64)
-    return lambda: method.new_course(*run.start(), run.t0), lambda course: advance(
-        run.bodies, (-np.inf, np.inf), run.t1, np.empty(0), 2**62, 0, 1, course, *none, np.empty((0, 1)), *none, kept
+    return lambda: method.new_batch_state(*run.start(), run.t0), lambda current: advance(
+        run.bodies,
+        (-np.inf, np.inf),
+        run.t1,
+        np.empty(0),
+        2**62,
+        0,
+        1,
+        current,
+        *none,
+        np.empty((0, 1)),
+        *none,
+        kept,
     )
 
 

@@ -16,7 +16,7 @@ from polhode.core.errors import InputError, TimeError
 from polhode.core.progress import Progress, Report
 from polhode.integration.adaptive_run import AdaptiveRun, AdaptiveSolution
 from polhode.integration.choice import choose, closing_check, explain, has_to_choose
-from polhode.integration.event_finder import Watch
+from polhode.integration.event_finder import EventFinder
 from polhode.integration.problem import Problem, checked_span
 from polhode.integration.running import BaseRun, Run, times_within
 from polhode.integration.solution import FixedSolution
@@ -154,13 +154,13 @@ class Wanted(NamedTuple):
 
 def _fixed(problem: Problem, span: tuple[float, float], method: Method, h: float | None, wanted: Wanted) -> Trajectory:
     run = Run(problem, span, method, h)
-    watch = None if wanted.events is None else Watch(wanted.events, run)
+    watch = None if wanted.events is None else EventFinder(wanted.events, run)
     times = None if wanted.t_eval is None else _times(wanted.t_eval, run)
     with _memory_for(run, (0 if times is None else len(times)) + _count_to_keep(run, times, wanted)):
         return _followed(run, watch, times, wanted)
 
 
-def _followed(run: Run, watch: Watch | None, times: FloatArray | None, wanted: Wanted) -> Trajectory:
+def _followed(run: Run, watch: EventFinder | None, times: FloatArray | None, wanted: Wanted) -> Trajectory:
     saves = _steps_to_keep(run, times, wanted)
     steps = np.union1d(saves, run.grid.first[:-1]) if run.force.breaks.size else saves  # ``sol`` needs those at breaks
     with Progress(wanted.progress, run.count, time_after=run.times) as bar:
@@ -183,7 +183,7 @@ def _adaptive(problem: Problem, span: tuple[float, float], method: Adaptive, h: 
     if h is not None:
         raise InputError(f"h = {h!r}: Adaptive chooses its steps; type Adaptive(rtol, max_step={h!r}), or leave h away")
     run = AdaptiveRun(problem, span, method)
-    watch = None if wanted.events is None else Watch(wanted.events, run)
+    watch = None if wanted.events is None else EventFinder(wanted.events, run)
     times = None if wanted.t_eval is None else _times(wanted.t_eval, run)
     if times is None and run.batch:
         raise InputError(
@@ -207,7 +207,7 @@ def _thinned(rows: FloatArray, every: int) -> FloatArray:
 
 
 def _trajectory(
-    run: BaseRun, t: FloatArray, m: FloatArray, q: FloatArray, sol: Any, watch: Watch | None, own_times: bool
+    run: BaseRun, t: FloatArray, m: FloatArray, q: FloatArray, sol: Any, watch: EventFinder | None, own_times: bool
 ) -> Trajectory:
     """In the user's axes; what comes after the event that ended a run is NaN, or left away if there is one body."""
     events = None
@@ -223,7 +223,7 @@ def _trajectory(
     return run.trajectory(t, m, q, sol=sol, events=events)
 
 
-def _watched(run: Run, watch: Watch, keep: IntArray, bar: Progress) -> tuple[FloatArray, FloatArray]:
+def _watched(run: Run, watch: EventFinder, keep: IntArray, bar: Progress) -> tuple[FloatArray, FloatArray]:
     """(m, q) after the steps to keep, with a look at every step on the way."""
     n = run.count_bodies
     m_kept, q_kept = np.full((len(keep), n, 3), np.nan), np.full((len(keep), n, 4), np.nan)

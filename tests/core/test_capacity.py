@@ -62,7 +62,7 @@ def test_a_long_run_that_is_resumed_needs_room_for_the_rest(tmp_path, disk, monk
     path, problem = tmp_path / "run.zarr", ph.problems.heavy_top(t_end=200.0)
 
     def interrupted(self, saves, m, q, bar):
-        if self.course.steps.max() > 100:
+        if self.current.steps.max() > 100:
             raise KeyboardInterrupt
         advance(self, saves, m, q, bar)
 

@@ -96,16 +96,16 @@ def error(traj, row, t):
 
 
 def in_calls(problem, method, at, limit, span=None):
-    """All there is after calls of ``limit`` trials each: states at times, course, and the ends of steps."""
+    """All there is after calls of ``limit`` trials each: states at times, current, and the ends of steps."""
     run = BaseRun(problem, span or problem.t_span, method)
     n, cap, at = run.count_bodies, 1000, np.array(at, dtype=float)
-    course = method.new_course(*run.start(), run.t0)
+    current = method.new_batch_state(*run.start(), run.t0)
     advance = method.advance(run.force)
     out = np.full((len(at), n, 3), np.nan), np.full((len(at), n, 4), np.nan)
     steps = np.full((cap, n), np.nan), np.full((cap, n, 3), np.nan), np.full((cap, n, 4), np.nan), np.zeros(n, np.int64)
-    while ((course.status == 0) & (course.t != run.t1)).any():
-        advance(run.bodies, (-np.inf, np.inf), run.t1, at, limit, 0, n, course, *out, *steps)
-    return run, course, out, steps
+    while ((current.status == 0) & (current.t != run.t1)).any():
+        advance(run.bodies, (-np.inf, np.inf), run.t1, at, limit, 0, n, current, *out, *steps)
+    return run, current, out, steps
 
 
 def same(one, other):
@@ -192,12 +192,12 @@ def test_order_7_within_steps():
 
 def test_calls_may_be_cut_anywhere():
     problem, at = forced(6.0), np.linspace(0.0, 6.0, 23)
-    _, course, out, steps = in_calls(problem, Adaptive(1e-8), at, 10**9)
+    _, current, out, steps = in_calls(problem, Adaptive(1e-8), at, 10**9)
     for limit in (1, 3):
         _, other, out_other, steps_other = in_calls(problem, Adaptive(1e-8), at, limit)
-        same(vars(course).values(), vars(other).values())
+        same(vars(current).values(), vars(other).values())
         same((*out, *steps), (*out_other, *steps_other))
-    assert course.rejected[0] > 0
+    assert current.rejected[0] > 0
     assert np.isfinite(out[0]).all()
 
 
@@ -254,8 +254,8 @@ def test_sol_repeats_the_steps():
 
 
 def test_interpolate_at_the_left_end():
-    run, course, _, _ = in_calls(forced(), Adaptive(1e-6), [], 1)
-    left, m, q = np.array([0.0, 0.3]), np.tile(course.m, (2, 1)), np.tile(course.q, (2, 1))
+    run, current, _, _ = in_calls(forced(), Adaptive(1e-6), [], 1)
+    left, m, q = np.array([0.0, 0.3]), np.tile(current.m, (2, 1)), np.tile(current.q, (2, 1))
     out = np.empty((2, 3)), np.empty((2, 4))
     window = np.full(2, -np.inf), np.full(2, np.inf)
     run.method.interpolate(run.force)(run.bodies, left, np.array([1.0, 0.3]), *window, 0, 2, m, q, left, *out)
@@ -357,11 +357,11 @@ def test_a_budget_of_steps_has_a_clear_end():
 
 def test_a_budget_does_not_depend_on_pieces():
     method = Adaptive(1e-8, max_steps=7)
-    _, course, *_ = in_calls(forced(6.0), method, [], 10**9)
+    _, current, *_ = in_calls(forced(6.0), method, [], 10**9)
     for limit in (1, 3):
         _, other, *_ = in_calls(forced(6.0), method, [], limit)
-        same(vars(course).values(), vars(other).values())
-    assert course.steps[0] + course.rejected[0] == 7
+        same(vars(current).values(), vars(other).values())
+    assert current.steps[0] + current.rejected[0] == 7
 
 
 def test_a_budget_is_that_of_each_body():

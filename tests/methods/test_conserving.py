@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import polhode as ph
+from batches import AXIAL, CONSERVING, FREE, GENERAL, GRAVITY, RESTORING, begin, go_on, step
 from conftest import EPS, random_attitude
-from courses import AXIAL, CONSERVING, FREE, GENERAL, GRAVITY, RESTORING, begin, go_on, step
 from polhode import errors, forces
 from polhode.core.rotation import matrix, rotate
 from polhode.kernels.compiler import JIT
@@ -39,33 +39,33 @@ ENERGY = 2500.0
 
 
 def free_run(method, steps):
-    course = begin(method, M0, (1, 0, 0, 0))
-    go_on(method, FREE, MOMENTS, course, 1 / steps, steps)
-    return course
+    current = begin(method, M0, (1, 0, 0, 0))
+    go_on(method, FREE, MOMENTS, current, 1 / steps, steps)
+    return current
 
 
-def own_energy(method, course):
+def own_energy(method, current):
     """Of the velocities that the method keeps: nine numbers, sorted like the moments (3, 6, 8 here), or m."""
     if not method.memory:
-        return float(np.sum(course.m[0] ** 2 / MOMENTS)) / 2
+        return float(np.sum(current.m[0] ** 2 / MOMENTS)) / 2
     J = np.sort(MOMENTS)
-    W = course.memory[0].reshape(3, 3)
+    W = current.memory[0].reshape(3, 3)
     return float(np.trace(W @ np.diag(J.sum() / 2 - J) @ W.T)) / 2
 
 
 @every_method
 @pytest.mark.parametrize("k", range(len(STEPS) if JIT else 3))
 def test_table_of_the_free_body(method, k):
-    course, printed = free_run(method, STEPS[k]), FREE_ERRORS[repr(method)][k]
+    current, printed = free_run(method, STEPS[k]), FREE_ERRORS[repr(method)][k]
     if printed is None:
-        assert (course.status[0], course.steps[0]) == (1, 0)
+        assert (current.status[0], current.steps[0]) == (1, 0)
         return
     _, q = ph.propagate(MOMENTS, M0, (1, 0, 0, 0), 1.0)
-    error = np.linalg.norm(matrix(q) @ matrix(course.q[0]).T - np.eye(3))
+    error = np.linalg.norm(matrix(q) @ matrix(current.q[0]).T - np.eye(3))
     assert f"{error:.2e}" == printed
     walk = 20 * EPS * STEPS[k] ** 0.5
-    assert abs(own_energy(method, course) / ENERGY - 1) < walk
-    assert np.linalg.norm(rotate(course.q[0], course.m[0]) - M0) / np.linalg.norm(M0) < walk
+    assert abs(own_energy(method, current) / ENERGY - 1) < walk
+    assert np.linalg.norm(rotate(current.q[0], current.m[0]) - M0) / np.linalg.norm(M0) < walk
 
 
 def test_energy_of_dir_em_in_terms_of_m():
@@ -77,14 +77,14 @@ def test_energy_of_dir_em_in_terms_of_m():
 
 def test_own_energy_of_dir_em_where_v_is_linear_in_q_without_an_axis():
     force = forces.spring(2000.0, ph.rotation.from_rotation_vector((0.3, 1.0, -0.4)))
-    course = begin(DirEM(), M0, (1, 0, 0, 0))
-    go_on(DirEM(), force, MOMENTS, course, 0.01, 100)
+    current = begin(DirEM(), M0, (1, 0, 0, 0))
+    go_on(DirEM(), force, MOMENTS, current, 0.01, 100)
     energies = (
         ENERGY + force.potential(0.0, (1, 0, 0, 0)),
-        own_energy(DirEM(), course) + force.potential(0.0, course.q[0]),
+        own_energy(DirEM(), current) + force.potential(0.0, current.q[0]),
     )
     assert abs(energies[1] / energies[0] - 1) < 200 * EPS
-    assert abs(force.potential(0.0, course.q[0]) - force.potential(0.0, (1, 0, 0, 0))) > 100
+    assert abs(force.potential(0.0, current.q[0]) - force.potential(0.0, (1, 0, 0, 0))) > 100
 
 
 # The gyro top of section 5.2: relative error of the mass center at t = 1
@@ -186,10 +186,10 @@ def test_potentials_may_depend_on_time(method):
 @every_force
 def test_newtons_method_is_quick(method, force):
     """As it is with the right Jacobian."""
-    course = step(method, force, (1.7, 1.0, 2.6), (0.6, -0.5, 0.9), (0.5, 0.1, -0.7, 0.5), 0.05, 20)
-    assert course.iterations[0] <= 20 * (3 if force is FREE else 4)
+    current = step(method, force, (1.7, 1.0, 2.6), (0.6, -0.5, 0.9), (0.5, 0.1, -0.7, 0.5), 0.05, 20)
+    assert current.iterations[0] <= 20 * (3 if force is FREE else 4)
     extra = 4 if method == QuatVI() else 3
-    assert course.torques[0] == course.iterations[0] + 20 * extra
+    assert current.torques[0] == current.iterations[0] + 20 * extra
 
 
 def test_long_steps_take_the_root_that_short_ones_lead_to():
@@ -252,14 +252,14 @@ def test_round_off_is_a_random_walk(method):
     m /= np.linalg.norm(m, axis=-1, keepdims=True)
     q, moments = random_attitude(rng, 8), rng.uniform(1, 3, (8, 3))
     walk = 20 * EPS * steps**0.5
-    course = step(method, FREE, moments, m, q, 0.05, steps)
-    assert np.linalg.norm(rotate(course.q, course.m) - rotate(q, m), axis=-1).max() < walk
+    current = step(method, FREE, moments, m, q, 0.05, steps)
+    assert np.linalg.norm(rotate(current.q, current.m) - rotate(q, m), axis=-1).max() < walk
     if not method.memory:
-        energy, before = (np.sum(x**2 / moments, axis=-1) for x in (course.m, m))
+        energy, before = (np.sum(x**2 / moments, axis=-1) for x in (current.m, m))
         assert np.abs(energy / before - 1).max() < walk
-    course = step(method, GRAVITY, moments, m, q, 0.05, steps)
-    assert np.abs(rotate(course.q, course.m)[:, 2] - rotate(q, m)[:, 2]).max() < walk
-    assert np.abs(np.linalg.norm(course.q, axis=-1) - 1).max() < walk
+    current = step(method, GRAVITY, moments, m, q, 0.05, steps)
+    assert np.abs(rotate(current.q, current.m)[:, 2] - rotate(q, m)[:, 2]).max() < walk
+    assert np.abs(np.linalg.norm(current.q, axis=-1) - 1).max() < walk
 
 
 @pytest.mark.parametrize("force", [RESTORING, AXIAL, GENERAL], ids=repr)
@@ -268,18 +268,18 @@ def test_energy_of_a_body_that_starts_at_rest(force):
     q, moments = (0.5, 0.1, -0.7, 0.5), (1.0, 1.6, 2.1)
     start = float(force.potential(0.0, q))
     for h in (1e-9, 1e-6, 1e-4, 1e-2):
-        course = step(QuatEM(), force, moments, np.zeros(3), q, h, 20)
-        energy = np.sum(course.m**2 / moments) / 2 + force.potential(0.0, course.q[0])
+        current = step(QuatEM(), force, moments, np.zeros(3), q, h, 20)
+        energy = np.sum(current.m**2 / moments) / 2 + force.potential(0.0, current.q[0])
         assert abs(energy - start) < 20 * EPS
         exact = step(QuatEM(), force, moments, np.zeros(3), q, h / 2, 40)
-        assert np.abs(course.m - exact.m).max() < 1e-9 * h + 20 * h**3
+        assert np.abs(current.m - exact.m).max() < 1e-9 * h + 20 * h**3
 
 
 def test_at_rest_without_torque_nothing_happens():
     for method in CONSERVING:
-        course = step(method, FREE, (1.0, 1.6, 2.1), np.zeros(3), (1, 0, 0, 0), 0.1, 3)
-        np.testing.assert_array_equal(course.m, 0)
-        np.testing.assert_array_equal(course.q, [[1, 0, 0, 0]])
+        current = step(method, FREE, (1.0, 1.6, 2.1), np.zeros(3), (1, 0, 0, 0), 0.1, 3)
+        np.testing.assert_array_equal(current.m, 0)
+        np.testing.assert_array_equal(current.q, [[1, 0, 0, 0]])
 
 
 # Batches, pieces, threads, scales, axes
@@ -451,12 +451,12 @@ def test_quat_vi_tells_why_it_refuses():
 
 
 def test_bounds_are_told_where_they_are_known():
-    course = begin(QuatVI(), (0.1, 0.2, 5.0), (1, 0, 0, 0))
+    current = begin(QuatVI(), (0.1, 0.2, 5.0), (1, 0, 0, 0))
     bodies = Bodies(np.array([[1.0, 1.5, 2.0]]), np.empty((0, 9)), np.zeros((1, 3)), np.zeros((1, 0)))
-    assert "a principal axis" in QuatVI().why_no_step(FREE, bodies, course, 0, 1.0)
-    assert "0.4" in QuatVI().why_no_step(FREE, bodies, course, 0, 1.0)
-    assert QuatVI().why_no_step(FREE, bodies, course, 0, 0.01) == ""
-    assert QuatEM().why_no_step(FREE, bodies, course, 0, 1.0) == ""
+    assert "a principal axis" in QuatVI().why_no_step(FREE, bodies, current, 0, 1.0)
+    assert "0.4" in QuatVI().why_no_step(FREE, bodies, current, 0, 1.0)
+    assert QuatVI().why_no_step(FREE, bodies, current, 0, 0.01) == ""
+    assert QuatEM().why_no_step(FREE, bodies, current, 0, 1.0) == ""
 
 
 def test_of_a_batch_the_others_go_on():

@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import fsolve
 from scipy.spatial.transform import Rotation
 
-from courses import AXIAL, FREE, GENERAL, GRAVITY, RESTORING, begin, go_on, step
+from batches import AXIAL, FREE, GENERAL, GRAVITY, RESTORING, begin, go_on, step
 from polhode import MoserVeselov, Problem, State, forces, integrate, rotation
 from polhode.core.rotation import rotate
 from polhode.methods.algo_c1 import AlgoC1
@@ -158,9 +158,9 @@ def test_quat_em_is_newtons_solution_of_the_seven_equations():
     for _ in range(8):
         x -= np.linalg.solve(jacobian(x, Q0, p0, H, slope_at, curvature), seven(x, Q0, p0, H, slope_at))
     q1, p1 = turned(x[:3], Q0), x[3:]
-    course = step(QuatEM(), GRAVITY, J, M0, Q0, H)
-    np.testing.assert_allclose(course.q[0], q1, rtol=0, atol=TIGHT)
-    np.testing.assert_allclose(course.m[0], G(q1) @ p1 / 2, rtol=0, atol=TIGHT)
+    current = step(QuatEM(), GRAVITY, J, M0, Q0, H)
+    np.testing.assert_allclose(current.q[0], q1, rtol=0, atol=TIGHT)
+    np.testing.assert_allclose(current.m[0], G(q1) @ p1 / 2, rtol=0, atol=TIGHT)
     assert abs(q1 @ p1) < TIGHT  # p1 was free to have a part along q1
 
 
@@ -171,9 +171,9 @@ def test_quat_em_solves_the_seven_equations(force):
     start = np.concatenate([H * rotate(Q0, M0 / J), p0])
     x = fsolve(seven, start, args=(Q0, p0, H, lambda a, b: discrete_slope(force, a, b)), xtol=1e-13)
     q1, p1 = turned(x[:3], Q0), x[3:]
-    course = step(QuatEM(), force, J, M0, Q0, H)
-    np.testing.assert_allclose(course.q[0], q1, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(course.m[0], G(q1) @ p1 / 2, rtol=0, atol=1e-12)
+    current = step(QuatEM(), force, J, M0, Q0, H)
+    np.testing.assert_allclose(current.q[0], q1, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(current.m[0], G(q1) @ p1 / 2, rtol=0, atol=1e-12)
     assert abs(q1 @ p1) < 1e-12
 
 
@@ -189,10 +189,10 @@ def legendre(force, q0, q1, h):
 
 @forces_of_all_kinds
 def test_quat_vi_solves_the_discrete_euler_lagrange_equations(force):
-    course, states = begin(QuatVI(), M0, Q0), [(M0, Q0)]
+    current, states = begin(QuatVI(), M0, Q0), [(M0, Q0)]
     for n in range(1, 5):
-        go_on(QuatVI(), force, J, course, H, n)
-        states.append((course.m[0].copy(), course.q[0].copy()))
+        go_on(QuatVI(), force, J, current, H, n)
+        states.append((current.m[0].copy(), current.q[0].copy()))
     for (m0, q0), (m1, q1) in pairwise(states):
         before, after = legendre(force, q0, q1, H)
         np.testing.assert_allclose(-G(q0) @ before / 2, m0, rtol=0, atol=TIGHT)  # multipliers act along q
@@ -203,10 +203,10 @@ def test_quat_vi_solves_the_discrete_euler_lagrange_equations(force):
 
 
 def test_quat_vi_of_a_free_body_is_the_moser_veselov_step():
-    course = step(QuatVI(), FREE, J, M0, Q0, H, 50)
+    current = step(QuatVI(), FREE, J, M0, Q0, H, 50)
     expected = MoserVeselov().step(J, State(M0, Q0), H, 50)
-    np.testing.assert_allclose(course.m[0], expected.m, rtol=0, atol=TIGHT)
-    np.testing.assert_allclose(course.q[0], expected.q, rtol=0, atol=TIGHT)
+    np.testing.assert_allclose(current.m[0], expected.m, rtol=0, atol=TIGHT)
+    np.testing.assert_allclose(current.q[0], expected.q, rtol=0, atol=TIGHT)
 
 
 # DIR_EM: nine direction cosines, nine velocities, six multipliers
@@ -216,18 +216,18 @@ EULER = np.diag(J.sum() / 2 - J)
 
 @forces_of_all_kinds
 def test_dir_em_solves_its_eighteen_equations(force):
-    course, V0, Qa = begin(DirEM(), M0, Q0), attitude(Q0) @ hat(M0 / J), attitude(Q0)
+    current, V0, Qa = begin(DirEM(), M0, Q0), attitude(Q0) @ hat(M0 / J), attitude(Q0)
     for n in range(1, 6):
-        go_on(DirEM(), force, J, course, H, n)
-        Qb = attitude(course.q[0])
-        W = course.memory[0].reshape(3, 3)
+        go_on(DirEM(), force, J, current, H, n)
+        Qb = attitude(current.q[0])
+        W = current.memory[0].reshape(3, 3)
         V1 = Qb @ W[np.ix_([1, 2, 0], [1, 2, 0])]  # W is kept in sorted axes: 3, 1, 2 here
         Qh = (Qa + Qb) / 2
         np.testing.assert_allclose(Qb - Qa, H / 2 * (V0 + V1), rtol=0, atol=TIGHT)
         multipliers = np.linalg.solve(Qh, (V1 - V0) @ EULER + H * gradient(force, Qh))
         np.testing.assert_allclose(multipliers, multipliers.T, rtol=0, atol=5 * TIGHT)
         np.testing.assert_allclose(Qb.T @ Qb, np.eye(3), rtol=0, atol=TIGHT)
-        np.testing.assert_allclose(course.m[0], rot(Qb.T @ V1 @ EULER), rtol=0, atol=TIGHT)
+        np.testing.assert_allclose(current.m[0], rot(Qb.T @ V1 @ EULER), rtol=0, atol=TIGHT)
         V0, Qa = V1, Qb
 
 
@@ -292,8 +292,8 @@ def test_multipliers_belong_to_steps():
 def test_algo_c1_solves_its_equations(force, rule):
     m0, q0 = M0, Q0
     for _ in range(3):
-        course = step(AlgoC1(rule), force, J, m0, q0, H)
-        m1, q1 = course.m[0], course.q[0]
+        current = step(AlgoC1(rule), force, J, m0, q0, H)
+        m1, q1 = current.m[0], current.q[0]
         theta = H / 2 * (m0 + m1) / J
         Qa, Qb = attitude(q0), attitude(q1)
         Qh = Qa @ Rotation.from_rotvec(theta / 2).as_matrix()

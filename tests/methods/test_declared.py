@@ -17,8 +17,8 @@ import pytest
 from mpmath import mp, mpf
 
 import polhode as ph
+from batches import AXIAL, CONSERVING, FREE, GENERAL, GRAVITY, RESTORING, begin, go_on, step
 from conftest import EPS, random_attitude
-from courses import AXIAL, CONSERVING, FREE, GENERAL, GRAVITY, RESTORING, begin, go_on, step
 from multiprecision import GUARD, in_digits, number, uncompiled_only
 from oracles.addition import _product as product
 from oracles.addition import addition_flow
@@ -519,31 +519,31 @@ KINDS = [(kind, force) for kind, of_kind in FORCES.items() for force in of_kind]
 
 
 def positions(method, force):
-    """Bodies, momenta and attitudes for a step of a method, and the course after it."""
+    """Bodies, momenta and attitudes for a step of a method, and the current after it."""
     moments, m, q = (v[:MANY] for v in any_bodies())
     return moments, m, q, step(method, force, moments, m, q, method.record.test_step)
 
 
-def velocities_of(method, moments, course):
+def velocities_of(method, moments, current):
     """Q^T Q' (n, 3, 3) in sorted axes: nine numbers that a method keeps, or hat(I^-1 m)."""
     if method.memory:
-        return course.memory.reshape(-1, 3, 3).astype(np.longdouble)
-    w = np.take_along_axis(course.m / moments, np.argsort(moments, axis=-1), -1)
+        return current.memory.reshape(-1, 3, 3).astype(np.longdouble)
+    w = np.take_along_axis(current.m / moments, np.argsort(moments, axis=-1), -1)
     return np.cross(np.eye(3), w[:, None, :])
 
 
-def kept_by_methods(method, force, moments, course):
+def kept_by_methods(method, force, moments, current):
     """In extended precision, where the machine has it, but for V."""
-    state, body = ph.State(course.m, course.q), ph.RigidBody.from_moments(moments)
+    state, body = ph.State(current.m, current.q), ph.RigidBody.from_moments(moments)
     found, V = invariants(body, state), force.potential(0.0, state.q)
-    W, J = velocities_of(method, moments, course), np.sort(moments, axis=-1)
+    W, J = velocities_of(method, moments, current), np.sort(moments, axis=-1)
     E = J.sum(axis=-1, keepdims=True) / 2 - J
     return {
         ENERGY: found[ENERGY] + V,
         OWN_ENERGY: (W * W * E[:, None, :]).sum(axis=(-2, -1)) / 2 + V,
         MOMENTUM_SPACE: found[MOMENTUM_SPACE],
         MOMENTUM_ALONG: found[MOMENTUM_SPACE][:, 2],
-        ORTHOGONALITY: np.sqrt((np.asarray(course.q, np.longdouble) ** 2).sum(axis=-1)),
+        ORTHOGONALITY: np.sqrt((np.asarray(current.q, np.longdouble) ** 2).sum(axis=-1)),
         TANGENCY: W + np.swapaxes(W, -2, -1),
     }
 
@@ -553,12 +553,12 @@ def kept_by_methods(method, force, moments, course):
 @pytest.mark.parametrize("name", KEPT_BY_METHODS)
 def test_what_methods_keep(method, kind, force, name):
     """Bodies of moments 1 to 3, |m| = 1, V of size 1."""
-    moments, m, q, course = positions(method, force)
+    moments, m, q, current = positions(method, force)
     start = begin(method, m, q)
     if method.memory:  # as it begins, with the velocities of m
         w = np.take_along_axis(m / moments, np.argsort(moments, axis=-1), -1)
         start.memory[:] = np.cross(np.eye(3), w[:, None, :]).reshape(-1, 9)
-    before, after = (kept_by_methods(method, force, moments, c)[name] for c in (start, course))
+    before, after = (kept_by_methods(method, force, moments, c)[name] for c in (start, current))
     moved = np.abs(after - before).max()
     if name in getattr(method.record, kind):
         assert moved <= PER_STEP
@@ -570,9 +570,9 @@ def test_what_methods_keep(method, kind, force, name):
 @pytest.mark.parametrize("force", [FREE, GRAVITY, GENERAL], ids=repr)
 def test_return_trip_of_methods(method, force):
     """With all that a method keeps from step to step."""
-    moments, m, q, course = positions(method, force)
-    go_on(method, force, moments, course, -method.record.test_step, 2)
-    home = max(np.linalg.norm(course.m - m, axis=-1).max(), np.linalg.norm(course.q - q, axis=-1).max())
+    moments, m, q, current = positions(method, force)
+    go_on(method, force, moments, current, -method.record.test_step, 2)
+    home = max(np.linalg.norm(current.m - m, axis=-1).max(), np.linalg.norm(current.q - q, axis=-1).max())
     assert home <= 4 * PER_STEP if method.record.symmetric else home > VISIBLE
 
 
@@ -582,8 +582,8 @@ def test_symplectic_methods(method, force):
     m, q = np.array([0.48, -0.6, 0.64]), np.array([0.5, 0.1, -0.7, 0.5])
     shifts = (SHIFT * np.arange(-3, 4)[:, None, None] * np.eye(6)).reshape(-1, 6)
     attitudes = multiply(q, from_rotation_vector(shifts[:, :3]))
-    course = step(method, force, (2.75, 1.0, 1.75), m + shifts[:, 3:], attitudes, method.record.test_step)
-    ends_m, ends_q = course.m.reshape(7, 6, 3), course.q.reshape(7, 6, 4)
+    current = step(method, force, (2.75, 1.0, 1.75), m + shifts[:, 3:], attitudes, method.record.test_step)
+    ends_m, ends_q = current.m.reshape(7, 6, 3), current.q.reshape(7, 6, 4)
     slope_m = np.einsum("k,kic->ci", CENTRAL, ends_m) / SHIFT
     slope_q = np.einsum("k,kic->ci", CENTRAL, rotation_vector(multiply(conjugate(ends_q[3, 0]), ends_q))) / SHIFT
     J = np.vstack([slope_q, slope_m])

@@ -16,7 +16,7 @@ from polhode.methods.splitting import Splitting
 from polhode.solve import integrate
 from polhode.systems.integration import integrate_system
 from polhode.systems.interactions import DipolarSoftSpheres, Field, water
-from polhode.systems.run import Moving, SystemRun
+from polhode.systems.run import SystemRun, SystemState
 from polhode.systems.start import cubic_lattice, maxwell_boltzmann, random_attitudes
 from polhode.systems.system import System
 
@@ -158,7 +158,7 @@ def test_gradient_kicks_are_those_of_w():
     G, g = run._gradients(run.now, 0.0)
 
     def W(x, q):
-        now = Moving(x, run.now.p, run.now.m, q, np.empty((8, 3)), np.empty((8, 3)))
+        now = SystemState(x, run.now.p, run.now.m, q, np.empty((8, 3)), np.empty((8, 3)))
         run._find_forces(now, 0.0)
         return np.sum(now.force**2 / system.mass[:, None]) + np.sum(now.torque**2 / system.moments)
 

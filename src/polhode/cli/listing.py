@@ -10,7 +10,7 @@ import click
 from polhode.cli.command import Command, columns, complete_method, print_json
 
 if TYPE_CHECKING:
-    from polhode.flows.flow import Record
+    from polhode.flows.flow import FlowRecord
     from polhode.methods.scheme import Scheme
 
 as_json = click.option("--json", "as_json", is_flag=True, help="The whole records, for other programs.")
@@ -96,7 +96,7 @@ def schema() -> None:
     print_json(json_schema())
 
 
-def _flow_row(record: Record) -> tuple[str, ...]:
+def _flow_row(record: FlowRecord) -> tuple[str, ...]:
     from polhode.flows.flow import INVARIANTS
 
     marks = ("yes" if declared else "no" for declared in (record.symmetric, record.poisson, record.symplectic))

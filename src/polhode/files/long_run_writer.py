@@ -203,7 +203,7 @@ class _Bar(Progress):
 
     def __init__(self, writer: StreamWriter, wanted: bool) -> None:
         run = writer.run
-        super().__init__(wanted, run.count, int(run.course.steps.min(initial=run.count)), time_after=run.times)
+        super().__init__(wanted, run.count, int(run.current.steps.min(initial=run.count)), time_after=run.times)
         self.writer = writer
 
     def show(self, done: float) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from polhode.core.references import CELLEDONI_2008, FRB_2010
-from polhode.flows.flow import INVARIANTS, Flow, Record
+from polhode.flows.flow import INVARIANTS, Flow, FlowRecord
 from polhode.kernels.compiler.jit import inline
 from polhode.kernels.exact.euler import Body, body_constants, step
 from polhode.kernels.stepping.loops import loops
@@ -52,7 +52,7 @@ class Exact(Flow):
     repeat = staticmethod(repeat)
     split = staticmethod(split)
     size = CONSTANTS
-    record = Record(
+    record = FlowRecord(
         name="Exact()",
         summary="closed form by Jacobi functions and one integral of the third kind",
         order=None,

@@ -23,7 +23,7 @@ INVARIANTS = (NORM, ENERGY, MOMENTUM_SPACE)  # of the free body
 
 
 @dataclass(frozen=True)
-class Record:
+class FlowRecord:
     """What a flow declares; ``tests/methods/test_declared.py`` holds every entry of every flow against it, both ways.
 
     ``order`` is None for an exact flow. ``symmetric``: a step h and a step -h cancel. ``poisson``: m -> m preserves the
@@ -61,7 +61,7 @@ class Flow:
     repeat: Any
     split: Any
     size: int  # of the constants c
-    record: Record
+    record: FlowRecord
     no_result = ""  # why a step may have none, if not because its equations have no solution
     exact_parameters: Sequence[float | Fraction] = ()  # what ``prepare`` is told, in full precision
     fractions: Sequence[float | Fraction] = (1,)  # the parts of a step: see ``composed``

@@ -24,7 +24,7 @@ import numpy as np
 
 from polhode.core.errors import InputError
 from polhode.core.references import CELLEDONI_2008, FRB_2010, KOSENKO_1998
-from polhode.flows.flow import INVARIANTS, Flow, Record
+from polhode.flows.flow import INVARIANTS, Flow, FlowRecord
 from polhode.flows.quadrature import gauss_legendre
 from polhode.flows.three_rotations import turn_about, turn_about_momentum
 from polhode.kernels.compiler.jit import inline
@@ -192,7 +192,7 @@ class Published(Flow):
         rule = [x for node in zip(*gauss_legendre(nodes), strict=True) for x in node]
         self.exact_parameters = (nodes, 0.0, 0.0, *rule)
         how = f"by quadrature with {nodes} nodes" if nodes else "by Carlson's integrals"
-        self.record = Record(
+        self.record = FlowRecord(
             name=f"{name}({nodes or ''})",
             summary=f"as published, for study: {self.frame}, its angle {how}",
             order=2 * nodes or None,

@@ -23,7 +23,7 @@ from math import sqrt
 from polhode.core.errors import InputError
 from polhode.core.references import CELLEDONI_2008, GUSTAFSSON_2010
 from polhode.flows.exact import CONSTANTS, read_body, write_body
-from polhode.flows.flow import INVARIANTS, Flow, Record
+from polhode.flows.flow import INVARIANTS, Flow, FlowRecord
 from polhode.flows.quadrature import gauss_legendre
 from polhode.kernels.compiler.jit import inline
 from polhode.kernels.exact.euler import CLOSE, separatrix_gap
@@ -183,7 +183,7 @@ class Gauss(Flow):
         self.size = NODES + len(rule)
         limits = ["that it is not symplectic is below round-off"] if nodes > len(TEST_STEPS) else []
         limits += [f"errors are large where m comes close to the negative end of axis {axis}"] if axis else []
-        self.record = Record(
+        self.record = FlowRecord(
             name=f"Gauss({', '.join([str(nodes), *given])})",
             summary="exact momentum; one angle of the attitude by quadrature",
             order=2 * nodes,

@@ -24,7 +24,7 @@ from polhode.core.errors import InputError, ShapeError, TimeError
 from polhode.core.references import BLANES_2000, CELLEDONI_2008, GUSTAFSSON_2010
 from polhode.core.rotation import from_matrix
 from polhode.flows.exact import CONSTANTS, read_body, write_body
-from polhode.flows.flow import ENERGY, NORM, Flow, Record
+from polhode.flows.flow import ENERGY, NORM, Flow, FlowRecord
 from polhode.flows.quadrature import gauss_legendre
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.exact.momentum import momentum_after
@@ -197,7 +197,7 @@ class Magnus(Flow):
             raise InputError(f"Magnus has order {', '.join(map(str, ORDERS))}; order = {order!r} came")
         self.exact_parameters = (Fraction(order), *PARTS, *_nodes_and_coefficients(order // 2))
         self.size = CONSTANTS + len(self.exact_parameters)
-        self.record = Record(
+        self.record = FlowRecord(
             name=f"Magnus({order})",
             summary="exact momentum; attitude by a Magnus series",
             order=order,

@@ -17,7 +17,7 @@ from math import hypot, sqrt
 from polhode.core.body import RigidBody, flow_moments
 from polhode.core.references import VILMART_2013
 from polhode.core.state import State
-from polhode.flows.flow import INVARIANTS, Flow, Record
+from polhode.flows.flow import INVARIANTS, Flow, FlowRecord
 from polhode.kernels.compiler.jit import inline
 from polhode.kernels.numbers.cayley import FAILED, MARGIN, continued, solve3, turn
 from polhode.kernels.numbers.vectors import cross_of_numbers
@@ -92,7 +92,7 @@ class Midpoint(Flow):
     repeat = staticmethod(repeat)
     split = staticmethod(split)
     size = 3
-    record = Record(
+    record = FlowRecord(
         name="Midpoint()",
         summary="implicit midpoint rule",
         order=2,

@@ -28,7 +28,7 @@ from polhode.core.body import RigidBody
 from polhode.core.errors import InputError
 from polhode.core.references import CELLEDONI_2008, HAIRER_VILMART_2006, MOSER_VESELOV_1991, VILMART_2013
 from polhode.core.state import State
-from polhode.flows.flow import INVARIANTS, Flow, Record
+from polhode.flows.flow import INVARIANTS, Flow, FlowRecord
 from polhode.flows.modified_inertia import HIGHEST_ORDER, coefficients
 from polhode.kernels.compiler.jit import inline
 from polhode.kernels.numbers.cayley import FAILED, MARGIN, continued, solve3, turn
@@ -241,9 +241,9 @@ def _in_order(p: int) -> Iterator[Fraction]:
                 yield from coefficients(letter, k, a)
 
 
-def _record(order: int, solver: str) -> Record:
+def _record(order: int, solver: str) -> FlowRecord:
     arguments = ([str(order)] if order != 2 else []) + ([f"solver={solver!r}"] if solver != SOLVERS[0] else [])
-    return Record(
+    return FlowRecord(
         name=f"MoserVeselov({', '.join(arguments)})",
         summary="discrete Moser-Veselov" + (" with modified moments of inertia" if order > 2 else ", that is RATTLE"),
         order=order,

@@ -14,7 +14,7 @@ axis 1 for some bodies and axis 3 for the others. The article takes the axes as 
 from __future__ import annotations
 
 from polhode.core.references import VILMART_2013
-from polhode.flows.flow import MOMENTUM_SPACE, NORM, Flow, Record
+from polhode.flows.flow import MOMENTUM_SPACE, NORM, Flow, FlowRecord
 from polhode.flows.three_rotations import (
     BEST,
     axis_parameters,
@@ -89,7 +89,7 @@ class SymmetricRotation(Flow):
     def __init__(self, axes: tuple[int, int, int] | None = None) -> None:
         self.exact_parameters = axis_parameters(axes)
         chosen = "; exact for symmetric bodies" if axes is None else " about fixed axes"
-        self.record = Record(
+        self.record = FlowRecord(
             name=f"SymmetricRotation({'' if axes is None else f'axes={tuple(axes)}'})",
             summary=f"a symmetric body and one rotation{chosen}",
             order=2,

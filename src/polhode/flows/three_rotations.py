@@ -17,7 +17,7 @@ from typing import Any
 from polhode.core.errors import InputError
 from polhode.core.references import CELLEDONI_2008, MCLACHLAN_1993, MILLER_2002, REICH_1994, VILMART_2013
 from polhode.flows.composition import BY_ORDER
-from polhode.flows.flow import MOMENTUM_SPACE, NORM, Flow, Record
+from polhode.flows.flow import MOMENTUM_SPACE, NORM, Flow, FlowRecord
 from polhode.kernels.compiler.jit import inline
 from polhode.kernels.exact.standard_form import to_order
 from polhode.kernels.numbers.quat import product
@@ -150,8 +150,8 @@ class NoSquish(ThreeRotations):
         return (cls(),)
 
 
-def record(name: str, order: int, *more: Any) -> Record:
-    return Record(
+def record(name: str, order: int, *more: Any) -> FlowRecord:
+    return FlowRecord(
         name=name,
         summary="rotations about the body axes" + (", composed" if order > 2 else ""),
         order=order,

@@ -17,7 +17,7 @@ from __future__ import annotations
 from math import sqrt
 
 from polhode.core.references import CELLEDONI_2008, FRB_2010, VAN_ZON_SCHOFIELD_2007
-from polhode.flows.flow import INVARIANTS, Flow, Record
+from polhode.flows.flow import INVARIANTS, Flow, FlowRecord
 from polhode.flows.frb_quaternion import LOST, advance_with, angle_about_3, onto_axis_3, turned_frame
 from polhode.kernels.compiler.jit import inline
 from polhode.kernels.exact.published_motion import (
@@ -126,7 +126,7 @@ class VanZonSchofield(Flow):
     def __init__(self, hermite: bool = False) -> None:
         self.exact_parameters = (HERMITE if hermite else EXACT,)
         how = "by Hermite quadrature" if hermite else "by Carlson's integrals"
-        self.record = Record(
+        self.record = FlowRecord(
             name=f"VanZonSchofield({'hermite=True' if hermite else ''})",
             summary=f"as published, for study: the frame along m x e3, its angle {how}",
             order=4 if hermite else None,

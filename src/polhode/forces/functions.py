@@ -325,7 +325,7 @@ class Function:
         return self._shared().function if JIT else self.plain
 
     def address(self) -> Any:
-        """What kernels make the function of: see ``numba_internals.caller``."""
+        """What kernels make the function of: see ``numba_internals.call_by_address``."""
         function = self.compiled()
         if not JIT:
             return function

@@ -16,10 +16,10 @@ from polhode.integration.running import NOT_FINITE, PIECE_SECONDS, RAISED, TOO_M
 from polhode.integration.solution import Solution
 from polhode.integration.stretches import Stretches
 from polhode.integration.time_structure import time_structure
-from polhode.methods.adaptive import Adaptive, AdaptiveCourse
+from polhode.methods.adaptive import Adaptive, AdaptiveBatchState
 
 if TYPE_CHECKING:
-    from polhode.integration.event_finder import Watch
+    from polhode.integration.event_finder import EventFinder
 
 FIRST_PIECE, LARGEST_PIECE = 1000, 2**18  # trials; and, of all bodies together, steps that are kept at a time
 MARKS = 1000  # of the progress bar
@@ -33,7 +33,7 @@ class AdaptiveRun(BaseRun):
     """
 
     method: Adaptive
-    course: AdaptiveCourse
+    current: AdaptiveBatchState
 
     def __init__(
         self, problem: Problem, span: tuple[float, float], method: Adaptive, longest: FloatArray | None = None
@@ -43,7 +43,7 @@ class AdaptiveRun(BaseRun):
         self.stretches = Stretches(span, self.force.breaks)
         if method.max_step is None and longest is None:
             longest = time_structure(self.force, self.bodies.params, span).longest
-        self.course = method.new_course(*self.start(), self.t0, inf if longest is None else longest)
+        self.current = method.new_batch_state(*self.start(), self.t0, inf if longest is None else longest)
         self.h = np.nan
         self._kept: list[Rows] = []  # blocks (k, n), (k, n, 3), (k, n, 4); NaN where a body made fewer steps
 
@@ -51,20 +51,20 @@ class AdaptiveRun(BaseRun):
         self,
         times: FloatArray | None = None,
         keep: bool = False,
-        watch: Watch | None = None,
+        watch: EventFinder | None = None,
         progress: bool | Report = False,
     ) -> tuple[FloatArray, FloatArray]:
         """(m, q) at ``times`` (k,): rows (k, n, .) in principal axes."""
         n, at = self.count_bodies, np.empty(0) if times is None else times
         m, q = np.full((len(at), n, 3), np.nan), np.full((len(at), n, 4), np.nan)
         if keep:
-            self._kept = [(self.course.t[None].copy(), self.course.m[None].copy(), self.course.q[None].copy())]
+            self._kept = [(self.current.t[None].copy(), self.current.m[None].copy(), self.current.q[None].copy())]
         self._load(m, q)
         began = time.perf_counter()
         with Progress(progress, MARKS, time_after=self._time_at, unit="thousandths") as bar:
             try:
                 for k in range(len(self.stretches.ends)):
-                    self.course.h[self.course.status == 0] = 0.0
+                    self.current.h[self.current.status == 0] = 0.0
                     self._advance(k, at, m, q, keep, watch, bar)
             except KeyboardInterrupt:
                 self.interrupted = True
@@ -79,23 +79,30 @@ class AdaptiveRun(BaseRun):
         n, none = self.count_bodies, np.empty(0)
         rows = np.empty((0, n)), np.empty((0, n, 3)), np.empty((0, n, 4)), np.zeros(n, np.int64)
         window = -inf, inf
-        self.method.advance(self.force)(self.bodies, window, self.t1, none, 1, 0, 0, self.course, m, q, *rows)
+        self.method.advance(self.force)(self.bodies, window, self.t1, none, 1, 0, 0, self.current, m, q, *rows)
 
     def _advance(
-        self, k: int, times: FloatArray, m: FloatArray, q: FloatArray, keep: bool, watch: Watch | None, bar: Progress
+        self,
+        k: int,
+        times: FloatArray,
+        m: FloatArray,
+        q: FloatArray,
+        keep: bool,
+        watch: EventFinder | None,
+        bar: Progress,
     ) -> None:
         """To the end of stretch number k, in pieces of about PIECE_SECONDS."""
-        advance, course, n = self.method.advance(self.force), self.course, self.count_bodies
+        advance, current, n = self.method.advance(self.force), self.current, self.count_bodies
         piece, end = max(2, FIRST_PIECE // max(1, n)), float(self.stretches.ends[k])
         window = float(self.stretches.low[k]), float(self.stretches.high[k])
-        while ((course.status == 0) & (course.t != end)).any():
-            before = course.t[None].copy(), course.m[None].copy(), course.q[None].copy()
+        while ((current.status == 0) & (current.t != end)).any():
+            before = current.t[None].copy(), current.m[None].copy(), current.q[None].copy()
             cap = piece if keep else 0
             block = np.full((cap, n), np.nan), np.full((cap, n, 3), np.nan), np.full((cap, n, 4), np.nan)
             kept = np.zeros(n, np.int64)
 
             def work(start: int, stop: int, piece: int = piece, rows: Any = (*block, kept)) -> int:
-                advance(self.bodies, window, end, times, piece, start, stop, course, m, q, *rows)
+                advance(self.bodies, window, end, times, piece, start, stop, current, m, q, *rows)
                 return 0
 
             began = time.perf_counter()
@@ -104,12 +111,12 @@ class AdaptiveRun(BaseRun):
             if keep:
                 made = kept.max()
                 self._keep(before, (block[0][:made], block[1][:made], block[2][:made]), watch)
-            reached = np.abs(course.t - self.t0).min() / abs(self.t1 - self.t0)
+            reached = np.abs(current.t - self.t0).min() / abs(self.t1 - self.t0)
             bar.show(int(MARKS * reached))
             piece = max(1, int(piece * min(8.0, max(0.25, PIECE_SECONDS / max(elapsed, 1e-6)))))
             piece = min(piece, max(2, LARGEST_PIECE // n)) if keep else piece
 
-    def _keep(self, before: Rows, block: Rows, watch: Watch | None) -> None:
+    def _keep(self, before: Rows, block: Rows, watch: EventFinder | None) -> None:
         """Steps (k, n, .) that were made; ``before``, (1, n, .), is where they began."""
         self._kept.append(block)
         if watch is not None:
@@ -121,17 +128,17 @@ class AdaptiveRun(BaseRun):
         return _by_body(self._kept)
 
     def failed_at(self, i: int) -> tuple[float, FloatArray, FloatArray]:
-        trouble, course = self.course.trouble[i], self.course
-        if course.status[i] in (RAISED, NOT_FINITE) and np.isfinite(trouble).all():
-            k = self.stretches.at(course.t[i])
+        trouble, current = self.current.trouble[i], self.current
+        if current.status[i] in (RAISED, NOT_FINITE) and np.isfinite(trouble).all():
+            k = self.stretches.at(current.t[i])
             t = np.clip(trouble[0], self.stretches.low[k], self.stretches.high[k])
             return float(t), trouble[1:4], trouble[4:]
-        return float(course.t[i]), course.m[i], course.q[i]
+        return float(current.t[i]), current.m[i], current.q[i]
 
     def why_no_step(self, i: int) -> str:
-        if self.course.status[i] == TOO_MANY:
+        if self.current.status[i] == TOO_MANY:
             return (
-                f"{self.method.max_steps} trial steps are used up, {int(self.course.rejected[i])} of them rejected; "
+                f"{self.method.max_steps} trial steps are used up, {int(self.current.rejected[i])} of them rejected; "
                 "the torque may switch ever faster there; type Adaptive(rtol, max_steps=...) for more, or a larger rtol"
             )
         return (
@@ -149,7 +156,7 @@ def _by_body(blocks: list[Rows]) -> list[Rows]:
 class AdaptiveSolution(Solution):
     """The interpolant of the step in which a time lies; that step is repeated."""
 
-    def __init__(self, run: AdaptiveRun, steps: list[Rows], watch: Watch | None = None) -> None:
+    def __init__(self, run: AdaptiveRun, steps: list[Rows], watch: EventFinder | None = None) -> None:
         super().__init__(run, run.t0, run.t1, watch)
         self._adaptive, self._steps = run, steps
 

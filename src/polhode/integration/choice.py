@@ -359,7 +359,7 @@ def _end(task: Task, method: Any, h: float | None = None, least: int = 1) -> End
         _, m, q = run.at_steps(np.array([run.count]), Progress(False, run.count))
     if run.interrupted:
         raise KeyboardInterrupt
-    if (run.course.status > 0).any():
+    if (run.current.status > 0).any():
         return None
     m, q = run.to_user(m, q)
     return End(m[0], q[0])

@@ -24,7 +24,7 @@ FARTHEST = 0.5  # radians from one look to the next
 MOST_PARTS, LARGEST_BLOCK = 256, 2**18
 
 
-class Watch:
+class EventFinder:
     """What events have happened to which bodies, and which bodies they stopped."""
 
     def __init__(self, events: Event | Sequence[Event], run: BaseRun) -> None:
@@ -121,7 +121,7 @@ class Watch:
                 if last and len(states) >= last:
                     self.stops[i] = min(self.stops[i], self._sign * states[last - 1][0])
         for i in np.flatnonzero(np.isfinite(self.stops)).tolist():
-            self._run.course.status[i] = STOPPED
+            self._run.current.status[i] = STOPPED
             for found in self._found:
                 found[i] = [state for state in found[i] if self._sign * state[0] <= self.stops[i]]
 

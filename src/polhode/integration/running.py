@@ -24,7 +24,7 @@ from polhode.integration.problem import Problem
 from polhode.integration.stretches import Steps, step_length
 from polhode.integration.trajectory import ENDED_BY_EVENT, FAILED, INTERRUPTED, REACHED_END, Stats, Trajectory
 from polhode.kernels.stepping.damping import OBLIQUE
-from polhode.methods.method import Bodies, Clock, Course, Method
+from polhode.methods.method import BatchState, Bodies, Clock, Method
 
 PIECE_SECONDS = 0.1  # after which a loop comes back to look at the clock and the keyboard
 FIRST_PIECE = 1000  # steps of all bodies together
@@ -38,7 +38,7 @@ HALVINGS, REFINEMENTS = 30, 5  # of the search for a step that works
 class BaseRun:
     """What runs with steps of one length and runs that choose their steps have in common."""
 
-    course: Course
+    current: BatchState
     h: float
 
     def __init__(self, problem: Problem, span: tuple[float, float], method: Any) -> None:
@@ -91,21 +91,23 @@ class BaseRun:
 
     def snapshot(self) -> dict[str, npt.NDArray[Any]]:
         """All that is needed to go on: copies."""
-        return {name: np.copy(value) for name, value in vars(self.course).items()} | {"seconds": np.array(self.seconds)}
+        return {name: np.copy(value) for name, value in vars(self.current).items()} | {
+            "seconds": np.array(self.seconds)
+        }
 
     def restore(self, snapshot: dict[str, npt.NDArray[Any]]) -> None:
         """Go on from there; no bit of what follows depends on whether the run was interrupted."""
-        for name, value in vars(self.course).items():
+        for name, value in vars(self.current).items():
             value[...] = snapshot[name]
         self.seconds = float(snapshot["seconds"])
 
     @property
     def all_stopped(self) -> bool:
-        return bool((self.course.status > 0).all())
+        return bool((self.current.status > 0).all())
 
     def user_status(self) -> Any:
         """As in a Trajectory."""
-        code = self.course.status
+        code = self.current.status
         status = np.select([code == 0, code == STOPPED], [REACHED_END, ENDED_BY_EVENT], FAILED)
         if self.interrupted:
             status[code == 0] = INTERRUPTED
@@ -113,10 +115,14 @@ class BaseRun:
 
     def trajectory(self, t: FloatArray, m: FloatArray, q: FloatArray, **more: Any) -> Trajectory:
         """What was computed, in the user's axes; raises, or warns, if a body could not go on."""
-        course = self.course
-        rejected = int(getattr(course, "rejected", np.zeros(1)).sum())
+        current = self.current
+        rejected = int(getattr(current, "rejected", np.zeros(1)).sum())
         stats = Stats(
-            int(course.steps.sum()), int(course.torques.sum()), self.seconds, int(course.iterations.sum()), rejected
+            int(current.steps.sum()),
+            int(current.torques.sum()),
+            self.seconds,
+            int(current.iterations.sum()),
+            rejected,
         )
         result = Trajectory(
             self.problem, t, m, q, method=self.method, h=self.h, stats=stats, status=self.user_status(),
@@ -128,13 +134,13 @@ class BaseRun:
 
     def _explain(self, result: Trajectory) -> None:
         """Raise what stopped the body; of a batch, whose other bodies went on, say so in a warning."""
-        failed = (self.course.status > 0) & (self.course.status != STOPPED)
+        failed = (self.current.status > 0) & (self.current.status != STOPPED)
         i = int(np.argmax(failed))
         where = tuple(int(k) for k in np.unravel_index(i, self.batch)) if self.batch else ()
         t, m, q = self.failed_at(i)
         why, cause = self._why(i)
         result.message = (
-            f"{place('body', where)} stopped in step {int(self.course.steps[i]) + 1}{self._of_steps()}, at t = "
+            f"{place('body', where)} stopped in step {int(self.current.steps[i]) + 1}{self._of_steps()}, at t = "
             f"{t:.6g}, m = {show(m)}, q = {show(q)}: {why}"
         )
         if not self.batch:
@@ -155,7 +161,7 @@ class BaseRun:
 
     def _why(self, i: int) -> tuple[str, BaseException | None]:
         """What stopped body i, and the original exception: the torque is called once more, uncompiled."""
-        if self.course.status[i] in (NO_STEP, TOO_SMALL, TOO_MANY):
+        if self.current.status[i] in (NO_STEP, TOO_SMALL, TOO_MANY):
             return self.why_no_step(i), None
         where = np.unravel_index(i, self.batch) if self.batch else ()
         body = self.problem.body.select(self.batch, where)
@@ -189,7 +195,7 @@ class Run(BaseRun):
         self.grid = Steps(span, self.force.breaks, step_length(problem.h if h is None else h), least)
         self.count = self.grid.count
         self.h = float(self.grid.h[np.argmax(np.abs(self.grid.h))])
-        self.course = method.new_course(*self.start())
+        self.current = method.new_batch_state(*self.start())
 
     def at_steps(self, saves: IntArray, bar: Progress) -> tuple[FloatArray, FloatArray, FloatArray]:
         """(t, m, q) after those steps, in principal axes; NaN where a body did not come so far."""
@@ -214,7 +220,7 @@ class Run(BaseRun):
         """Compile the loop over steps, or load it from the cache, by a call for no body: runs are timed without it."""
         none = np.empty((0, self.count_bodies, 3)), np.empty((0, self.count_bodies, 4))
         clock, nowhere = self.grid.clock(0), np.empty(0, np.int64)
-        self.method.advance(self.force)(self.bodies, clock, nowhere, 0, 0, 0, self.course, *none)
+        self.method.advance(self.force)(self.bodies, clock, nowhere, 0, 0, 0, self.current, *none)
 
     def times(self, steps: IntArray | int) -> FloatArray:
         """After so many steps."""
@@ -222,8 +228,8 @@ class Run(BaseRun):
 
     def _advance(self, saves: IntArray, m: FloatArray, q: FloatArray, bar: Progress) -> None:
         """All the way, in pieces of about PIECE_SECONDS, none of which goes on beyond a break."""
-        going = self.course.status == 0
-        done, saved = int(self.course.steps[going].min(initial=self.count)), 0
+        going = self.current.status == 0
+        done, saved = int(self.current.steps[going].min(initial=self.count)), 0
         piece = max(1, FIRST_PIECE // max(1, self.count_bodies))
         while saved < len(saves) and not self.all_stopped:
             k = int(self.grid.of(done))
@@ -246,18 +252,18 @@ class Run(BaseRun):
         advance = self.method.advance(self.force)
 
         def work(start: int, stop: int) -> int:
-            advance(self.bodies, clock, saves, limit, start, stop, self.course, m, q)
+            advance(self.bodies, clock, saves, limit, start, stop, self.current, m, q)
             return 0
 
         in_ranges(work, self.count_bodies, steps * self.method.stages)
 
     def _begin_anew(self, clock: Clock, step: int) -> None:
         """From the states after that step, as somebody who looks would see them; ``clock`` is that of the way there."""
-        course, n = self.course, self.count_bodies
+        current, n = self.current, self.count_bodies
         m, q = np.full((1, n, 3), np.nan), np.full((1, n, 4), np.nan)
         self._call(clock, np.array([step]), step, m, q, 1)
-        going = course.status == 0
-        course.m[going], course.q[going], course.memory[going] = m[0, going], q[0, going], 0.0
+        going = current.status == 0
+        current.m[going], current.q[going], current.memory[going] = m[0, going], q[0, going], 0.0
 
     def single_steps(
         self, body: IntArray, stretch: IntArray, t: FloatArray, h: FloatArray, m: FloatArray, q: FloatArray,
@@ -265,18 +271,18 @@ class Run(BaseRun):
     ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
         """(m, q) (r, .) after steps of lengths h (r,) from rows m, q at times t in those stretches of time, each of the
         body with that number."""
-        course = self.method.new_course(m.copy(), q.copy())
-        course.status[~np.isfinite(m).all(axis=-1)] = NOT_FINITE
+        current = self.method.new_batch_state(m.copy(), q.copy())
+        current.status[~np.isfinite(m).all(axis=-1)] = NOT_FINITE
         m_out, q_out = np.full((1, *m.shape), np.nan), np.full((1, *q.shape), np.nan)
         advance, bodies = self.method.advance(self.force), self.bodies.take(body)
         clock = Clock(t, h, self.grid.low[stretch], self.grid.high[stretch])
 
         def work(start: int, stop: int) -> int:
-            advance(bodies, clock, np.array([steps]), steps, start, stop, course, m_out, q_out)
+            advance(bodies, clock, np.array([steps]), steps, start, stop, current, m_out, q_out)
             return 0
 
         in_ranges(work, len(m), steps * self.method.stages)
-        self.course.torques[0] += course.torques.sum()
+        self.current.torques[0] += current.torques.sum()
         return m_out[0], q_out[0]
 
     def _of_steps(self) -> str:
@@ -284,18 +290,18 @@ class Run(BaseRun):
 
     def failed_at(self, i: int) -> tuple[float, FloatArray, FloatArray]:
         clock = self._clock_of(i)
-        t = min(max(self.method.time_of(self.course, i, clock), float(clock.low[0])), float(clock.high[0]))
-        return t, self.course.m[i], self.course.q[i]
+        t = min(max(self.method.time_of(self.current, i, clock), float(clock.low[0])), float(clock.high[0]))
+        return t, self.current.m[i], self.current.q[i]
 
     def _clock_of(self, i: int) -> Clock:
         """Of the stretch where body i is."""
-        return self.grid.clock(int(self.grid.of(self.course.steps[i])))
+        return self.grid.clock(int(self.grid.of(self.current.steps[i])))
 
     def why_no_step(self, i: int) -> str:
-        residual = float(self.course.residual[i])
+        residual = float(self.current.residual[i])
         why = f"a step of {self.method!r} has no solution"
         why += f" (residual {residual:.1e})" if residual else ""
-        why += self.method.why_no_step(self.force, self.bodies, self.course, i, float(self._clock_of(i).h[0]))
+        why += self.method.why_no_step(self.force, self.bodies, self.current, i, float(self._clock_of(i).h[0]))
         works = self._working_step(i)
         return f"{why}; {'no shorter step was found that has one' if works is None else f'h = {works:.3g} has one'}"
 
@@ -314,7 +320,7 @@ class Run(BaseRun):
 
     def _works(self, i: int, length: float) -> bool:
         t, m, q = self.failed_at(i)
-        h, stretch = np.array([np.copysign(length, self.h)]), np.array([self.grid.of(self.course.steps[i])])
+        h, stretch = np.array([np.copysign(length, self.h)]), np.array([self.grid.of(self.current.steps[i])])
         m, _ = self.single_steps(np.array([i]), stretch, np.array([t]), h, m[None], q[None])
         return bool(np.isfinite(m).all())
 

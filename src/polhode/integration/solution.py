@@ -13,14 +13,14 @@ from polhode.core.checks import as_floats, check_finite, show
 from polhode.core.errors import TimeError
 
 if TYPE_CHECKING:
-    from polhode.integration.event_finder import Watch
+    from polhode.integration.event_finder import EventFinder
     from polhode.integration.running import BaseRun, Run
 
 
 class Solution(ABC):
     """(m, q) at any times between the first and the last that the run reached; NaN after a body stopped."""
 
-    def __init__(self, run: BaseRun, first: float, last: float, watch: Watch | None = None) -> None:
+    def __init__(self, run: BaseRun, first: float, last: float, watch: EventFinder | None = None) -> None:
         self._run, self._watch = run, watch
         self.t_min, self.t_max = min(first, last), max(first, last)
 
@@ -53,7 +53,9 @@ class FixedSolution(Solution):
     States at breaks are among those kept, or all states on the way are: so no steps are repeated across a break.
     """
 
-    def __init__(self, run: Run, steps: IntArray, m: FloatArray, q: FloatArray, watch: Watch | None = None) -> None:
+    def __init__(
+        self, run: Run, steps: IntArray, m: FloatArray, q: FloatArray, watch: EventFinder | None = None
+    ) -> None:
         first, last = run.times(np.array([steps[0], run.count]))
         super().__init__(run, float(first), float(last), watch)
         self._fixed, self._steps, self._m, self._q = run, steps, m, q

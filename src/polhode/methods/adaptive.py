@@ -13,7 +13,7 @@ from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.checks import as_floats, whole_number
 from polhode.core.errors import InputError
 from polhode.core.references import HAIRER_1993, MUNTHE_KAAS_1999, PRINCE_DORMAND_1981
-from polhode.methods.method import Course
+from polhode.methods.method import BatchState
 
 if TYPE_CHECKING:
     from polhode.forces.base import Force
@@ -24,7 +24,7 @@ MEMORY = 4  # numbers: the torque where the body is, and why the last trial was 
 
 
 @dataclass
-class AdaptiveCourse(Course):
+class AdaptiveBatchState(BatchState):
     """Where n bodies are, each at its own time."""
 
     t: FloatArray  # (n,)
@@ -97,15 +97,17 @@ class Adaptive:
     def check(self, force: Force) -> None:
         """Any force will do."""
 
-    def new_course(self, m: FloatArray, q: FloatArray, t0: float, longest: float | FloatArray = inf) -> AdaptiveCourse:
+    def new_batch_state(
+        self, m: FloatArray, q: FloatArray, t0: float, longest: float | FloatArray = inf
+    ) -> AdaptiveBatchState:
         """Bodies at t0, with momenta (n, 3) and attitudes (n, 4); no step exceeds max_step or, without, ``longest``."""
         n, longest = len(m), longest if self.max_step is None else self.max_step
-        return AdaptiveCourse(m, q, np.zeros((n, MEMORY)), np.full(n, t0), np.full(n, longest))
+        return AdaptiveBatchState(m, q, np.zeros((n, MEMORY)), np.full(n, t0), np.full(n, longest))
 
     def advance(self, force: Force) -> Callable[..., None]:
         """The compiled loop, for this force.
 
-        advance(bodies, (low, high), t_end, times (k,), limit, start, stop, course, m_out (k, n, 3), q_out (k, n, 4),
+        advance(bodies, (low, high), t_end, times (k,), limit, start, stop, current, m_out (k, n, 3), q_out (k, n, 4),
         step_t (cap, n), step_m (cap, n, 3), step_q (cap, n, 4), kept (n,)): bodies start..stop, each until it is at
         t_end or has made ``limit`` trials; the torque is evaluated at times from low to high. States at ``times``, in
         the direction of time, go to m_out and q_out; the ends of steps to rows kept[i] and on of step_t, step_m and
@@ -118,12 +120,12 @@ class Adaptive:
 
         def loop(
             bodies: Any, window: tuple[float, float], t_end: float, times: FloatArray, limit: int, start: int,
-            stop: int, course: AdaptiveCourse, *out: Any,
+            stop: int, current: AdaptiveBatchState, *out: Any,
         ) -> None:  # fmt: skip
             told = bodies.params, bodies.inertia, bodies.axes, bodies.damping, settings, window, t_end, times
             kept = (
-                course.m, course.q, course.memory, course.steps, course.status, course.torques,
-                course.t, course.h, course.longest, course.seen, course.rejected, course.trouble,
+                current.m, current.q, current.memory, current.steps, current.status, current.torques,
+                current.t, current.h, current.longest, current.seen, current.rejected, current.trouble,
             )  # fmt: skip
             adapt(torque, (*told, limit, start, stop, *kept, *out))
 

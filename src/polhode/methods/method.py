@@ -43,7 +43,7 @@ class Clock(NamedTuple):
 
 
 @dataclass
-class Course:
+class BatchState:
     """Where n bodies are, and what it took: arrays that a method works on in place."""
 
     m: FloatArray  # (n, 3), in principal axes
@@ -61,9 +61,9 @@ class Course:
         self.residual = np.zeros(n)
 
 
-# advance(bodies, clock, saves (k,), limit, start, stop, course, m_out (k, n, 3), q_out (k, n, 4)):
+# advance(bodies, clock, saves (k,), limit, start, stop, current, m_out (k, n, 3), q_out (k, n, 4)):
 # bodies start..stop, from the step where they are to the last of ``saves``, or to step ``limit`` if that comes first
-Advance = Callable[[Bodies, Clock, IntArray, int, int, int, Course, FloatArray, FloatArray], None]
+Advance = Callable[[Bodies, Clock, IntArray, int, int, int, BatchState, FloatArray, FloatArray], None]
 
 
 class Method(ABC):
@@ -98,18 +98,18 @@ class Method(ABC):
     def advance(self, force: Force) -> Advance:
         """The compiled loop, for this force."""
 
-    def new_course(self, m: FloatArray, q: FloatArray) -> Course:
-        return Course(m, q, np.zeros((len(m), self.memory)))
+    def new_batch_state(self, m: FloatArray, q: FloatArray) -> BatchState:
+        return BatchState(m, q, np.zeros((len(m), self.memory)))
 
     def order_for(self, force: Force) -> int:
         """Return the order with this force."""
         return self.order
 
-    def time_of(self, course: Course, i: int, clock: Clock) -> float:
+    def time_of(self, current: BatchState, i: int, clock: Clock) -> float:
         """Where body i is in time."""
-        return float(clock.start[0] + (course.steps[i] - clock.first) * clock.h[0])
+        return float(clock.start[0] + (current.steps[i] - clock.first) * clock.h[0])
 
-    def why_no_step(self, force: Force, bodies: Bodies, course: Course, i: int, h: float) -> str:
+    def why_no_step(self, force: Force, bodies: Bodies, current: BatchState, i: int, h: float) -> str:
         """More about why body i found no solution: bounds that are known, for instance."""
         return ""
 
@@ -120,9 +120,9 @@ class Method(ABC):
         return hash(repr(self))
 
 
-def arrays_of(course: Course) -> tuple[Any, ...]:
+def arrays_of(current: BatchState) -> tuple[Any, ...]:
     """As kernels take them."""
     return (
-        course.m, course.q, course.memory, course.steps, course.status, course.torques, course.iterations,
-        course.residual,
+        current.m, current.q, current.memory, current.steps, current.status, current.torques, current.iterations,
+        current.residual,
     )  # fmt: skip

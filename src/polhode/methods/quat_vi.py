@@ -34,7 +34,7 @@ from polhode.kernels.numbers.vectors import by_components, columns, cross, dot, 
 from polhode.kernels.stepping.header import FINE, NO_STEP
 from polhode.kernels.stepping.implicit import root
 from polhode.kernels.stepping.whole_steps import ARGUMENTS, Step, slope_at, take_steps
-from polhode.methods.method import Bodies, Course
+from polhode.methods.method import BatchState, Bodies
 from polhode.methods.record import CONSTRAINTS, ENERGIES, MOMENTA, MOMENTUM_ALONG, MethodRecord
 from polhode.methods.whole_step import WholeStep
 
@@ -161,9 +161,9 @@ class QuatVI(WholeStep):
         after[1:] = (h[:-1] * before[:-1] + h[1:] * after[1:]) / (h[:-1] + h[1:])
         return after
 
-    def why_no_step(self, force: Force, bodies: Bodies, course: Course, i: int, h: float) -> str:
+    def why_no_step(self, force: Force, bodies: Bodies, current: BatchState, i: int, h: float) -> str:
         moments = bodies.inertia[i if len(bodies.inertia) > 1 else 0]
-        w = np.abs(course.m[i] / moments)
+        w = np.abs(current.m[i] / moments)
         alike = [j for j in range(3) if moments[(j + 1) % 3] == moments[(j + 2) % 3]]
         axis = max(alike, key=lambda j: float(w[j]), default=int(np.argmax(w)))
         if not abs(h) * w[axis] > 0.5:

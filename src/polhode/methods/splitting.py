@@ -9,7 +9,7 @@ import numpy as np
 
 from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.errors import InputError
-from polhode.methods.method import Advance, Bodies, Clock, Course, Method
+from polhode.methods.method import Advance, BatchState, Bodies, Clock, Method
 from polhode.methods.scheme import Scheme
 from polhode.methods.schemes import get
 
@@ -99,7 +99,7 @@ class Splitting(Method):
         fractions = np.array([float(x) for x in flow.fractions])
 
         def advance(
-            bodies: Bodies, clock: Clock, saves: IntArray, limit: int, start: int, stop: int, course: Course,
+            bodies: Bodies, clock: Clock, saves: IntArray, limit: int, start: int, stop: int, current: BatchState,
             m_out: FloatArray, q_out: FloatArray,
         ) -> None:  # fmt: skip
             told = (
@@ -114,17 +114,24 @@ class Splitting(Method):
                 bodies.axes,
                 bodies.damping,
             )
-            kept = course.m, course.q, course.memory, course.steps, course.status, course.torques
+            kept = (
+                current.m,
+                current.q,
+                current.memory,
+                current.steps,
+                current.status,
+                current.torques,
+            )
             split(torque, (*told, implicit, *clock, saves, limit, start, stop, *kept, m_out, q_out))
 
         return advance
 
-    def why_no_step(self, force: Force, bodies: Bodies, course: Course, i: int, h: float) -> str:
+    def why_no_step(self, force: Force, bodies: Bodies, current: BatchState, i: int, h: float) -> str:
         return f" ({self.flow.no_result})" if self.flow.no_result else ""
 
-    def time_of(self, course: Course, i: int, clock: Clock) -> float:
-        _, kick, gradient, t, _ = course.memory[i]
-        return float(t) if kick or gradient else super().time_of(course, i, clock)
+    def time_of(self, current: BatchState, i: int, clock: Clock) -> float:
+        _, kick, gradient, t, _ = current.memory[i]
+        return float(t) if kick or gradient else super().time_of(current, i, clock)
 
     def __repr__(self) -> str:
         return f"Splitting({self.flow!r}, {self.scheme.name!r})"

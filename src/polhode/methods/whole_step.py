@@ -10,7 +10,7 @@ from polhode.core.arrays import FloatArray, IntArray, writable
 from polhode.core.errors import InputError
 from polhode.kernels.compiler.numba_internals import address_of
 from polhode.kernels.stepping.whole_steps import GRADIENT
-from polhode.methods.method import Advance, Bodies, Clock, Course, Method, arrays_of
+from polhode.methods.method import Advance, BatchState, Bodies, Clock, Method, arrays_of
 from polhode.methods.record import MethodRecord
 
 if TYPE_CHECKING:
@@ -63,12 +63,12 @@ class WholeStep(Method):
         tools = self.tools(force)
 
         def go(
-            bodies: Bodies, clock: Clock, saves: IntArray, limit: int, start: int, stop: int, course: Course,
+            bodies: Bodies, clock: Clock, saves: IntArray, limit: int, start: int, stop: int, current: BatchState,
             m_out: FloatArray, q_out: FloatArray,
         ) -> None:  # fmt: skip
             when = clock.start, clock.h, clock.first  # torques are evaluated in the middle of steps
             told = bodies.params, bodies.inertia, bodies.axes, *when, saves, limit, start, stop
-            self.run(*tools, (*told, *arrays_of(course), m_out, q_out))
+            self.run(*tools, (*told, *arrays_of(current), m_out, q_out))
 
         return go
 

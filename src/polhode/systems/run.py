@@ -48,7 +48,7 @@ class CannotGoOn(Exception):
 
 
 @dataclass
-class Moving:
+class SystemState:
     """Where all bodies are, m and q in principal axes; and the forces and torques there, if they are known."""
 
     x: FloatArray  # (n, 3)
@@ -59,9 +59,9 @@ class Moving:
     torque: FloatArray  # (n, 3), in principal axes
     known: bool = False
 
-    def copy(self) -> Moving:
+    def copy(self) -> SystemState:
         x, p, m, q, force, torque = (v.copy() for v in (self.x, self.p, self.m, self.q, self.force, self.torque))
-        return Moving(x, p, m, q, force, torque, self.known)
+        return SystemState(x, p, m, q, force, torque, self.known)
 
 
 class Stage(NamedTuple):
@@ -108,7 +108,7 @@ class SystemRun:
         self.seconds, self.begun, self.interrupted = 0.0, False, False
         state = system.state
         m, q = (np.array(v) for v in to_principal(system.axes, state.m, state.q))
-        self.now = Moving(np.array(state.x), np.array(state.p), m, q, np.empty((n, 3)), np.empty((n, 3)))
+        self.now = SystemState(np.array(state.x), np.array(state.p), m, q, np.empty((n, 3)), np.empty((n, 3)))
         self._check_start()
 
     def _check_start(self) -> None:
@@ -142,21 +142,21 @@ class SystemRun:
                 bar.show(int(stage.when))
         self.steps = n
 
-    def seen(self) -> Moving:
+    def seen(self) -> SystemState:
         """A copy of the bodies as they are looked at: the processor of a scheme, if there is one, is done."""
         now = self.now.copy()
         if self.begun:
             self._do(now, self.after, self.t0 + self.steps * self.h, self.h)
         return now
 
-    def seen_later(self, h: float) -> Moving:
+    def seen_later(self, h: float) -> SystemState:
         """One step of another length later."""
         now, t = self.seen(), self.t0 + self.steps * self.h
         for rows in (self.before, self.stages, self.after):
             self._do(now, rows, t, h)
         return now
 
-    def to_user(self, now: Moving) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def to_user(self, now: SystemState) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """(x, p, m, q), in the users' axes."""
         return now.x, now.p, *from_principal(self.system.axes, now.m, now.q)
 
@@ -168,11 +168,11 @@ class SystemRun:
         """After so many steps: never a sum."""
         return np.asarray(self.t0 + steps * self.h, dtype=np.float64)
 
-    def _do(self, now: Moving, rows: FloatArray, t: float, h: float) -> None:
+    def _do(self, now: SystemState, rows: FloatArray, t: float, h: float) -> None:
         for stage in merged(rows, 0, 1):
             self._do_stage(now, stage, t, h)
 
-    def _do_stage(self, now: Moving, stage: Stage, t0: float, h: float) -> None:
+    def _do_stage(self, now: SystemState, stage: Stage, t0: float, h: float) -> None:
         length = stage.length * h
         if stage.drifts:
             move(now.x, now.p, self.per_mass, length)
@@ -192,7 +192,7 @@ class SystemRun:
             now.m -= (stage.gradient * h * h * h) * g
         kick(now.p, now.m, now.force, now.torque, length)
 
-    def _find_forces(self, now: Moving, t: float) -> None:
+    def _find_forces(self, now: SystemState, t: float) -> None:
         prepare_forces(now.q, self.axes, self.Q, now.force, self.torque)
         interaction = self.system.interaction
         try:
@@ -207,7 +207,7 @@ class SystemRun:
             raise CannotGoOn(self._why_not_finite(now, bad))
         now.known = True
 
-    def _why_not_finite(self, now: Moving, i: int) -> str:
+    def _why_not_finite(self, now: SystemState, i: int) -> str:
         a, b, distance = closest_pair(now.x, self.system.box)
         near = f"; the closest bodies, {a} and {b}, are {distance:.3g} apart" if a != b else ""
         return (
@@ -215,7 +215,7 @@ class SystemRun:
             f"finite numbers{near}: bodies must not overlap"
         )
 
-    def _gradients(self, now: Moving, t: float) -> tuple[FloatArray, FloatArray]:
+    def _gradients(self, now: SystemState, t: float) -> tuple[FloatArray, FloatArray]:
         """(G, g) of (1), by a difference quotient of order 4."""
         v, w = now.force * self.per_mass[:, None], now.torque * self.per_moments
         fastest, quickest = (np.sqrt((u * u).sum(axis=-1).max()) for u in (v, w))

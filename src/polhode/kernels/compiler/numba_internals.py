@@ -3,7 +3,7 @@
 ``Cache``: Numba's own cache watches the file of a function alone, not the files of what is compiled into it, and it
 loads files that are damaged.
 ``scipy_left_alone``: Numba imports scipy.linalg at every start.
-``address_of``, ``caller``: first-class functions of Numba take 0.1 ms to pass, and a try block as long as a call.
+``address_of``, ``call_by_address``: Numba's first-class functions take 0.1 ms to pass, a try block as long as a call.
 ``borrowed``, ``keep``: reference counts of arrays are atomic operations around every call.
 """
 
@@ -132,7 +132,7 @@ if JIT:
         compiled = function.get_compile_result(result(*arguments))
         return compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
 
-    def caller(signature, nothing):
+    def call_by_address(signature, nothing):
         """call(address, arguments) -> (result, whether it raised), for functions of that signature.
 
         Where one raises, the result means nothing. A try block of Numba's would cost as much as the call.
@@ -188,7 +188,7 @@ else:
         """The function itself."""
         return function
 
-    def caller(signature, nothing):
+    def call_by_address(signature, nothing):
         """call(function, arguments) -> (result, whether it raised); ``nothing`` is the result then."""
 
         def call(function, arguments):

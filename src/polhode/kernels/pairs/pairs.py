@@ -1,4 +1,4 @@
-"""Sums over pairs of bodies (see ``near``) for a pair function of the user, which comes as an address (``caller``).
+"""Sums over pairs of bodies (see ``near``) for a pair function of the user, by its address (``call_by_address``).
 
 A pair function is pair(r, A, B, p) -> (V, F, S, T): energy, force on the first body, and torques on the first and on
 the second, in space axes, for r = x_i - x_j and attitude matrices A, B; the second body gets -F.
@@ -7,14 +7,14 @@ the second, in space axes, for r = x_i - x_j and attitude matrices A, B; the sec
 from __future__ import annotations
 
 from polhode.kernels.compiler.jit import entry_point, inline
-from polhode.kernels.compiler.numba_internals import borrowed, caller
+from polhode.kernels.compiler.numba_internals import borrowed, call_by_address
 from polhode.kernels.exact.standard_form import MATRICES
 from polhode.kernels.pairs.near import LANES, F, R, S, T, V, signature, sum_parts
 from polhode.kernels.stepping.header import MATRIX, VECTOR
 
 PAIR = f"Tuple((f8, {VECTOR}, {VECTOR}, {VECTOR}))({VECTOR}, {MATRIX}, {MATRIX}, f8[::1])"
 ZERO = (0.0, 0.0, 0.0)
-call_pair = caller(PAIR, (0.0, ZERO, ZERO, ZERO))
+call_pair = call_by_address(PAIR, (0.0, ZERO, ZERO, ZERO))
 
 PAIRWISE = f"Tuple((i8, {MATRICES}, f8[::1], i8[::1]))"  # (address, Q, p, who raised (n,))
 

@@ -3,9 +3,9 @@
 ``step(tools, params, body, t, memory, first, m, q)``  one step about the time t of its middle, as a ``Step``.
 
 It sees the standard form of ``splitting``: sorted axes, I and m scaled by powers of two; m and q are tuples. ``tools``
-are what the method brings along, the user's functions first of all, as ``caller`` takes them; ``memory`` is its row
-of numbers that are kept from step to step, to be filled when ``first`` is true and to be changed only by a step that
-succeeds.
+are what the method brings along, the user's functions first of all, as ``call_by_address`` takes them; ``memory`` is
+its row of numbers that are kept from step to step, to be filled when ``first`` is true and to be changed only by a
+step that succeeds.
 
 Potentials V(t, Q) are functions of nine numbers, also where Q is no rotation: what a method makes of that stands in its
 own file. Here dV/dQ comes from the user's axes and units, times the length of the step: its entries are impulses.
@@ -17,7 +17,7 @@ from math import isfinite
 from typing import NamedTuple
 
 from polhode.kernels.compiler.jit import inline
-from polhode.kernels.compiler.numba_internals import caller
+from polhode.kernels.compiler.numba_internals import call_by_address
 from polhode.kernels.exact.standard_form import INPUT, TIMES, from_order, to_order, to_standard_time
 from polhode.kernels.stepping.header import FINE, MATRIX, NOT_FINITE, RAISED, row_of
 from polhode.kernels.stepping.splitting import Frame, frame_of, from_user, to_user
@@ -25,8 +25,8 @@ from polhode.kernels.stepping.splitting import Frame, frame_of, from_user, to_us
 ENERGY = f"f8(f8, {MATRIX}, f8[::1])"
 GRADIENT = f"{MATRIX}(f8, {MATRIX}, f8[::1])"
 ZERO = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
-call_energy = caller(ENERGY, 0.0)
-call_gradient = caller(GRADIENT, ZERO)
+call_energy = call_by_address(ENERGY, 0.0)
+call_gradient = call_by_address(GRADIENT, ZERO)
 
 # (params, inertia, axes, t0, h, origin, saves, limit, start, stop, m, q, memory, steps, status, torques, iterations,
 #  residual, m_out, q_out)

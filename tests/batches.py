@@ -17,13 +17,13 @@ CONSERVING = (QuatEM(), QuatVI(), DirEM(), AlgoC1())
 
 
 def begin(method, m, q):
-    """A course of bodies with momenta m (n, 3) and attitudes q (n, 4)."""
-    return method.new_course(*(np.atleast_2d(np.array(x, float)) for x in (m, q)))
+    """A current of bodies with momenta m (n, 3) and attitudes q (n, 4)."""
+    return method.new_batch_state(*(np.atleast_2d(np.array(x, float)) for x in (m, q)))
 
 
-def go_on(method, force, moments, course, h, steps, *, pieces=1, ranges=1, t0=0.0):
+def go_on(method, force, moments, current, h, steps, *, pieces=1, ranges=1, t0=0.0):
     """Up to step ``steps``, in so many calls, over so many ranges of bodies; the states there: (m, q)."""
-    n = len(course.m)
+    n = len(current.m)
     bodies = Bodies(
         np.atleast_2d(np.array(moments, float)),
         np.empty((0, 9)),
@@ -33,18 +33,18 @@ def go_on(method, force, moments, course, h, steps, *, pieces=1, ranges=1, t0=0.
     m, q = np.full((1, n, 3), np.nan), np.full((1, n, 4), np.nan)
     clock = Clock(np.array([t0]), np.atleast_1d(np.array(h, float)))
     advance, saves, bounds = method.advance(force), np.array([steps]), np.linspace(0, n, ranges + 1).astype(int)
-    for limit in np.linspace(int(course.steps[0]), steps, pieces + 1).astype(int)[1:].tolist():
+    for limit in np.linspace(int(current.steps[0]), steps, pieces + 1).astype(int)[1:].tolist():
         for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-            advance(bodies, clock, saves, limit, start, stop, course, m, q)
+            advance(bodies, clock, saves, limit, start, stop, current, m, q)
     return m[0], q[0]
 
 
 def step(method, force, moments, m, q, h, steps=1):
-    """The course after some steps."""
-    course = begin(method, m, q)
-    go_on(method, force, moments, course, h, steps)
-    assert (course.status == 0).all()
-    return course
+    """The current after some steps."""
+    current = begin(method, m, q)
+    go_on(method, force, moments, current, h, steps)
+    assert (current.status == 0).all()
+    return current
 
 
 # V that depends on Q through u = Q^T e3, neither linearly nor quadratically; and one of no symmetry
