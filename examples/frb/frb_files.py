@@ -15,7 +15,7 @@ def read(path, *sizes):
     """Arrays of these sizes, one after the other; Fortran's exponents D count, too."""
     numbers = np.array([float(word.upper().replace("D", "E")) for word in Path(path).read_text().split()])
     if len(numbers) != sum(sizes):
-        raise SystemExit(f"{path} has {len(numbers)} numbers; needed: {sum(sizes)}, in groups of {sizes}")
+        raise SystemExit(f"{path} has {len(numbers)} numbers; expected {sum(sizes)}, in groups of {sizes}")
     return np.split(numbers, list(accumulate(sizes))[:-1])
 
 

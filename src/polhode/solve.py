@@ -181,7 +181,7 @@ def _followed(run: Run, watch: EventFinder | None, times: FloatArray | None, wan
 
 def _adaptive(problem: Problem, span: tuple[float, float], method: Adaptive, h: Any, wanted: Wanted) -> Trajectory:
     if h is not None:
-        raise InputError(f"h = {h!r}: Adaptive chooses its steps; type Adaptive(rtol, max_step={h!r}), or leave h away")
+        raise InputError(f"h = {h!r}: Adaptive chooses its steps; type Adaptive(rtol, max_step={h!r}), or omit h")
     run = AdaptiveRun(problem, span, method)
     watch = None if wanted.events is None else EventFinder(wanted.events, run)
     times = None if wanted.t_eval is None else _times(wanted.t_eval, run)

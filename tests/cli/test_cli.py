@@ -328,7 +328,7 @@ def test_a_name_that_would_leave_the_folder(tmp_path, monkeypatch):
     for command in ("run", "ensemble"):
         result = run(command, "evil.toml")
         assert result.exit_code == 2
-        assert "needed: a short name" in result.output
+        assert "expected a short name" in result.output
     assert [path.name for path in tmp_path.rglob("*")] == ["here", "evil.toml"]
 
 
@@ -585,7 +585,7 @@ def test_resume_says_what_it_cannot_go_on_with(tmp_path):
         (("run", "heavy_top", "--set", "eps"), "KEY=VALUE"),
         (("run", "heavy_top", "--method", "RKN6_14"), "did you mean 'RKN6_14a'"),
         (("run", "vessel", "--method", "RKN6_14a"), "choose S4_6"),
-        (("run", "heavy_top", "--h", "-1"), "h = -1.0; needed: the length of a step"),
+        (("run", "heavy_top", "--h", "-1"), "h = -1.0; expected the length of a step"),
         (("run", "heavy_top", "--h", "x"), "not a valid float"),
         (("run", "heavy_top", "--t-end", "0"), "two different finite times"),
         (("run", "none.toml"), "none.toml cannot be read"),

@@ -162,26 +162,26 @@ def test_what_is_no_folder_is_refused_by_name(command, tmp_path):
     [
         (
             ("run", "heavy_top", "--set", "eps=abc"),
-            "--set eps=abc: arguments.eps = 'abc'; needed: a number, or one for each body",
+            "--set eps=abc: arguments.eps = 'abc'; expected a number, or one for each body",
         ),
-        (("run", "heavy_top", "--set", "eps=true"), "--set eps=true: arguments.eps = True; needed: a number"),
+        (("run", "heavy_top", "--set", "eps=true"), "--set eps=true: arguments.eps = True; expected a number"),
         (
             ("run", "heavy_top", "--set", "m12=x"),
-            "--set m12=x: arguments.m12 = 'x'; needed: a list of numbers, or a list of such lists, such as [0.5, 0.75]",
+            "--set m12=x: arguments.m12 = 'x'; expected a list of numbers, or a list of such lists, such as [0.5, 0.75",
         ),
-        (("run", "vessel", "--set", "damped=3"), "--set damped=3: arguments.damped = 3; needed: true or false"),
+        (("run", "vessel", "--set", "damped=3"), "--set damped=3: arguments.damped = 3; expected true or false"),
         (
             ("run", "free_body", "--set", "paper=3"),
-            '--set paper=3: arguments.paper = 3; needed: a text, such as "vilmart"',
+            '--set paper=3: arguments.paper = 3; expected a text, such as "vilmart"',
         ),
         (("run", "heavy_top", "--set", "epz=1"), "--set epz=1: arguments.epz is not known; did you mean 'eps'?"),
-        (("run", "heavy_top", "--set", "h=-1"), "--set h=-1: h = -1; needed: the length of a step, a positive number"),
+        (("run", "heavy_top", "--set", "h=-1"), "--set h=-1: h = -1; expected the length of a step, a positive number"),
         (("run", "heavy_top", "--set", "method=V3"), "--set method=V3: no scheme or method is called 'V3'"),
-        (("run", "heavy_top", "--set", "output.states=x"), "--set output.states=x: output.states = 'x'; needed: how"),
+        (("run", "heavy_top", "--set", "output.states=x"), "--set output.states=x: output.states = 'x'; expected how"),
         (("run", "heavy_top", "--set", "eps"), "--set eps: expected KEY=VALUE, for example h=0.1 or body.mass=2"),
         (
             ("compare", "heavy_top", "--set", "eps=abc"),
-            "--set eps=abc: arguments.eps = 'abc'; needed: a number, or one for each body",
+            "--set eps=abc: arguments.eps = 'abc'; expected a number, or one for each body",
         ),
         (
             ("run", "dzhanibekov", "--set", "state.omega=[1, 2, 3]"),

@@ -163,7 +163,7 @@ def test_the_schema_knows_what_the_library_has():
     [
         ("[ensemble]", "[output]", "count is not known"),
         ("count = 50", "", "ensemble.count is missing"),
-        ("count = 50", "count = 0", "count = 0; needed: how many members"),
+        ("count = 50", "count = 0", "count = 0; expected how many members"),
         ('kind = "direction"', 'kind = "directon"', "did you mean 'direction'"),
         ("length = 0.9", "length = -0.9", "a positive number"),
         ('"state.m" =', '"state.mm" =', "state.mm is not known"),

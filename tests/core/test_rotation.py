@@ -241,11 +241,11 @@ def test_euler_angles_are_products_of_turns():
 @pytest.mark.parametrize(
     ("axes", "angles", "words"),
     [
-        ("ZxZ", (1, 2, 3), "'ZxZ'; needed: one to three of the letters XYZ"),
-        ("", (), "needed: one to three"),
-        (3, (1, 2, 3), "needed: one to three"),
+        ("ZxZ", (1, 2, 3), "'ZxZ'; expected one to three of the letters XYZ"),
+        ("", (), "expected one to three"),
+        (3, (1, 2, 3), "expected one to three"),
         ("ZZX", (1, 2, 3), "same axis twice"),
-        ("ZXZ", (1, 2), r"angles has shape \(2,\); needed: \(..., 3\)"),
+        ("ZXZ", (1, 2), r"angles has shape \(2,\); expected \(..., 3\)"),
         ("ZXZ", (1, 2, np.nan), "every value must be finite"),
         ("ZXZ", "90 degrees", "must be numbers"),
     ],

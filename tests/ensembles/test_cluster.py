@@ -54,7 +54,7 @@ def local():
 
 @pytest.mark.parametrize("client", [2, True, object(), ["127.0.0.1:8786"]])
 def test_what_is_no_client_is_refused_before_anything_is_written(tmp_path, client):
-    with pytest.raises(errors.InputError, match=r"client is .*; needed: a distributed\.Client, or the address"):
+    with pytest.raises(errors.InputError, match=r"client is .*; expected a distributed\.Client, or the address"):
         run(tops, client=client, out=tmp_path / "e.zarr")
     assert not (tmp_path / "e.zarr").exists()
 

@@ -480,8 +480,8 @@ def test_memory_is_that_of_a_chunk(tmp_path):
         ((FREE, {"t": np.ones((2, 2)), "m": np.ones((2, 3))}), "one time for each member"),
         ((lambda rows: 3, {"m": np.ones((2, 3))}), "the factory returned int"),
         ((lambda rows: FREE, {"m": np.ones((2, 3))}), r"batch \(\) of 2 members"),
-        ((3, {"m": np.ones((2, 3))}), "needed: a Problem, or a function"),
-        ((FREE, 3), "needed: a table of arrays"),
+        ((3, {"m": np.ones((2, 3))}), "expected a Problem, or a function"),
+        ((FREE, 3), "expected a dict of arrays"),
     ],
 )
 def test_what_makes_no_sense_is_refused(arguments, told):
@@ -494,13 +494,13 @@ def test_what_makes_no_sense_is_refused(arguments, told):
     [
         ({"t_eval": [6.0]}, "t_eval must run from 0 towards 5"),
         ({"t_eval": [3.0, 2.0]}, "t_eval must run from 0 towards 5"),
-        ({"t_eval": [[3.0]]}, r"needed: times \(k,\)"),
+        ({"t_eval": [[3.0]]}, r"expected times \(k,\)"),
         ({"method": "Adaptive", "h": 0.1}, "Adaptive chooses its steps"),
         ({"method": "V2", "h": -0.1}, "one positive finite number"),
         ({"chunk": 0}, "chunk is 0"),
         ({"reduce": "tlt"}, "did you mean 'tilt'"),
         ({"reduce": lambda trajectory: 3}, "reduce returned int"),
-        ({"reduce": lambda trajectory: {"x": trajectory.m[:, 0]}}, r"needed: \(2,\)"),
+        ({"reduce": lambda trajectory: {"x": trajectory.m[:, 0]}}, r"expected \(2,\)"),
         ({"reduce": lambda trajectory: {"start_m": trajectory.m[0]}}, "the name of a sample and of a result"),
     ],
 )

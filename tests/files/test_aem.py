@@ -180,8 +180,8 @@ def test_one_of_a_batch_as_far_as_it_came(tmp_path):
         ({"object_name": "Envisat"}, "type 'ENVISAT'"),
         ({"originator": "É"}, "printable ASCII"),
         ({"originator": "A\nB"}, "printable ASCII"),
-        ({"epoch": 2451545.0}, "needed is a date such as"),
-        ({"epoch": "yesterday"}, "needed is a date such as"),
+        ({"epoch": 2451545.0}, "expected a date such as"),
+        ({"epoch": "yesterday"}, "expected a date such as"),
         ({"epoch": "2023-02-29T00:00:00"}, "day is out of range"),
         ({"epoch": "2024-01-01T24:00:00"}, "does not exist in TAI"),
         ({"epoch": datetime(2024, 1, 1, tzinfo=UTC)}, "leave out its tzinfo"),
@@ -284,12 +284,12 @@ def test_angular_velocities_in_all_forms(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("CCSDS_AEM_VERS = 2.0", "CCSDS_AEM_VERS = 3.0"), "CCSDS_AEM_VERS is 3.0; needed: 1.0 or 2.0"),
+        (("CCSDS_AEM_VERS = 2.0", "CCSDS_AEM_VERS = 3.0"), "CCSDS_AEM_VERS is 3.0; expected 1.0 or 2.0"),
         (("CCSDS_AEM_VERS = 2.0", "CCSDS_OEM_VERS = 2.0"), "CCSDS_AEM_VERS is missing"),
-        (("= QUATERNION", "= SPIN"), "ATTITUDE_TYPE is SPIN; needed: QUATERNION or"),
+        (("= QUATERNION", "= SPIN"), "ATTITUDE_TYPE is SPIN; expected QUATERNION or"),
         (("REF_FRAME_B  ", "REF_FRAME_C  "), "REF_FRAME_B is missing"),
         (("0.74533", "0.74x"), "line 23: could not convert"),
-        (("0.74533", "0.74533 9"), "line 23 has 5 numbers after the date; needed: 4"),
+        (("0.74533", "0.74533 9"), "line 23 has 5 numbers after the date; expected 4"),
         (("1996-11-28T22:08:03.5555", "1996-11-31T22:08:03.5555"), "line 23.*day is out of range"),
         (("DATA_STOP", ""), "ends before DATA_STOP"),
         (("CENTER_NAME       =", "CENTER_NAME"), "line 10: .* is not of the form"),
@@ -304,5 +304,5 @@ def test_broken_messages(tmp_path, change, message):
 
 
 def test_the_order_of_a_version_1_quaternion_is_never_guessed(tmp_path):
-    with pytest.raises(errors.StoreError, match="QUATERNION_TYPE is MIDDLE; needed: FIRST or LAST"):
+    with pytest.raises(errors.StoreError, match="QUATERNION_TYPE is MIDDLE; expected FIRST or LAST"):
         version_1(tmp_path, "0 0 0 1", order="MIDDLE")

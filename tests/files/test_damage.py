@@ -221,7 +221,7 @@ def test_the_rest_of_a_damaged_file(tmp_path, monkeypatch, name):
     assert rest.q.tobytes() == whole.q[kept].tobytes()
     assert rest.t.tobytes() == whole.t[kept].tobytes()
     assert "are left out" in rest.message
-    with pytest.raises(errors.InputError, match="damaged is 'ignore'; needed: 'raise' or 'skip'"):
+    with pytest.raises(errors.InputError, match="damaged is 'ignore'; expected 'raise' or 'skip'"):
         store.load(path, damaged="ignore")
 
 

@@ -221,13 +221,13 @@ def test_h_must_be_numbers(h):
 
 @pytest.mark.parametrize("steps", [1.0, "3", None, 2.5, (1,)], ids=repr)
 def test_steps_must_be_whole(steps):
-    with pytest.raises(ph.InputError, match=r"steps is .*; needed: a whole number, 0 or more"):
+    with pytest.raises(ph.InputError, match=r"steps is .*; expected a whole number, 0 or more"):
         FLOW.step(INERTIA, START, 0.1, steps)
 
 
 def test_steps_must_not_be_negative():
     with pytest.raises(
-        ph.InputError, match=r"steps is -2; needed: 0 or more \(for a motion backward make h negative\)"
+        ph.InputError, match=r"steps is -2; expected 0 or more \(for a motion backward make h negative\)"
     ):
         FLOW.step(INERTIA, START, 0.1, -2)
     same(FLOW.step(INERTIA, START, 0.1, np.int64(2)), FLOW.step(INERTIA, START, 0.1, 2))

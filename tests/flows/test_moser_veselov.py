@@ -412,7 +412,7 @@ def test_higher_orders_turn_by_less_than_90_degrees(order, solver, axis):
     assert 2 * np.arctan2(np.linalg.norm(end.q[1:]), end.q[0]) == pytest.approx(1.4, abs=2 * left / np.cos(1.4))
     for h in (0.786, 1.0, 1.7, 3.0, -1.0):
         assert fails(flow, I, start, h)
-    with pytest.raises(StepError, match=r"90 degrees: needed is .*, which is 0\.785398 here; h = ") as caught:
+    with pytest.raises(StepError, match=r"90 degrees: expected .*, which is 0\.785398 here; h = ") as caught:
         flow.step(I, start, 1.0)
     assert 0.77 < caught.value.working_step < 0.7854
 
@@ -503,7 +503,7 @@ def test_unknown_orders(order):
 
 @pytest.mark.parametrize("solver", ["Newton", "", None, 1])
 def test_unknown_solvers(solver):
-    with pytest.raises(InputError, match=r"solver = .*: needed is 'newton' or 'fixed-point'"):
+    with pytest.raises(InputError, match=r"solver = .*: expected 'newton' or 'fixed-point'"):
         MoserVeselov(solver=solver)
 
 

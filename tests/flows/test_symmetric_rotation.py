@@ -83,5 +83,5 @@ def test_its_name_can_be_typed_again():
 
 @pytest.mark.parametrize("axes", [(0, 1, 2), (1, 2), (1, 2, 2), "321", 5], ids=str)
 def test_unknown_axes(axes):
-    with pytest.raises(ph.InputError, match=r"axes = .*needed is a permutation of \(1, 2, 3\)"):
+    with pytest.raises(ph.InputError, match=r"axes = .*expected a permutation of \(1, 2, 3\)"):
         ph.SymmetricRotation(axes=axes)

@@ -107,7 +107,7 @@ def test_unknown_orders(order):
 
 @pytest.mark.parametrize("axes", [(0, 1, 2), (1, 2), (1, 2, 2), (1, 2, 3, 1), "321", (-1, 2, 3)], ids=str)
 def test_unknown_axes(axes):
-    with pytest.raises(ph.InputError, match=r"axes = .*needed is a permutation of \(1, 2, 3\)"):
+    with pytest.raises(ph.InputError, match=r"axes = .*expected a permutation of \(1, 2, 3\)"):
         ph.ThreeRotations(axes=axes)
 
 

@@ -364,13 +364,13 @@ def two_arguments(t, Q):
 @pytest.mark.parametrize(
     ("make", "error", "words"),
     [
-        (lambda: Torque(3.0), InputError, r"torque is 3.0; needed: a function torque\(t, Q, w, p\)"),
+        (lambda: Torque(3.0), InputError, r"torque is 3.0; expected a function torque\(t, Q, w, p\)"),
         (
             lambda: Potential("V"),
             InputError,
-            r"energy is 'V'; needed: a function energy\(t, Q, p\) that returns one number",
+            r"energy is 'V'; expected a function energy\(t, Q, p\) that returns one number",
         ),
-        (lambda: Potential(linear, 1, (1, 2)), InputError, r"gradient is 1; needed: a function gradient\(t, Q, p\)"),
+        (lambda: Potential(linear, 1, (1, 2)), InputError, r"gradient is 1; expected a function gradient\(t, Q, p\)"),
         (
             lambda: Potential(two_arguments),
             InputError,
@@ -379,17 +379,17 @@ def two_arguments(t, Q):
         (lambda: Torque(linear), InputError, r"type def torque\(t, Q, w, p\)"),
         (lambda: Torque(wind), InputError, "IndexError.*params has 0 numbers"),
         (lambda: Torque(lambda t, Q, w, p: Q @ w), InputError, "type arrays=True"),
-        (lambda: Torque(lambda t, Q, w, p: (1, 2)), ShapeError, "returned .1, 2.; needed: three numbers"),
-        (lambda: Torque(lambda t, Q, w, p: None), ShapeError, "returned None; needed: three numbers"),
-        (lambda: Torque(lambda t, Q, w, p: ((1, 2), 3, 4)), ShapeError, "needed: three numbers"),
-        (lambda: Torque(lambda t, Q, w, p: "abc"), ShapeError, "needed: three numbers"),
-        (lambda: Potential(lambda t, Q, p: Q[2]), ShapeError, "needed: one number"),
-        (lambda: Potential(lambda t, Q, p: np.inf), InputError, "is inf at .*needed: a finite number"),
+        (lambda: Torque(lambda t, Q, w, p: (1, 2)), ShapeError, "returned .1, 2.; expected three numbers"),
+        (lambda: Torque(lambda t, Q, w, p: None), ShapeError, "returned None; expected three numbers"),
+        (lambda: Torque(lambda t, Q, w, p: ((1, 2), 3, 4)), ShapeError, "expected three numbers"),
+        (lambda: Torque(lambda t, Q, w, p: "abc"), ShapeError, "expected three numbers"),
+        (lambda: Potential(lambda t, Q, p: Q[2]), ShapeError, "expected one number"),
+        (lambda: Potential(lambda t, Q, p: np.inf), InputError, "is inf at .*expected a finite number"),
         (lambda: Potential(lambda t, Q, p: 1 / t), InputError, "raised ZeroDivisionError.* at t = 0"),
         (lambda: Potential(linear, lambda t, Q, p: (0, 0, 1), (1, 2)), ShapeError, "three rows of three"),
         (lambda: Torque(wind, ("a", "b")), InputError, "params must be numbers"),
         (lambda: Torque(wind, (1.0, np.nan)), InputError, "not NaN"),
-        (lambda: Torque(wind, (1.0, 2.0), "Body"), InputError, "frame is 'Body'; needed: 'body' or 'space'"),
+        (lambda: Torque(wind, (1.0, 2.0), "Body"), InputError, "frame is 'Body'; expected 'body' or 'space'"),
     ],
 )
 def test_bad_input_is_explained(make, error, words):

@@ -187,14 +187,14 @@ def test_why_a_search_ends_is_true():
 @pytest.mark.parametrize(
     ("tolerances", "said"),
     [
-        ({"rtol": -1.0}, "rtol = -1.0: needed is a number from 1.42e-14"),
+        ({"rtol": -1.0}, "rtol = -1.0: expected a number from 1.42e-14"),
         ({"rtol": 0.0}, "rtol = 0.0"),
         ({"rtol": np.nan}, "rtol = nan"),
-        ({"rtol": 1e-17}, "rtol = 1e-17: needed is a number from 1.42e-14"),
+        ({"rtol": 1e-17}, "rtol = 1e-17: expected a number from 1.42e-14"),
         ({"rtol": np.inf}, "rtol = inf"),
         ({"rtol": "small"}, "rtol"),
         ({"atol": np.nan}, "atol = nan"),
-        ({"atol": -1.0}, "atol = -1.0: needed is 0, or a positive finite number"),
+        ({"atol": -1.0}, "atol = -1.0: expected 0, or a positive finite number"),
         ({"atol": np.inf}, "atol = inf"),
     ],
 )

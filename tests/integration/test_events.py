@@ -89,7 +89,7 @@ def test_sol_has_the_order_of_the_method(options):
 
 
 def test_sol_outside_is_refused():
-    with pytest.raises(errors.TimeError, match=r"sol knows t from 0 to 5; came: \(5\.1\)"):
+    with pytest.raises(errors.TimeError, match=r"sol knows t from 0 to 5; got \(5\.1\)"):
         integrate(top(), h=0.1).sol([1.0, 5.1])
 
 
@@ -238,7 +238,7 @@ def test_a_torque_that_fails_after_the_event_does_no_harm():
 
 
 def test_refused():
-    with pytest.raises(errors.InputError, match="needed: a function"):
+    with pytest.raises(errors.InputError, match="expected a function"):
         integrate(top(), h=0.1, events=3)
     with pytest.raises(errors.ShapeError, match=r"one number for each state; type m\[..., 0\]"):
         integrate(top(), h=0.1, events=lambda t, m, q: m[0])

@@ -141,7 +141,7 @@ def test_cite():
     assert VILMART_2013 in ph.cite(run)
     both = ph.cite(ph.Exact(), ph.Exact())
     assert len(set(both)) == len(both)
-    with pytest.raises(errors.InputError, match="needed: a flow"):
+    with pytest.raises(errors.InputError, match="expected a flow"):
         ph.cite(7)
     with pytest.raises(errors.UnknownNameError, match="RKN6_14a"):
         ph.cite("RKN6_14b")

@@ -196,4 +196,4 @@ def test_driver_says_what_a_file_needs(tmp_path):
     short.write_text("1.0D-1 1 2 3\n")
     done = drive(0, tmp_path / "out.dat", short)
     assert done.returncode == 1
-    assert "has 4 numbers; needed: 16" in done.stderr
+    assert "has 4 numbers; expected 16" in done.stderr

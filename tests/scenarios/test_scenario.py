@@ -200,9 +200,9 @@ def test_every_force_makes_a_scenario(kind):
     scenario, arguments = tomllib.loads(TOP), FORCES[kind]
     key = next(iter(arguments))
     assert repr(build(scenario | {"force": {"kind": kind, **arguments}}, "top.toml").problem.force) == kind
-    with pytest.raises(errors.InputError, match=f"top.toml: force.{key} = 'x'; needed: a number, a list of numbers"):
+    with pytest.raises(errors.InputError, match=f"top.toml: force.{key} = 'x'; expected a number, a list of numbers"):
         build(scenario | {"force": {"kind": kind, **arguments, key: "x"}}, "top.toml")
-    with pytest.raises(errors.InputError, match=f"top.toml: force.{key} is missing; needed: a number, a list of"):
+    with pytest.raises(errors.InputError, match=f"top.toml: force.{key} is missing; expected a number, a list of"):
         build(scenario | {"force": {"kind": kind}}, "top.toml")
 
 
@@ -220,7 +220,7 @@ def test_a_new_force_and_a_new_problem_need_no_line(monkeypatch):
         made = scenario_of(top(SPRING, 'kind = "push"\nstrength = 3'))
         with pytest.raises(errors.InputError, match=r"force\[1\].frame = 'boddy'; did you mean 'body'"):
             scenario_of(top(SPRING, 'kind = "push"\nstrength = 3\nframe = "boddy"'))
-        with pytest.raises(errors.InputError, match=r"force\[1\].soft = 1; needed: true or false, such as false"):
+        with pytest.raises(errors.InputError, match=r"force\[1\].soft = 1; expected true or false, such as false"):
             scenario_of(top(SPRING, 'kind = "push"\nstrength = 3\nsoft = 1'))
         with pytest.raises(errors.InputError, match=r"arguments.sped is not known; did you mean 'speed'"):
             scenario_of('problem = "slow_top"\narguments.sped = 1')
@@ -232,42 +232,42 @@ def test_a_new_force_and_a_new_problem_need_no_line(monkeypatch):
 BAD = [
     ("", "give exactly one of problem, body"),
     ('problem = "heavy_top"\n' + TOP, "give exactly one of problem, body; problem and body came"),
-    ('problem = "heavy_tpo"', "problem = 'heavy_tpo'; needed: the name of .*; did you mean 'heavy_top'"),
+    ('problem = "heavy_tpo"', "problem = 'heavy_tpo'; expected the name of .*; did you mean 'heavy_top'"),
     ("problem = 3", "problem = 3"),
     ('problem = "heavy_top"\nmehtod = "V2"', "mehtod is not known; did you mean 'method'?"),
-    ('problem = "heavy_top"\narguments = 1', "arguments = 1; needed: arguments of the built-in problem"),
+    ('problem = "heavy_top"\narguments = 1', "arguments = 1; expected arguments of the built-in problem"),
     ('problem = "heavy_top"\n[arguments]\neps = 1979-05-27', "arguments.eps = .*date"),
     ('problem = "heavy_top"\n[arguments]\nepz = 1', "arguments.epz is not known; did you mean 'eps'"),
-    ('problem = "satellite_orbit"\n[arguments]\naltitude = "high"', "altitude = 'high'; needed: a number.* such as 5"),
-    (top("offset = [0, 0, 1]", 'offset = [0, "a", 1]'), r"force\[0\].offset\[1\] = 'a'; needed: a number"),
+    ('problem = "satellite_orbit"\n[arguments]\naltitude = "high"', "altitude = 'high'; expected a number.* such as 5"),
+    (top("offset = [0, 0, 1]", 'offset = [0, "a", 1]'), r"force\[0\].offset\[1\] = 'a'; expected a number"),
     (top("moments", "momnts"), "body: give exactly one of moments, tensor, shape"),
-    (top("[1.0, 1.5, 2.0]", "[1.0, 1.5]"), r"body.moments = \[1.0, 1.5\]; needed: three numbers"),
+    (top("[1.0, 1.5, 2.0]", "[1.0, 1.5]"), r"body.moments = \[1.0, 1.5\]; expected three numbers"),
     (top("[1.0, 1.5, 2.0]", '[1.0, 1.5, "2"]'), "body.moments"),
     (top("[1.0, 1.5, 2.0]", "[1.0, 1.5, true]"), "body.moments"),
-    (top("moments =", "tensor ="), r"body.tensor\[0\] = 1.0; needed: a row of three numbers"),
+    (top("moments =", "tensor ="), r"body.tensor\[0\] = 1.0; expected a row of three numbers"),
     (top(BODY, 'shape = "cubiod"\nmass = 1'), "body.shape = 'cubiod'; did you mean 'cuboid'"),
     (top(BODY, 'shape = ["cone"]'), r"body.shape = \['cone'\]"),
-    (top(BODY, 'shape = "cone"\nmass = 1\nradius = 2'), "body.height is missing; needed: a positive"),
-    (top(BODY, 'shape = "cone"\nmass = -1\nradius = 2\nheight = 1'), "body.mass = -1; needed: a positive"),
+    (top(BODY, 'shape = "cone"\nmass = 1\nradius = 2'), "body.height is missing; expected a positive"),
+    (top(BODY, 'shape = "cone"\nmass = -1\nradius = 2\nheight = 1'), "body.mass = -1; expected a positive"),
     (top(BODY, "moments = [1, 1, 1]\nabout = [0, 1]"), "body.about"),
     (top("m = [0.3", "omega = [1, 1, 1]\nm = [0.3"), "state: give exactly one of m, omega; m and omega came"),
     (top("m = [0.3, 0.2, 0.9]", "q = [1, 0, 0, 0]"), r"state: .*none of them came \(q came\)"),
-    (top("[state]", "[[state]]"), "state = .*needed: a table with m"),
-    (top("t_span = [0, 10]", ""), r"t_span is missing \(which 'body' needs\); needed: the first and the last"),
-    (top("t_span = [0, 10]", "t_span = 10"), "t_span = 10; needed: the first and the last time"),
-    (top("h = 0.1", "h = 0"), "h = 0; needed: the length of a step, a positive number"),
+    (top("[state]", "[[state]]"), "state = .*expected a table with m"),
+    (top("t_span = [0, 10]", ""), r"t_span is missing \(which 'body' needs\); expected the first and the last"),
+    (top("t_span = [0, 10]", "t_span = 10"), "t_span = 10; expected the first and the last time"),
+    (top("h = 0.1", "h = 0"), "h = 0; expected the length of a step, a positive number"),
     (top("h = 0.1", "h = true"), "h = True"),
     (top("h = 0.1", "rtol = -1e-9"), "rtol = -1e-09"),
-    (top(METHOD, "method = 6"), 'method = 6; needed: "auto", a scheme'),
+    (top(METHOD, "method = 6"), 'method = 6; expected "auto", a scheme'),
     (top(METHOD, 'method = {flow = "Exact"}'), "method.scheme is missing"),
     (top(METHOD, 'method = {flo = "Exact", scheme = "V2"}'), "method.flo is not known; did you mean 'flow'"),
     (top('kind = "gravity"', 'kind = "gravty"'), r"force\[0\].kind = 'gravty'; did you mean 'gravity'"),
     (top('kind = "gravity"', ""), r"force\[0\]: give exactly one of kind, python"),
     (top("weight", "wait"), r"force\[0\].wait is not known; did you mean 'weight'"),
     (top("weight = 0.1\n", ""), r"force\[0\].weight is missing"),
-    (top("stiffness = 0.2", 'stiffness = "hard"'), r"force\[1\].stiffness = 'hard'; needed: a number"),
-    (top(SPRING, 'python = "os system"'), r"force\[1\].python = 'os system'; needed: a function"),
-    (top("save_every = 5", "save_every = 0"), "output.save_every = 0; needed: .*1 or more"),
+    (top("stiffness = 0.2", 'stiffness = "hard"'), r"force\[1\].stiffness = 'hard'; expected a number"),
+    (top(SPRING, 'python = "os system"'), r"force\[1\].python = 'os system'; expected a function"),
+    (top("save_every = 5", "save_every = 0"), "output.save_every = 0; expected .*1 or more"),
     (top("save_every = 5", "save_every = 1.5"), "output.save_every = 1.5"),
     (top("save_every = 5", "save_every = 5\nstates = 9"), "output: give exactly one of save_every, states"),
     (top('["errors"]', '["eror"]'), r"output.plots\[0\] = 'eror'; did you mean 'errors'\?"),
@@ -315,7 +315,7 @@ OUTSIDE = ["../../evil", "..", ".", "/etc/evil", "a/b", "a\\\\b", "C:evil", "", 
 @pytest.mark.parametrize("name", OUTSIDE)
 def test_a_name_cannot_leave_its_folder(name):
     text = top('"top"', f'"{name}"')
-    with pytest.raises(errors.InputError, match=r"name = .*; needed: a short name"):
+    with pytest.raises(errors.InputError, match=r"name = .*; expected a short name"):
         scenario_of(text)
     assert not VALIDATOR.is_valid(tomllib.loads(text))
 
@@ -345,7 +345,7 @@ MEANINGLESS = [
     (top("RKN6_14a", "RKN6_14"), "method: no scheme or method is called 'RKN6_14'; did you mean 'RKN6_14a'"),
     (top("RKN6_14a", "Gaus(3)"), "method: .*called 'Gaus'"),
     (top("RKN6_14a", "Rattle(1)"), "method: method = 'Rattle.1.'"),
-    (top("offset = [0, 0, 1]", "offset = [0, 1]"), r"force\[0\]: offset has shape \(2,\); needed: \(\.\.\., 3\)"),
+    (top("offset = [0, 0, 1]", "offset = [0, 1]"), r"force\[0\]: offset has shape \(2,\); expected \(\.\.\., 3\)"),
     (top("offset = [0, 0, 1]", "offset = [0, 0, 1]\nup = [0, 0, 0]"), r"force\[0\]: up = .* has no direction"),
     ('problem = "gyro_top"\n[arguments]\nprecession = 0', "arguments: .* do not make a gyro_top"),
     ('problem = "free_body"\n[arguments]\npaper = "moser"', "arguments: .*known are: vilmart"),

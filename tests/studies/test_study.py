@@ -137,9 +137,9 @@ def test_plain_numbers():
         ({"state": ph.State((0, 0, 0))}, errors.MomentumError, "at rest"),
         ({"state": ph.State([M, M])}, errors.ShapeError, "one body and one state"),
         ({"body": [INERTIA, INERTIA]}, errors.ShapeError, "one body and one state"),
-        ({"state": M}, errors.InputError, "needed: a State"),
-        ({"flow": "NoSquish"}, errors.InputError, "needed: a flow"),
-        ({"flow": ph.NoSquish}, errors.InputError, "needed: a flow"),
+        ({"state": M}, errors.InputError, "expected a State"),
+        ({"flow": "NoSquish"}, errors.InputError, "expected a flow"),
+        ({"flow": ph.NoSquish}, errors.InputError, "expected a flow"),
         ({"t": 1e9}, errors.InputError, "give a shorter t"),
     ],
 )  # fmt: skip

@@ -79,7 +79,7 @@ class Boxed(Springs):
         (lambda: SiteForces(SITES[0], Springs()), ShapeError, "sites"),
         (lambda: run(SiteForces(SITES, Springs(sign=1.0))), InputError, "minus the gradient"),
         (lambda: run(SiteForces(SITES, Springs(sign=-4.184))), InputError, "one system of units"),
-        (lambda: run(SiteForces(SITES, Springs(shape=0))), ShapeError, r"needed: \(3, 2, 3\)"),
+        (lambda: run(SiteForces(SITES, Springs(shape=0))), ShapeError, r"expected \(3, 2, 3\)"),
         (lambda: run(SiteForces(SITES, Boxed())), InputError, "box"),
         (lambda: run(SiteForces(SITES, Boxed()), 3.0), InputError, "box"),
         (lambda: SiteForces(SITES, Springs()).dipoles(np.eye(3)), AttributeError, "charges"),

@@ -53,4 +53,4 @@ def _trajectory_in(source: Path) -> Path:
     for name in NAMES:
         if (source / name).exists():
             return source / name
-    raise InputError(f"{source} has none of {', '.join(NAMES)}; needed: a folder that polhode run wrote, or a file")
+    raise InputError(f"{source} has none of {', '.join(NAMES)}; expected a folder that polhode run wrote, or a file")

@@ -9,7 +9,7 @@ WORDS: tuple[
     tuple[str, str | Callable[[re.Match[str]], str]], ...
 ] = (  # patterns, and what they become; from the longest phrase to the shortest
     (r"type resume=True\b", "add --resume"),
-    (r"leave resume=True away", "omit --resume"),
+    (r"omit resume=True", "omit --resume"),
     (r"the same call with resume=True", "the same command with --resume"),
     (r"repeat the call as it was", "repeat the command as it was"),
     (r"are kept if out is given, and resume=True", "are kept, and --resume"),
@@ -22,7 +22,7 @@ WORDS: tuple[
     (r"type polhode\.files\.aem_reader\.read\(path\) for", "in Python, polhode.files.aem_reader.read(path) returns"),
     (r"type polhode\.rotation\.normalize\(q\)", "divide it by its norm"),
     (r"type (Adaptive\([^)]*\))", r'add --method "\1"'),
-    (r"leave h away", "omit --h"),
+    (r"omit h\b", "omit --h"),
     (r"save_every=\.\.\. or t_eval=\.\.\.", "--set output.save_every=... or --set output.states=..."),
     (r"computed: polhode\.stream\([^)]*\)", "computed, with --set output.format=zarr"),
     (r"with save_every=\.\.\.", "with --set output.save_every=..."),

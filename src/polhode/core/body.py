@@ -73,7 +73,7 @@ class RigidBody:
         self._axes = None if axes is None else _frozen(axes)
         self._mass = None if mass is None else _positive(mass, "mass")
         if self._mass is not None and common_batch(inertia=self.batch, mass=self._mass.shape) != self.batch:
-            raise ShapeError(f"mass has shape {self._mass.shape}; needed: (), or {self.batch} as the batch of bodies")
+            raise ShapeError(f"mass has shape {self._mass.shape}; expected (), or {self.batch} as the batch of bodies")
         self._linear = linear
 
     @classmethod
@@ -163,7 +163,7 @@ class RigidBody:
         r = as_floats(positions, "positions", 3)
         check_finite(r, "positions", InputError)
         if weights.ndim != 1 or r.shape != (len(weights), 3):
-            raise ShapeError(f"masses {weights.shape} and positions {r.shape}: needed are (n,) and (n, 3)")
+            raise ShapeError(f"masses {weights.shape} and positions {r.shape}: expected (n,) and (n, 3)")
         if len(weights) == 0:
             raise ShapeError("masses and positions are empty: a body needs points")
         r = r - weights @ r / weights.sum()
@@ -320,7 +320,7 @@ def principal(inertia: FloatArray) -> tuple[FloatArray, FloatArray | None]:
         index = tuple(int(i) for i in np.unravel_index(bad, inertia.shape[:-2]))
         raise InertiaError(
             f"{place('inertia', index)} is not positive definite: its principal moments come out as "
-            f"{show(np.linalg.eigvalsh(inertia[index]))}; needed: three positive ones "
+            f"{show(np.linalg.eigvalsh(inertia[index]))}; expected three positive ones "
             "(a linear rotor is polhode.RigidBody.linear(I))"
         )
     return moments.reshape(inertia.shape[:-1]), axes.reshape(inertia.shape)

@@ -37,7 +37,7 @@ def as_floats(value: Any, name: str, components: int | None = None) -> FloatArra
     except (TypeError, ValueError) as problem:
         raise InputError(f"{name} must be numbers that float64 can hold: {problem}") from None
     if components is not None and (array.ndim == 0 or array.shape[-1] != components):
-        raise ShapeError(f"{name} has shape {array.shape}; needed: (..., {components}), the last axis being components")
+        raise ShapeError(f"{name} has shape {array.shape}; expected (..., {components}), components on the last axis")
     return array
 
 
@@ -53,10 +53,10 @@ def whole_number(value: Any, name: str, least: int = 0) -> int:
     try:
         count = index(value)
     except TypeError:
-        raise InputError(f"{name} is {value!r}; needed: a whole number, {least} or more") from None
+        raise InputError(f"{name} is {value!r}; expected a whole number, {least} or more") from None
     if count < least:
         hint = " (for a motion backward make h negative)" if name == "steps" else ""
-        raise InputError(f"{name} is {count}; needed: {least} or more{hint}")
+        raise InputError(f"{name} is {count}; expected {least} or more{hint}")
     return count
 
 
@@ -123,7 +123,7 @@ def check_attitude(q: FloatArray, name: str = "q") -> None:
     if not good.all():
         index = first_bad(good)
         raise AttitudeError(
-            f"{place(name, index)} = {show(q[index])} has norm {norm[index]:.9g}; needed: a unit quaternion, scalar "
+            f"{place(name, index)} = {show(q[index])} has norm {norm[index]:.9g}; expected a unit quaternion, scalar "
             f"first, within {NORM_TOLERANCE:g}; type polhode.rotation.normalize(q) if only its direction is meant"
         )
 

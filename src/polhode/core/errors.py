@@ -53,7 +53,7 @@ class ShapeError(InputError):
     >>> import polhode as ph
     >>> ph.State(m=(1, 2))
     Traceback (most recent call last):
-    polhode.core.errors.ShapeError: m has shape (2,); needed: (..., 3), the last axis being components
+    polhode.core.errors.ShapeError: m has shape (2,); expected (..., 3), components on the last axis
     """
 
 
@@ -83,7 +83,7 @@ class AttitudeError(InputError):
     >>> import polhode as ph
     >>> ph.State(m=(1, 1, 1), q=(1, 1, 0, 0))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    polhode.core.errors.AttitudeError: q = (1, 1, 0, 0) has norm 1.41421356; needed: a unit quaternion, ...
+    polhode.core.errors.AttitudeError: q = (1, 1, 0, 0) has norm 1.41421356; expected a unit quaternion, ...
     """
 
 

@@ -167,13 +167,13 @@ def from_matrix(Q: npt.ArrayLike) -> FloatArray:
     """
     Q = as_floats(Q, "Q", 3)
     if Q.ndim < 2 or Q.shape[-2] != 3:
-        raise ShapeError(f"Q has shape {Q.shape}; needed: (..., 3, 3)")
+        raise ShapeError(f"Q has shape {Q.shape}; expected (..., 3, 3)")
     with np.errstate(over="ignore", invalid="ignore"):
         off = np.abs(Q @ np.swapaxes(Q, -2, -1) - np.eye(3)).max(axis=(-2, -1))
         good = (off <= 2 * NORM_TOLERANCE) & (np.linalg.det(Q) > 0)
     if not good.all():
         raise AttitudeError(
-            f"{place('Q', first_bad(good))} is not a rotation matrix: needed are Q Q^T = 1 and det Q = 1"
+            f"{place('Q', first_bad(good))} is not a rotation matrix: expected Q Q^T = 1 and det Q = 1"
         )
     d = np.diagonal(Q, axis1=-2, axis2=-1)
     d1, d2, d3 = np.moveaxis(d, -1, 0)
@@ -322,13 +322,13 @@ def from_euler(axes: str, angles: npt.ArrayLike, degrees: bool = False) -> Float
     from scipy.spatial.transform import Rotation
 
     if not (isinstance(axes, str) and 1 <= len(axes) <= 3 and (set(axes) <= set("XYZ") or set(axes) <= set("xyz"))):
-        raise InputError(f"axes = {axes!r}; needed: one to three of the letters XYZ, or of xyz, such as 'ZXZ'")
+        raise InputError(f"axes = {axes!r}; expected one to three of the letters XYZ, or of xyz, such as 'ZXZ'")
     if any(a == b for a, b in pairwise(axes)):
         raise InputError(f"axes = {axes!r} has the same axis twice in a row; add those two angles, and drop one letter")
     array = as_floats(angles, "angles")
     array = array[None] if array.ndim == 0 else array
     if array.shape[-1] != len(axes):
-        raise ShapeError(f"angles has shape {array.shape}; needed: (..., {len(axes)}), one angle for each of {axes!r}")
+        raise ShapeError(f"angles has shape {array.shape}; expected (..., {len(axes)}), one angle for each of {axes!r}")
     check_finite(array, "angles", InputError)
     turned = Rotation.from_euler(axes, array.reshape(-1, len(axes)), degrees=degrees)
     return quaternion_components(turned).reshape(*array.shape[:-1], 4)

@@ -29,7 +29,7 @@ def check_client(client: Any) -> None:
         import distributed
     if not isinstance(client, (str, distributed.Client)):
         raise InputError(
-            f"client is {client!r}; needed: a distributed.Client, or the address of its scheduler as a string; "
+            f"client is {client!r}; expected a distributed.Client, or the address of its scheduler as a string; "
             "for two processes on this machine type client=distributed.Client(n_workers=2)"
         )
 

@@ -217,18 +217,18 @@ def second_moments(moments: npt.ArrayLike) -> FloatArray:
     """J1 = (I2 + I3 - I1)/2 and so on, of one body that exists."""
     given = as_floats(moments, "moments", 3)
     if given.shape != (3,):
-        raise ShapeError(f"moments have shape {given.shape}; needed: (3,), those in the middle of the distribution")
+        raise ShapeError(f"moments have shape {given.shape}; expected (3,), those in the middle of the distribution")
     check_moments(given, "moments")
     J = 0.5 * given.sum() - given
     if not (J > 0).all():
-        raise InputError(f"moments = {show(given)}: needed are moments of a solid body, each less than the other two")
+        raise InputError(f"moments = {show(given)}: expected moments of a solid body, each less than the other two")
     return J
 
 
 def cholesky(covariance: npt.ArrayLike, size: int) -> FloatArray:
     given = as_floats(covariance, "covariance", size)
     if given.shape != (size, size) or not np.allclose(given, given.T, rtol=1e-12, atol=0):
-        raise ShapeError(f"covariance has shape {given.shape}; needed: ({size}, {size}), symmetric")
+        raise ShapeError(f"covariance has shape {given.shape}; expected ({size}, {size}), symmetric")
     try:
         return np.asarray(np.linalg.cholesky(given), dtype=np.float64)
     except np.linalg.LinAlgError:
@@ -238,5 +238,5 @@ def cholesky(covariance: npt.ArrayLike, size: int) -> FloatArray:
 def one_attitude(q: Any) -> FloatArray:
     found = as_quaternion(q)
     if found.shape != (4,):
-        raise ShapeError(f"q has shape {found.shape}; needed: (4,), the attitude in the middle of the distribution")
+        raise ShapeError(f"q has shape {found.shape}; expected (4,), the attitude in the middle of the distribution")
     return found

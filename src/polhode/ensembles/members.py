@@ -152,11 +152,11 @@ class Job:
             rows = {name: values[0] for name, values in rows.items()}
         made = varied(self.source, rows) if isinstance(self.source, Problem) else self.source(rows)
         if not isinstance(made, Problem):
-            raise InputError(f"the factory returned {type(made).__name__}; needed: a polhode.Problem")
+            raise InputError(f"the factory returned {type(made).__name__}; expected a polhode.Problem")
         batch = batch_of(made)
         if self.vectorized and batch != (members,):
             raise ShapeError(
-                f"the factory made a problem with batch {batch} of {members} members; needed: ({members},), made of "
+                f"the factory made a problem with batch {batch} of {members} members; expected ({members},), made of "
                 "arrays with members along the first axis; or type vectorized=False, and it gets one at a time"
             )
         if not self.vectorized and batch:
@@ -187,14 +187,14 @@ class Job:
             return {name: x[0] if own else _members_first(x, self.vectorized) for name, x in states.items()}
         found = self.reduce(result)
         if not isinstance(found, Mapping) or not found:
-            raise InputError(f"reduce returned {type(found).__name__}; needed: a table {{name: array (members, ...)}}")
+            raise InputError(f"reduce returned {type(found).__name__}; expected a table {{name: array (members, ...)}}")
         members = result.m.shape[1:-1]
         arrays = {}
         for name, values in found.items():
             arrays[name] = as_floats(values, f"reduce: {name}")
             if arrays[name].shape[: len(members)] != members:
                 raise ShapeError(
-                    f"reduce returned {name} with shape {arrays[name].shape}; needed: {members} + (...), the first "
+                    f"reduce returned {name} with shape {arrays[name].shape}; expected {members} + (...), the first "
                     "axis being members, as the second axis of trajectory.m is"
                 )
         return arrays

@@ -49,7 +49,7 @@ class Wanted(NamedTuple):
 def plan(source: Problem | Factory, members: Samples, wanted: Wanted) -> tuple[Job, Problem]:
     """The job of all members, and the problem of the first few."""
     if not isinstance(source, Problem) and not callable(source):
-        raise InputError(f"the problem is {source!r}; needed: a Problem, or a function of samples that returns one")
+        raise InputError(f"the problem is {source!r}; expected a Problem, or a function of samples that returns one")
     rows = members[: PILOT if wanted.vectorized else 1].rows()
     return _first_that_works(rows, wanted.vectorized, lambda some: _planned(source, some, wanted))
 
@@ -99,7 +99,7 @@ def _steps(pilot: Problem, span: tuple[float, float], wanted: Wanted) -> tuple[A
         method = as_method(method)
         if isinstance(method, Adaptive):
             if h is not None:
-                raise InputError(f"h = {h!r}: Adaptive chooses its steps; leave h away")
+                raise InputError(f"h = {h!r}: Adaptive chooses its steps; omit h")
             return method, None
         if h is not None:
             if pilot.force is not None:
@@ -122,19 +122,19 @@ def _check_own_times(times: FloatArray, free: bool, wanted: Wanted) -> None:
         )
     if times.ndim != 1 or wanted.t_eval is not None or wanted.reduce is not None:
         raise InputError(
-            f"samples {OWN_TIME!r} must be one time for each member, without t_eval and reduce; came: {times.shape[1:]}"
+            f"samples {OWN_TIME!r} must be one time for each member, without t_eval and reduce; got {times.shape[1:]}"
         )
 
 
 def _times(t_eval: npt.ArrayLike, span: tuple[float, float], free: bool) -> FloatArray:
     times = as_floats(t_eval, "t_eval")
     if times.ndim != 1 or not times.size:
-        raise TimeError(f"t_eval has shape {times.shape}; needed: times (k,)")
+        raise TimeError(f"t_eval has shape {times.shape}; expected times (k,)")
     check_finite(times, "t_eval", TimeError)
     forward = np.sign(span[1] - span[0])
     inside = (times >= min(span)) & (times <= max(span))
     if not free and (not inside.all() or (np.diff(times) * forward < 0).any()):
-        raise TimeError(f"t_eval must run from {span[0]:g} towards {span[1]:g}; came: {show(times[:4])}...")
+        raise TimeError(f"t_eval must run from {span[0]:g} towards {span[1]:g}; got {show(times[:4])}...")
     return times
 
 

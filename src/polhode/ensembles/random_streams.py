@@ -27,7 +27,7 @@ def as_seed(seed: int | None) -> int:
     if seed is None:
         return secrets.randbits(63)
     if whole_number(seed, "seed") > LARGEST:
-        raise InputError(f"seed is {seed}; needed: a whole number from 0 to 2^63 - 1")
+        raise InputError(f"seed is {seed}; expected a whole number from 0 to 2^63 - 1")
     return int(seed)
 
 

@@ -41,7 +41,7 @@ class Contents:
             import zarr
         with guarded("read", path):
             if not path.exists():
-                raise StoreError(f"{path} does not exist; leave resume=True away to begin")
+                raise StoreError(f"{path} does not exist; omit resume=True to begin")
             group = zarr.open_group(path, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
             self.attributes = dict(group.attrs)
             kind = self.attributes.get("kind")

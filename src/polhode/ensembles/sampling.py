@@ -131,7 +131,7 @@ def as_samples(samples: Any) -> Samples:
         return samples
     if not isinstance(samples, Mapping) or not samples:
         raise InputError(
-            f"samples are {type(samples).__name__}; needed: a table of arrays such as {{'omega': array (members, 3)}}, "
+            f"samples are {type(samples).__name__}; expected a dict of arrays such as {{'omega': array (members, 3)}}, "
             "sampling.draw(count, ...) or sampling.grid(...)"
         )
     given = {name: column for name, column in samples.items() if not _is_law(column)}
@@ -140,7 +140,7 @@ def as_samples(samples: Any) -> Samples:
     name, column = next(iter(given.items()))
     array = as_floats(column, name)
     if not array.ndim:
-        raise ShapeError(f"{name} is one number; needed: one for each member, or sampling.always({array})")
+        raise ShapeError(f"{name} is one number; expected one for each member, or sampling.always({array})")
     return draw(len(array), **samples)
 
 
@@ -160,7 +160,7 @@ def draw(count: int, **columns: Any) -> Samples:
             continue
         array = as_floats(column, name)
         if array.shape[:1] != (number,):
-            raise ShapeError(f"{name} has shape {array.shape}; needed: ({number}, ...), the first axis being members")
+            raise ShapeError(f"{name} has shape {array.shape}; expected ({number}, ...), the first axis being members")
         found[name] = array
     if not found:
         raise InputError("nothing is varied; type for instance sampling.draw(100, q=sampling.attitude())")
@@ -263,7 +263,7 @@ def direction(length: Any = 1.0) -> Distribution:
     """
     law = as_law(length) or always(length)
     if law.shape:
-        raise ShapeError(f"length has shape {law.shape}; needed: one number, or a distribution of one number")
+        raise ShapeError(f"length has shape {law.shape}; expected one number, or a distribution of one number")
     return Directions(law)
 
 

@@ -73,7 +73,7 @@ def write(
     if missing := [name for name, value in needed.items() if value is None or value == ""]:
         raise InputError(f"an .aem file needs {', '.join(missing)}; type save(path, {missing[0]}=..., ...)")
     if digits not in (16, 17):
-        raise InputError(f"digits is {digits!r}; needed: 17 (every bit comes back) or 16 (as the standard asks)")
+        raise InputError(f"digits is {digits!r}; expected 17 (every bit comes back) or 16 (as the standard asks)")
     t, q, omega = _of_one_body(trajectory, body)
     dates = _dates(t, epochs.from_user(epoch, time_system), time_system)
     lines = [
@@ -145,10 +145,10 @@ def _assignments(**values: str) -> Iterator[str]:
     for keyword, value in values.items():
         line = f"{keyword} = {value}"
         if not line.isascii() or not line.isprintable() or len(line) > LONGEST_LINE:
-            raise InputError(f"{keyword} is {value!r}; needed: printable ASCII, lines up to {LONGEST_LINE} characters")
+            raise InputError(f"{keyword} is {value!r}; expected printable ASCII, lines up to {LONGEST_LINE} characters")
         if value not in (value.upper(), value.lower()):
             raise InputError(
-                f"{keyword} is {value!r}; needed: all capitals or all small letters; type {value.upper()!r}"
+                f"{keyword} is {value!r}; expected all capitals or all small letters; type {value.upper()!r}"
             )
         if value:
             yield line

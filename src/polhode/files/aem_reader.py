@@ -147,7 +147,7 @@ def _choice(words: Words, keyword: str, *allowed: str) -> str:
     """The value of a keyword in capitals, if it is one of those that are allowed."""
     found = words.get(keyword, "").upper()
     if not found or (allowed and found not in allowed):
-        raise InputError(f"{keyword} is {found or 'missing'}; needed: {' or '.join(allowed) or 'a value'}")
+        raise InputError(f"{keyword} is {found or 'missing'}; expected {' or '.join(allowed) or 'a value'}")
     return found
 
 
@@ -160,7 +160,7 @@ def _numbers(rows: Lines, width: int, time_system: str) -> tuple[IntArray, Float
         except ValueError as problem:
             raise InputError(f"line {number}: {problem}") from None
         if len(words) != width:
-            raise InputError(f"line {number} has {len(words)} numbers after the date; needed: {width}")
+            raise InputError(f"line {number} has {len(words)} numbers after the date; expected {width}")
     if not rows:
         raise InputError("a segment without data")
     return np.array(stamps, np.int64), np.array(numbers)

@@ -34,7 +34,7 @@ Rows = dict[str, npt.NDArray[Any]]
 def as_damaged(damaged: str) -> str:
     """What to do with what is damaged, if it is one of the known ways."""
     if damaged not in (RAISE, SKIP):
-        raise InputError(f"damaged is {damaged!r}; needed: {RAISE!r} or {SKIP!r}")
+        raise InputError(f"damaged is {damaged!r}; expected {RAISE!r} or {SKIP!r}")
     return damaged
 
 

@@ -26,7 +26,7 @@ LEAP_DAYS = sorted(
     (date(year, *day) - ORIGIN).days for years, day in ((JUNES, (6, 30)), (DECEMBERS, (12, 31))) for year in years
 )
 FORM = re.compile(r"(\d{4})-(?:(\d\d)-(\d\d)|(\d{3}))T(\d\d):(\d\d):(\d\d)(?:\.(\d*))?Z?")
-NEEDED = "needed is a date such as '2024-03-01T12:00:00.123456789'"
+NEEDED = "expected a date such as '2024-03-01T12:00:00.123456789'"
 
 
 def parse(text: str, time_system: str) -> int:

@@ -235,7 +235,7 @@ class FrbQuaternion(Published):
             return
         if np.shape(gamma) != (2,) or not abs(gamma[0] ** 2 + gamma[1] ** 2 - 1.0) <= TOLERANCE:
             raise InputError(
-                f"gamma = {gamma!r}: needed are two numbers with gamma1^2 + gamma2^2 = 1; for example "
+                f"gamma = {gamma!r}: expected two numbers with gamma1^2 + gamma2^2 = 1; for example "
                 "gamma=(0.6, 0.8), or omit gamma"
             )
         g1, g2 = map(float, gamma)

@@ -168,14 +168,14 @@ class Gauss(Flow):
         if nodes not in range(1, MOST_NODES + 1):
             raise InputError(f"Gauss takes 1 to {MOST_NODES} nodes; nodes = {nodes!r} came")
         if axis not in (None, 1, 2, 3):
-            raise InputError(f"axis = {axis!r}: needed is 1, 2 or 3, or None to choose for each motion")
+            raise InputError(f"axis = {axis!r}: expected 1, 2 or 3, or None to choose for each motion")
         given = [f"{name}={value!r}" for name, value in (("c0", c0), ("c3", c3), ("axis", axis)) if value is not None]
         if c0 is None and c3 is None:
             c0 = sqrt(0.5)
         c0, c3 = c0 or 0.0, c3 or 0.0
         if not abs(c0 * c0 + c3 * c3 - 0.5) <= TOLERANCE:
             raise InputError(
-                f"c0 = {c0!r}, c3 = {c3!r}: needed is c0^2 + c3^2 = 1/2, not {c0 * c0 + c3 * c3:.6g}; "
+                f"c0 = {c0!r}, c3 = {c3!r}: expected c0^2 + c3^2 = 1/2, not {c0 * c0 + c3 * c3:.6g}; "
                 "for example c0=0.5, c3=0.5, or neither of them"
             )
         rule = [x for node in zip(*gauss_legendre(nodes), strict=True) for x in node]

@@ -241,8 +241,8 @@ class Magnus(Flow):
         body, momentum, attitude, time = as_body(body), as_floats(m, "m", 3), as_floats(Q, "Q", 3), as_floats(h, "h")
         if (body.batch, momentum.shape, attitude.shape, time.shape) != ((), (3,), (3, 3), ()):
             raise ShapeError(
-                f"step_matrix turns one body: m has shape {momentum.shape}, Q {attitude.shape}, h {time.shape}; needed "
-                "are (3,), (3, 3) and a number (batches of bodies: Magnus.step, with quaternions)"
+                f"step_matrix turns one body: m has shape {momentum.shape}, Q {attitude.shape}, h {time.shape}; "
+                "expected (3,), (3, 3) and a number (batches of bodies: Magnus.step, with quaternions)"
             )
         body.check_momentum(momentum)
         from_matrix(attitude)  # refuses what is not a rotation

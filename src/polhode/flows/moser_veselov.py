@@ -214,7 +214,7 @@ class MoserVeselov(Flow):
         if order not in range(2, HIGHEST_ORDER + 1, 2):
             raise InputError(f"MoserVeselov has the even orders 2 to {HIGHEST_ORDER}; order = {order!r} came")
         if solver not in SOLVERS:
-            raise InputError(f"solver = {solver!r}: needed is {' or '.join(map(repr, SOLVERS))}")
+            raise InputError(f"solver = {solver!r}: expected {' or '.join(map(repr, SOLVERS))}")
         p = order // 2
         self.exact_parameters = (float(SOLVERS.index(solver)), float(p), *_in_order(p))
         self.size = POLYNOMIALS + p * (p + 1)
@@ -229,7 +229,7 @@ class MoserVeselov(Flow):
         if self.record.order == 2:
             return f"about a principal axis there is one only for |h| <= 1/|omega|, which is {1 / rate:.6g} here"
         return (
-            f"a step turns by less than 90 degrees: needed is |h| < pi/(2 |omega|), which is {0.5 * pi / rate:.6g} here"
+            f"a step turns by less than 90 degrees: expected |h| < pi/(2 |omega|), which is {0.5 * pi / rate:.6g} here"
         )
 
 

@@ -96,7 +96,7 @@ def axis_parameters(axes: tuple[int, int, int] | None) -> tuple[float, float, fl
     if axes is None:
         return BEST, BEST, BEST
     if not isinstance(axes, (tuple, list)) or tuple(axes) not in set(permutations(AXES)):
-        raise InputError(f"axes = {axes!r}: needed is a permutation of (1, 2, 3), or None to choose for each body")
+        raise InputError(f"axes = {axes!r}: expected a permutation of (1, 2, 3), or None to choose for each body")
     a, b, c = axes
     return float(a), float(b), float(c)
 

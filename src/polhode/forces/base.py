@@ -377,7 +377,7 @@ def check_call(func: Any, name: str, arguments: Sequence[str], returns: str = ""
     """Refuse what cannot be called with those arguments."""
     call = f"{name}({', '.join(arguments)})"
     if not callable(func):
-        raise InputError(f"{name} is {func!r}; needed: a function {call}{returns}")
+        raise InputError(f"{name} is {func!r}; expected a function {call}{returns}")
     if _has_so_many_arguments(plain(func), len(arguments)):
         return
     try:
@@ -421,12 +421,12 @@ def _try(part: Any, func: Any, form: Form, case: Case, arrays: bool) -> None:
     except ValueError:
         shape, kind = (), "O"
     if shape != form.shape or kind not in "fiu":
-        raise ShapeError(f"{form.name} {described(func)} at {case} returned {value!r}; needed: {form.returns}")
+        raise ShapeError(f"{form.name} {described(func)} at {case} returned {value!r}; expected {form.returns}")
 
 
 def in_space(frame: Any) -> bool:
     if frame not in ("body", "space"):
-        raise InputError(f"frame is {frame!r}; needed: 'body' or 'space', the axes the torque is given in")
+        raise InputError(f"frame is {frame!r}; expected 'body' or 'space', the axes the torque is given in")
     return bool(frame == "space")
 
 
@@ -449,7 +449,7 @@ def as_params(params: npt.ArrayLike) -> FloatArray:
     """(..., k), frozen; a single number is one parameter."""
     array = np.atleast_1d(as_floats(params, "params"))
     if np.isnan(array).any():
-        raise InputError(f"params = {show(array.ravel()[:8])}: needed are numbers, not NaN")
+        raise InputError(f"params = {show(array.ravel()[:8])}: expected numbers, not NaN")
     return _frozen(array)
 
 
@@ -457,7 +457,7 @@ def as_breaks(breaks: npt.ArrayLike) -> FloatArray:
     """Finite times (k,), sorted, each once, frozen."""
     array = as_floats(breaks, "breaks")
     if array.ndim != 1 or not np.isfinite(array).all():
-        raise InputError(f"breaks = {breaks!r}: needed are finite times (k,) at which the torque switches, as (30, 31)")
+        raise InputError(f"breaks = {breaks!r}: expected finite times (k,) at which the torque switches, as (30, 31)")
     return _frozen(np.unique(array))
 
 

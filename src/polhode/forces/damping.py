@@ -59,7 +59,7 @@ def damping_matrices(D: npt.ArrayLike, name: str) -> FloatArray:
     """Return matrices (..., 3, 3) that are symmetric and positive semidefinite, or raise an InputError."""
     given = as_floats(D, name)
     if not are_matrices(given):
-        raise ShapeError(f"{name} has shape {given.shape}; needed: matrices (..., 3, 3)")
+        raise ShapeError(f"{name} has shape {given.shape}; expected matrices (..., 3, 3)")
     check_finite(given, name, InputError)
     matrices = symmetric(given, name, InputError, AS_MATRICES)
     eigenvalues = np.linalg.eigvalsh(matrices)

@@ -91,11 +91,11 @@ def largest_energy(energy: Callable[..., float], func: Any, cases: Sequence[Case
             value = energy(case.t, case.Q, case.p)
         except Exception as problem:
             raise InputError(
-                f"energy {described(func)} raised {problem!r} at {case}; needed: a number at every attitude"
+                f"energy {described(func)} raised {problem!r} at {case}; expected a number at every attitude"
             ) from problem
         if not isfinite(value):
             raise InputError(
-                f"energy {described(func)} is {value} at {case}; needed: a finite number at every attitude"
+                f"energy {described(func)} is {value} at {case}; expected a finite number at every attitude"
             )
         largest = max(largest, abs(value))
     return largest
@@ -180,5 +180,5 @@ def check_axis(energy: Callable[..., float], axis: FloatArray, cases: Sequence[C
         if not abs(after - before) <= MISFIT * largest:
             raise InputError(
                 f"axis = {show(axis)} is no axis of symmetry: at {case}, turning the body by 1 radian about it in "
-                f"space changes the energy from {before:.9g} to {after:.9g}; leave axis away"
+                f"space changes the energy from {before:.9g} to {after:.9g}; omit axis"
             )

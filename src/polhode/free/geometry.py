@@ -386,10 +386,10 @@ def _finite(value: npt.ArrayLike, name: str) -> FloatArray:
     return array
 
 
-def _refuse(good: npt.NDArray[np.bool_], array: FloatArray, name: str, needed: str) -> None:
+def _refuse(good: npt.NDArray[np.bool_], array: FloatArray, name: str, expected: str) -> None:
     if not np.all(good):
         i = first_bad(np.asarray(good))
-        raise InputError(f"{place(name, i)} = {float(array[i]):.17g}: {needed}")
+        raise InputError(f"{place(name, i)} = {float(array[i]):.17g}: {expected}")
 
 
 def _angle(y: FloatArray, x: FloatArray) -> FloatArray:

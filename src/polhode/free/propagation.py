@@ -251,7 +251,7 @@ def outputs(
     if not (isinstance(out, tuple | list) and len(out) == 2 and all(map(_usable, out, shapes))):
         came = ", ".join(map(_description, out if isinstance(out, tuple | list) else (out,)))
         raise ShapeError(
-            f"out must be two writable float64 arrays in C order of shapes {shapes[0]} and {shapes[1]}; came: {came}"
+            f"out must be two writable float64 arrays in C order of shapes {shapes[0]} and {shapes[1]}; got {came}"
         )
     if any(np.may_share_memory(x, y) for x in inputs for y in out):
         return np.empty(shapes[0]), np.empty(shapes[1])

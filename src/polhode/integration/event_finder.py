@@ -30,7 +30,7 @@ class EventFinder:
     def __init__(self, events: Event | Sequence[Event], run: BaseRun) -> None:
         self.events: list[Event] = list(events) if isinstance(events, Sequence) else [events]
         if not all(map(callable, self.events)) or not self.events:
-            raise InputError(f"events is {events!r}; needed: a function event(t, m, q) -> number, or a list of such")
+            raise InputError(f"events is {events!r}; expected a function event(t, m, q) -> number, or a list of such")
         n = run.count_bodies
         self._run = run
         self._direction = [float(getattr(event, "direction", 0.0)) for event in self.events]
@@ -82,7 +82,7 @@ class EventFinder:
             name = getattr(event, "__name__", repr(event))
             raise ShapeError(
                 f"event {name} returned shape {value.shape} for t {shape}, m {(*shape, 3)} and q {(*shape, 4)}; "
-                f"needed: {shape}, one number for each state; type m[..., 0] instead of m[0]"
+                f"expected {shape}, one number for each state; type m[..., 0] instead of m[0]"
             )
         return value.reshape(len(t), -1)
 

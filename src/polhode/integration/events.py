@@ -80,7 +80,7 @@ def cone(
     """
     a, s = unit_vector(axis, "axis"), unit_vector(about, "about")
     if not (isfinite(angle) and 0.0 < angle < np.pi):
-        raise InputError(f"angle = {angle!r}: needed are radians between 0 and pi")
+        raise InputError(f"angle = {angle!r}: expected radians between 0 and pi")
     edge = cos(angle)
     return Event("cone", lambda t, m, q: np.sum(rotate(q, a) * s, axis=-1) - edge, terminal, direction)
 

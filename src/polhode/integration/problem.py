@@ -117,5 +117,5 @@ def checked_span(t_span: Any) -> tuple[float, float]:
     """Two different finite times."""
     array = as_floats(t_span, "t_span")
     if array.shape != (2,) or not np.isfinite(array).all() or array[0] == array[1]:
-        raise TimeError(f"t_span = {t_span!r}: needed are two different finite times, such as (0, 10)")
+        raise TimeError(f"t_span = {t_span!r}: expected two different finite times, such as (0, 10)")
     return float(array[0]), float(array[1])

@@ -348,7 +348,7 @@ def times_within(t_eval: npt.ArrayLike, span: tuple[float, float]) -> FloatArray
     check_finite(times, "t_eval", TimeError)
     low, high = sorted(span)
     if times.ndim != 1 or not ((times >= low) & (times <= high)).all():
-        raise TimeError(f"t_eval must be times (k,) between {low:g} and {high:g}; came: {show(times[:4])}...")
+        raise TimeError(f"t_eval must be times (k,) between {low:g} and {high:g}; got {show(times[:4])}...")
     return times
 
 

@@ -31,7 +31,7 @@ class Solution(ABC):
         outside = (times < self.t_min) | (times > self.t_max)
         if outside.any():
             raise TimeError(
-                f"sol knows t from {self.t_min:g} to {self.t_max:g}; came: {show(times[outside].ravel()[:4])}"
+                f"sol knows t from {self.t_min:g} to {self.t_max:g}; got {show(times[outside].ravel()[:4])}"
             )
         run, n = self._run, self._run.count_bodies
         m, q = self.rows(np.repeat(times.ravel(), n), np.tile(np.arange(n), times.size))

@@ -84,7 +84,7 @@ def step_length(h: Any) -> float:
         raise InputError("h is missing: give the length of a step, such as h=0.01")
     length = as_floats(h, "h")
     if length.shape or not np.isfinite(length) or not length > 0:
-        raise TimeError(f"h = {h!r}: needed is one positive finite number (the direction is that of t_span)")
+        raise TimeError(f"h = {h!r}: expected one positive finite number (the direction is that of t_span)")
     return float(length)
 
 

@@ -90,9 +90,9 @@ class Adaptive:
         self.max_step = None if max_step is None else _number(max_step, "max_step")
         self.max_steps = whole_number(max_steps, "max_steps", 1)
         if self.first_step is not None and not 0.0 < self.first_step < inf:
-            raise InputError(f"first_step = {first_step!r}: needed is a positive finite time, or None to choose one")
+            raise InputError(f"first_step = {first_step!r}: expected a positive finite time, or None to choose one")
         if self.max_step is not None and not self.max_step > 0.0:
-            raise InputError(f"max_step = {max_step!r}: needed is a positive time, or numpy.inf for any step")
+            raise InputError(f"max_step = {max_step!r}: expected a positive time, or numpy.inf for any step")
 
     def check(self, force: Force) -> None:
         """Any force will do."""
@@ -166,15 +166,15 @@ def checked_tolerances(rtol: Any, atol: Any) -> tuple[float, float]:
     relative, absolute = _number(rtol, "rtol"), _number(atol, "atol")
     if not SMALLEST_RTOL <= relative < inf:
         raise InputError(
-            f"rtol = {rtol!r}: needed is a number from {SMALLEST_RTOL:.3g}, which round-off allows; type rtol=1e-9"
+            f"rtol = {rtol!r}: expected a number from {SMALLEST_RTOL:.3g}, which round-off allows; type rtol=1e-9"
         )
     if not 0.0 <= absolute < inf:
-        raise InputError(f"atol = {atol!r}: needed is 0, or a positive finite number in units of m")
+        raise InputError(f"atol = {atol!r}: expected 0, or a positive finite number in units of m")
     return relative, absolute
 
 
 def _number(value: Any, name: str) -> float:
     array = as_floats(value, name)
     if array.shape or np.isnan(array):
-        raise InputError(f"{name} = {value!r}: needed is one number")
+        raise InputError(f"{name} = {value!r}: expected one number")
     return float(array)

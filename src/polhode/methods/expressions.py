@@ -45,7 +45,7 @@ def method_of(text: str) -> Any:
 
 
 def _parsed(text: str, kind: str) -> ast.expr:
-    hint = f'needed: a name, or a name with arguments, such as "{"Gauss(3)" if kind == FLOW else "Adaptive(1e-8)"}"'
+    hint = f'expected a name, or a name with arguments, such as "{"Gauss(3)" if kind == FLOW else "Adaptive(1e-8)"}"'
     if not text.isascii() or "\\" in text or len(text) > LONGEST:
         raise InputError(f"{kind} = {text[:LONGEST]!r}; {hint}")
     try:
@@ -58,7 +58,7 @@ def _built(node: ast.expr, kind: str, text: str, sources: Mapping[str, Any]) -> 
     """What a name, or a name with arguments, stands for."""
     call = node if isinstance(node, ast.Call) else ast.Call(node, [], [])
     if not isinstance(call.func, ast.Name):
-        raise InputError(f"{kind} = {text!r}; needed: a name, possibly with arguments in parentheses")
+        raise InputError(f"{kind} = {text!r}; expected a name, possibly with arguments in parentheses")
     arguments = [_argument(value, text, sources) for value in call.args]
     by_name = {word.arg or "**": _argument(word.value, text, sources) for word in call.keywords}
     if len(by_name) < len(call.keywords):

@@ -42,7 +42,7 @@ class Splitting(Method):
         self.scheme = get(scheme) if isinstance(scheme, str) else scheme
         if not isinstance(self.flow, Flow) or not isinstance(self.scheme, Scheme):
             raise InputError(
-                f"Splitting({flow!r}, {scheme!r}): needed are a flow and a scheme, such as Splitting(Exact(), 'S6_10')"
+                f"Splitting({flow!r}, {scheme!r}): expected a flow and a scheme, such as Splitting(Exact(), 'S6_10')"
             )
         if self.scheme.generalized_order and self.flow.record.order is not None:
             raise InputError(

@@ -50,7 +50,7 @@ def heavy_top(
     I, start = as_floats(moments, "moments", 3), as_floats(m12, "m12", 2)
     left = 2.0 * KINETIC - np.sum(start**2 / I[..., :2], axis=-1)  # 2 T of the third axis
     if not (left >= 0.0).all():
-        raise MomentumError("m12 alone has a kinetic energy of more than 1; needed is m1^2/I1 + m2^2/I2 <= 2")
+        raise MomentumError("m12 alone has a kinetic energy of more than 1; expected m1^2/I1 + m2^2/I2 <= 2")
     known = eps in TRUTH and np.array_equal(I, MOMENTS) and np.array_equal(start, M12)
     start = np.broadcast_to(start, (*left.shape, 2))
     return Problem(

@@ -45,7 +45,7 @@ def arguments_of(scenario: Scenario, source: str, *, allow_python: bool = False)
     """What ``ensemble`` takes: the problem as a function of samples, the samples, and how."""
     given = scenario.data.get("ensemble")
     if given is None:
-        raise InputError(f"{source}: there is no table [ensemble]; needed: one with count and [ensemble.samples]")
+        raise InputError(f"{source}: there is no table [ensemble]; expected one with count and [ensemble.samples]")
     data = {key: value for key, value in scenario.data.items() if key != "ensemble"}
     samples = samples_of(given, source)
     make = Made(data, source, allow_python)
@@ -65,7 +65,7 @@ def samples_of(given: dict[str, Any], source: str) -> Samples:
     laws = given["samples"]
     listed = [key for key, law in laws.items() if law["kind"] == "values"]
     if not laws:
-        raise InputError(f"{source}: ensemble.samples is empty; needed: a key of the scenario, such as 'state.omega'")
+        raise InputError(f"{source}: ensemble.samples is empty; expected a key of the scenario, such as 'state.omega'")
     if listed and len(listed) < len(laws):
         raise InputError(f"{source}: ensemble.samples: {listed[0]} has values and others have not; give all or none")
     if listed:
@@ -73,7 +73,7 @@ def samples_of(given: dict[str, Any], source: str) -> Samples:
             raise InputError(f"{source}: ensemble.count = {given['count']}: a grid has as many members as combinations")
         return sampling.grid(**{key: law["values"] for key, law in laws.items()})
     if "count" not in given:
-        raise InputError(f"{source}: ensemble.count is missing; needed: how many members")
+        raise InputError(f"{source}: ensemble.count is missing; expected how many members")
     return sampling.draw(given["count"], **{key: _law(law, f"{source}: {key}") for key, law in laws.items()})
 
 

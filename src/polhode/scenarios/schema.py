@@ -34,7 +34,7 @@ def check(value: Any, schema: Node) -> None:
 
     >>> check({"h": -1}, {"type": "object", "properties": {"h": {"exclusiveMinimum": 0, "description": "a step"}}})
     Traceback (most recent call last):
-    polhode.scenarios.schema.SchemaError: h = -1; needed: a step
+    polhode.scenarios.schema.SchemaError: h = -1; expected a step
     """
     with optional("jsonschema", "cli"):
         from jsonschema import Draft202012Validator
@@ -114,7 +114,7 @@ def _missing(where: str, error: ValidationError, required: Iterable[str], why: s
 
 def _expected(node: Node, value: Any = "") -> str:
     """Return what the schema says that it allows, and which of its names is nearest to ``value``."""
-    description = [f"needed: {node['description']}"] if "description" in node else []
+    description = [f"expected {node['description']}"] if "description" in node else []
     return "; ".join([*description, near(value, node["enum"])] if "enum" in node else description)
 
 

@@ -31,7 +31,7 @@ def _references(thing: Any) -> tuple[str, ...]:
     parts = [getattr(thing, name) for name in ("problem", "method", "flow", "scheme") if hasattr(thing, name)]
     own = getattr(thing, "references", None)
     if own is None and not parts:
-        raise InputError(f"{thing!r} came; needed: a flow, a scheme or its name, a method, a problem or a trajectory")
+        raise InputError(f"{thing!r} came; expected a flow, a scheme or its name, a method, a problem or a trajectory")
     return (*(own or ()), *(reference for part in parts for reference in _references(part)))
 
 

@@ -114,7 +114,7 @@ def work_precision(
         raise ShapeError("work_precision takes one body and one state, not a batch")
     lengths = as_floats(h, "h")
     if lengths.ndim != 1 or len(lengths) == 0:
-        raise ShapeError(f"h has shape {lengths.shape}; needed: steps (k,), such as h=(0.1, 0.05)")
+        raise ShapeError(f"h has shape {lengths.shape}; expected steps (k,), such as h=(0.1, 0.05)")
     chosen = [as_method(method) for method in methods]
     truth = reference or problem.truth.get(problem.t_span[1]) or _reference(problem, float(lengths.min()))
     runs = []

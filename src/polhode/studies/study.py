@@ -184,9 +184,9 @@ def _orders(steps: FloatArray, errors: FloatArray) -> FloatArray:
 
 def _one_body(flow: Flow, body: RigidBody | npt.ArrayLike, state: State) -> RigidBody:
     if not isinstance(flow, Flow):
-        raise InputError(f"flow is {flow!r}; needed: a flow, such as polhode.ThreeRotations()")
+        raise InputError(f"flow is {flow!r}; expected a flow, such as polhode.ThreeRotations()")
     if not isinstance(state, State):
-        raise InputError(f"state is {state!r}; needed: a State, such as polhode.State(m=(0.3, 0.2, 0.9))")
+        raise InputError(f"state is {state!r}; expected a State, such as polhode.State(m=(0.3, 0.2, 0.9))")
     body = as_body(body)
     if body.batch or state.batch:
         raise ShapeError(f"body {body.batch} and state {state.batch} are batches; a study takes one body and one state")
@@ -198,14 +198,14 @@ def _one_body(flow: Flow, body: RigidBody | npt.ArrayLike, state: State) -> Rigi
 def _time(t: float) -> float:
     array = as_floats(t, "t")
     if array.shape or not np.isfinite(array) or array == 0:
-        raise TimeError(f"t = {t!r}; needed: one finite time other than 0")
+        raise TimeError(f"t = {t!r}; expected one finite time other than 0")
     return float(array)
 
 
 def _numbers_of_steps(h: Sequence[float] | FloatArray, t: float) -> list[int]:
     lengths = as_floats(h, "h")
     if lengths.ndim != 1 or len(lengths) < TOO_FEW:
-        raise ShapeError(f"h has shape {lengths.shape}; needed: {TOO_FEW} steps or more, such as h=(0.2, 0.1, 0.05)")
+        raise ShapeError(f"h has shape {lengths.shape}; expected {TOO_FEW} steps or more, such as h=(0.2, 0.1, 0.05)")
     if not (np.isfinite(lengths).all() and (lengths > 0).all()):
         raise TimeError(f"h = {lengths.tolist()}: steps must be positive and finite (their sign is that of t)")
     if not abs(t) <= MANY_STEPS * lengths.min():
@@ -215,7 +215,7 @@ def _numbers_of_steps(h: Sequence[float] | FloatArray, t: float) -> list[int]:
     numbers = [max(1, round(abs(t) / x)) for x in lengths.tolist()]
     if len(set(numbers)) < len(numbers):
         raise InputError(
-            f"h = {lengths.tolist()} make {numbers} steps up to t = {t:g}: needed are different numbers; "
+            f"h = {lengths.tolist()} make {numbers} steps up to t = {t:g}: expected different numbers; "
             "give shorter steps, or a longer t"
         )
     return numbers

@@ -25,7 +25,7 @@ from polhode.systems.trajectory import SystemTrajectory
 DEFAULT_METHOD = "V2"
 STATE_BYTES = 13 * 8  # of x, p, m and q
 FEWER_STATES = "keep fewer, with save_every=... or t_eval=..."
-ONE_BODY_ONLY = "is for single bodies and batches of them, and came with a System; leave it away"
+ONE_BODY_ONLY = "is for single bodies and batches of them, and came with a System; omit it"
 
 
 def integrate_system(

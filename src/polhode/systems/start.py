@@ -23,7 +23,7 @@ def cubic_lattice(side: int, spacing: float) -> FloatArray:
     """
     length = float(as_floats(spacing, "spacing"))
     if not 0 < length < np.inf:
-        raise InputError(f"spacing = {spacing!r}: needed is a positive finite number")
+        raise InputError(f"spacing = {spacing!r}: expected a positive finite number")
     line = length * (np.arange(whole_number(side, "side", 1)) - 0.5 * (side - 1))
     return np.stack(np.meshgrid(line, line, line, indexing="ij"), axis=-1).reshape(-1, 3)
 
@@ -48,7 +48,7 @@ def scattered(x: FloatArray, deviation: float, seed: int = 0) -> FloatArray:
     0.1
     """
     if not 0 <= deviation < np.inf:
-        raise InputError(f"scatter times spacing = {deviation!r}: needed is a finite number, 0 or more")
+        raise InputError(f"scatter times spacing = {deviation!r}: expected a finite number, 0 or more")
     return x + deviation * _generator(seed, PLACES).normal(size=x.shape) if deviation else x
 
 
@@ -75,7 +75,7 @@ def maxwell_boltzmann(
     """
     energy = float(as_floats(kT, "kT"))
     if not 0 <= energy < np.inf:
-        raise InputError(f"kT = {kT!r}: needed is a finite number, 0 or more")
+        raise InputError(f"kT = {kT!r}: expected a finite number, 0 or more")
     if body.mass is None:
         raise InertiaError("the body has no mass: type RigidBody(inertia, mass=...)")
     random, n = _generator(seed, VELOCITIES), whole_number(count, "count", 1)

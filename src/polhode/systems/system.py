@@ -64,7 +64,7 @@ class System:
     ) -> None:
         if not isinstance(interaction, Interaction):
             raise InputError(
-                f"interaction is {interaction!r}; needed is one of polhode.interactions, such as "
+                f"interaction is {interaction!r}; expected one of polhode.interactions, such as "
                 "DipolarSoftSpheres((0, 1, 1)), PairPotential(energy) or Field(forces)"
             )
         self.state = _joined_states(states)
@@ -134,7 +134,7 @@ class System:
         if not 0 <= missing < np.inf:
             raise InputError(
                 f"energy = {energy!r}; the bodies have {still.energy:.6g} with the first and the last of them at rest: "
-                "needed is a finite number that is not smaller; or give a wider spacing"
+                "expected a finite number that is not smaller; or give a wider spacing"
             )
         reduced_mass = 1.0 / (1.0 / self.mass[0] + 1.0 / self.mass[-1])
         p[0] = np.sqrt(2.0 * missing * reduced_mass / 3.0)
@@ -166,7 +166,7 @@ class System:
             raise InputError(f"{molecules!r} has no body; type Molecular.from_atoms(masses, positions, ...) or water()")
         per_volume = molecules.number_density if density is None else density
         if per_volume is None or not 0 < per_volume < np.inf:
-            raise InputError(f"density = {per_volume!r}: needed is the number of molecules in a unit of volume")
+            raise InputError(f"density = {per_volume!r}: expected the number of molecules in a unit of volume")
         length = (whole_number(count, "count", 1) / per_volume) ** (1 / 3)
         x = spread_in_cube(count, length)
         p, m = maxwell_boltzmann(molecules.body, count, kT, seed)
@@ -190,7 +190,7 @@ class System:
         p, omega = np.asarray(state.p), scale_along(self.axes, 1.0 / self.moments, state.m, "m")
         twice = float((p * p / self.mass[:, None]).sum()), float((state.m * omega).sum())
         if not min(*twice, kT) > 0:
-            raise InputError(f"kT = {kT!r}, and twice the kinetic energies are {twice}: needed are positive numbers")
+            raise InputError(f"kT = {kT!r}, and twice the kinetic energies are {twice}: expected positive numbers")
         u, v = (np.sqrt(kT * count / energy) for count, energy in zip((moving, turning), twice, strict=True))
         return self.replaced(State(v * state.m, state.q, x=state.x, p=u * p))
 
@@ -259,10 +259,10 @@ def _joined_states(states: State | Sequence[State]) -> State:
     """A batch (n,) of states with places and momenta, all of the same shape."""
     if not isinstance(states, State):
         if not (isinstance(states, Sequence) and states and all(isinstance(s, State) for s in states)):
-            raise InputError(f"states is {states!r}; needed: State(m=..., q=..., x=..., p=...) with rows, or a list")
+            raise InputError(f"states is {states!r}; expected State(m=..., q=..., x=..., p=...) with rows, or a list")
         states = State(*(np.stack([getattr(s, k) for s in states]) for k in "mq"), **_places(states))
     if len(states.batch) != 1:
-        raise ShapeError(f"states have the batch {states.batch}; needed: (n,), one state for each body")
+        raise ShapeError(f"states have the batch {states.batch}; expected (n,), one state for each body")
     if states.x is None:
         raise MomentumError("states have no places: type State(m=..., q=..., x=..., p=...)")
     p = np.zeros(3) if states.p is None else states.p

@@ -58,7 +58,7 @@ def view(
     else:
         several = list(shown) if isinstance(shown, (list, tuple)) else [shown]
         if not several:
-            raise InputError("nothing came; needed: a Trajectory, FreeMotion or SystemTrajectory, or a list of them")
+            raise InputError("nothing came; expected a Trajectory, FreeMotion or SystemTrajectory, or a list of them")
         scene = motion_scene(several, labels, title, shape, t_span)
     page = render(scene)
     return page if path is None else page.save(path)

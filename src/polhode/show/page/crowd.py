@@ -29,7 +29,7 @@ def system_scene(traj: SystemTrajectory, title: str | None, shape: Any, span: An
     """All bodies of a system where they are, at the states that were kept."""
     system = traj.system
     if system.count > MOST_SHOWN:
-        raise InputError(f"{system.count} bodies came; needed: up to {MOST_SHOWN} on one page")
+        raise InputError(f"{system.count} bodies came; expected up to {MOST_SHOWN} on one page")
     rows = _rows(traj, span)
     t, x, q = traj.t[rows], traj.x[rows], traj.q[rows]
     bodies, which = _kinds(system)

@@ -82,7 +82,7 @@ def _source(shown: Any, span: tuple[float, float] | None) -> Source:
         span = span or (0.0, _default_end(shown))
         return _exact(Problem(shown.body, shown.initial, t_span=span), shown, 0.0, span)
     if not isinstance(shown, Trajectory):
-        raise InputError(f"{shown!r} cannot be shown; needed: a Trajectory, FreeMotion or SystemTrajectory")
+        raise InputError(f"{shown!r} cannot be shown; expected a Trajectory, FreeMotion or SystemTrajectory")
     _check_count(shown.m.shape[1:-1])
     span = _within(shown, span)
     problem = shown.problem
@@ -98,7 +98,7 @@ def _source(shown: Any, span: tuple[float, float] | None) -> Source:
 
 def _check_count(batch: tuple[int, ...]) -> None:
     if prod(batch) > MOST_COMPUTED:
-        raise InputError(f"{prod(batch)} bodies came; needed: up to {MOST_COMPUTED}, of which {MOST_BODIES} are shown")
+        raise InputError(f"{prod(batch)} bodies came; expected up to {MOST_COMPUTED}, of which {MOST_BODIES} are shown")
 
 
 def _exact(problem: Problem, motion: FreeMotion, start: float, span: tuple[float, float]) -> Source:

@@ -67,7 +67,7 @@ def motion_scene(shown: Sequence[Any], labels: Sequence[str] | None, title: str 
     t, turn = frames.frame_times(found)
     tracks = frames.tracks(found, t)
     if len(tracks) > len(BODY_COLORS):
-        raise InputError(f"{len(tracks)} bodies came; needed: up to {len(BODY_COLORS)} on one page")
+        raise InputError(f"{len(tracks)} bodies came; expected up to {len(BODY_COLORS)} on one page")
     problem, count = tracks[0].problem, len(tracks)
     meshes = [mesh_of(shape, track.body, track.problem.name) for track in tracks]
     m, omega = (np.stack([getattr(track, name) for track in tracks], axis=1) for name in ("m", "omega"))

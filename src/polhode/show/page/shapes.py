@@ -130,12 +130,12 @@ def molecule(sites: Any) -> Mesh:
     """Balls at sites (n, 3), in body axes, with rods between neighbors."""
     places = as_floats(sites, "shape", 3)
     if places.ndim != 2 or not len(places):
-        raise ShapeError(f"shape has shape {places.shape}; needed: sites (n, 3), or a name: {', '.join(SHAPES)}")
+        raise ShapeError(f"shape has shape {places.shape}; expected sites (n, 3), or a name: {', '.join(SHAPES)}")
     check_finite(places, "shape", InputError)
     distances = np.linalg.norm(places[:, None] - places, axis=-1) + np.diag(np.full(len(places), np.inf))
     nearest = distances.min(axis=1) if len(places) > 1 else np.full(1, 1.0)
     if not nearest.min() > 0:
-        raise InputError("shape has two sites at the same place; needed: sites (n, 3) that differ")
+        raise InputError("shape has two sites at the same place; expected sites (n, 3) that differ")
     ball = sphere(6)
     parts = [
         Mesh(place + 0.32 * nearest.min() * ball.vertices, ball.faces, ball.shades * (0.4 if i == 0 else 1.0))

@@ -36,7 +36,7 @@ def plot_trajectory(traj: Trajectory, kinds: Sequence[str] | None = None) -> Fig
         if kind not in PANELS:
             raise InputError(f"no picture is called {kind!r}; {near(kind, PANELS)}")
     if not chosen:
-        raise InputError(f"kinds is empty; needed: some of {', '.join(PANELS)}")
+        raise InputError(f"kinds is empty; expected some of {', '.join(PANELS)}")
     curves = curves_of(traj)
     left, right = ([kind for kind in chosen if (kind in ACROSS) is across] for across in (True, False))
     rows = max(len(left), len(right), 1)

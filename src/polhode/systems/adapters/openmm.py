@@ -46,7 +46,7 @@ class OpenMM:
         lengths = np.array([_plain(v) for v in system.getDefaultPeriodicBoxVectors()])
         self.box = np.diag(lengths) if system.usesPeriodicBoundaryConditions() else None
         if self.box is not None and np.abs(lengths - np.diag(self.box)).max() > 0:
-            raise InputError(f"the box of the OpenMM system is {lengths.tolist()}; needed: right angles")
+            raise InputError(f"the box of the OpenMM system is {lengths.tolist()}; expected right angles")
         integrator = openmm.VerletIntegrator(0.001)  # a context has to have one; it makes no step
         self._context = openmm.Context(system, integrator, openmm.Platform.getPlatformByName(platform))
 

@@ -51,7 +51,7 @@ class SiteForces(Interaction):
     def __init__(self, sites: npt.ArrayLike, engine: SiteEngine, *, name: str | None = None) -> None:
         self.sites = as_sites(sites)
         if not isinstance(engine, SiteEngine):
-            raise InputError(f"engine is {engine!r}; needed: an object with evaluate(positions) -> (energy, forces)")
+            raise InputError(f"engine is {engine!r}; expected an object with evaluate(positions) -> (energy, forces)")
         self.engine = engine
         self.name = name or f"SiteForces({type(engine).__name__})"
 
@@ -67,7 +67,7 @@ class SiteForces(Interaction):
         forces = np.asarray(found, dtype=np.float64)
         if forces.shape != positions.shape:
             raise ShapeError(
-                f"the engine of {self.name} returned forces of shape {forces.shape}; needed: {positions.shape}, "
+                f"the engine of {self.name} returned forces of shape {forces.shape}; expected {positions.shape}, "
                 "as the positions it was given"
             )
         return float(energy), forces
@@ -86,7 +86,7 @@ class SiteForces(Interaction):
         if not abs(slope + size) <= TOLERANCE * np.linalg.norm(force, axis=-1).max():
             raise InputError(
                 f"{self.name}: the energy changes by {slope:.6g} per unit of length where body 0 goes along its force, "
-                f"{show(force[0])}; needed: {-size:.6g}. Energy and forces must be in one system of units, and forces "
+                f"{show(force[0])}; expected {-size:.6g}. Energy and forces must be in one system of units, and forces "
                 "minus the gradient"
             )
 

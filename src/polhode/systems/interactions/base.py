@@ -42,7 +42,7 @@ class Interaction(ABC):
     def in_box(self, box: Box) -> Interaction:
         """This interaction between bodies in a box, and all their images; InputError if it is not made for that."""
         if box.repeats:
-            raise InputError(f"{self.name} cannot be in a box that repeats itself; leave box away")
+            raise InputError(f"{self.name} cannot be in a box that repeats itself; omit box")
         return self
 
     def dipoles(self, Q: FloatArray) -> FloatArray:
@@ -90,7 +90,7 @@ def as_sites(sites: npt.ArrayLike) -> FloatArray:
     places = as_floats(sites, "sites", 3).copy()
     check_finite(places, "sites", InputError)
     if places.ndim != 2 or not len(places):
-        raise ShapeError(f"sites has shape {places.shape}; needed: (s, 3), a place in body axes for each site")
+        raise ShapeError(f"sites has shape {places.shape}; expected (s, 3), a place in body axes for each site")
     return places
 
 

@@ -57,12 +57,12 @@ class DipolarSoftSpheres(NearInteraction):
         mu = as_floats(dipole, "dipole", 3)
         check_finite(mu, "dipole", InputError)
         if mu.ndim > 2:
-            raise ShapeError(f"dipole has shape {mu.shape}; needed: (3,), or (n, 3) with one for each body")
+            raise ShapeError(f"dipole has shape {mu.shape}; expected (3,), or (n, 3) with one for each body")
         self.dipole = mu.copy()
         self.epsilon, self.sigma = (float(as_floats(v, name)) for v, name in ((epsilon, "epsilon"), (sigma, "sigma")))
         if not (0 <= self.epsilon < np.inf and 0 < self.sigma < np.inf):
             raise InputError(
-                f"epsilon = {epsilon!r}, sigma = {sigma!r}: needed are finite numbers, epsilon 0 or more, sigma above 0"
+                f"epsilon = {epsilon!r}, sigma = {sigma!r}: expected finite numbers, epsilon 0 or more, sigma above 0"
             )
         self._set_cutoff(cutoff, switch, skin)
 

@@ -66,7 +66,7 @@ class Field(Interaction):
             takes(energy, "energy", "t, x, Q, p")
         self.params = writable(as_params(params))
         if self.params.ndim != 1:
-            raise ShapeError(f"params has shape {self.params.shape}; needed: numbers (k,)")
+            raise ShapeError(f"params has shape {self.params.shape}; expected numbers (k,)")
         self._forces, self._energy, self._compile = forces, energy, not arrays
         self._space = in_space(frame)
         self.name = name or f"Field({getattr(forces, '__name__', repr(forces))})"

@@ -92,7 +92,7 @@ class Molecular(NearInteraction):
         """
         weights, r = as_floats(masses, "masses"), as_floats(positions, "positions", 3)
         if weights.ndim != 1 or r.shape != (len(weights), 3) or not (weights > 0).all():
-            raise ShapeError(f"masses {weights.shape} and positions {r.shape}: needed are (s,), positive, and (s, 3)")
+            raise ShapeError(f"masses {weights.shape} and positions {r.shape}: expected (s,), positive, and (s, 3)")
         r = r - weights @ r / weights.sum()
         _, spread, axes = np.linalg.svd(r * np.sqrt(weights)[:, None])
         axes[2] *= np.linalg.det(axes)
@@ -107,7 +107,7 @@ class Molecular(NearInteraction):
     def _of_sites(self, value: npt.ArrayLike, name: str) -> FloatArray:
         numbers = as_floats(value, name)
         if numbers.shape not in ((), (len(self.sites),)):
-            raise ShapeError(f"{name} has shape {numbers.shape}; needed: a number, or ({len(self.sites)},), as sites")
+            raise ShapeError(f"{name} has shape {numbers.shape}; expected a number, or ({len(self.sites)},), as sites")
         check_finite(np.atleast_1d(numbers), name, InputError)
         return np.array(np.broadcast_to(numbers, (len(self.sites),)))
 
@@ -136,7 +136,7 @@ def _far_charges(kind: Electrostatics | None, permittivity: float, cutoff: float
     if chosen == "shifted force":
         return chosen, np.array([-2.0 / cutoff, cutoff**-2.0, 0.0])
     if not permittivity >= 1:
-        raise InputError(f"permittivity = {permittivity!r}: needed is a number, 1 or more; inf is a conductor")
+        raise InputError(f"permittivity = {permittivity!r}: expected a number, 1 or more; inf is a conductor")
     part = 1.0 / permittivity  # Tironi et al. 1995, eq. 10, divided by the permittivity
     k = (1 - part) / (2 + part) / cutoff**3
     return chosen, np.array([-(1.0 / cutoff + k * cutoff**2), 0.0, k])

@@ -100,5 +100,5 @@ def in_order(energies: FloatArray) -> float:
 def _positive(value: Any, name: str) -> float:
     number = float(as_floats(value, name))
     if not 0 < number < np.inf:
-        raise InputError(f"{name} = {value!r}: needed is a positive finite number")
+        raise InputError(f"{name} = {value!r}: expected a positive finite number")
     return number

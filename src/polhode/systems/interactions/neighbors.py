@@ -25,7 +25,7 @@ class Box:
     def __init__(self, lengths: Any = None) -> None:
         given = np.zeros(3) if lengths is None else as_floats(lengths, "box")
         if given.shape not in ((), (3,)) or (lengths is not None and not ((given > 0) & (given < np.inf)).all()):
-            raise InputError(f"box = {lengths!r}: needed is one positive length, or three, or None for open space")
+            raise InputError(f"box = {lengths!r}: expected one positive length, or three, or None for open space")
         self.lengths = np.array(np.broadcast_to(given, (3,)))
         self.repeats = lengths is not None
         self.per_length = 1.0 / self.lengths if self.repeats else np.zeros(3)

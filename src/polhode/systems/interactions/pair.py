@@ -46,7 +46,7 @@ class PairInteraction(NearInteraction):
         self._function, self.name = function, name
         self.params = writable(as_params(params))
         if self.params.ndim != 1:
-            raise ShapeError(f"params has shape {self.params.shape}; needed: numbers (k,), the same for all pairs")
+            raise ShapeError(f"params has shape {self.params.shape}; expected numbers (k,), the same for all pairs")
         self._set_cutoff(cutoff, switch, skin)
 
     def evaluate(self, t: float, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> float:

@@ -60,7 +60,7 @@ class SitePotential(PairInteraction):
         own = np.empty((len(places), 0)) if own.size == 0 else own
         if own.ndim != 2 or len(own) != len(places):
             raise ShapeError(
-                f"site_params has shape {own.shape}; needed: ({len(places)}, k), a row of numbers for each site"
+                f"site_params has shape {own.shape}; expected ({len(places)}, k), a row of numbers for each site"
             )
         takes(energy, "energy", "r, a, b, p")
         self.sites, self._complex = places.copy(), slope is None
