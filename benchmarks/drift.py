@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+import polhode as ph
 from polhode.core.rotation import rotate
-from polhode.kernels.exact.standard_form import chain
 
 EPS = 2.0**-53
 STEP = 0.01
@@ -30,17 +30,17 @@ def drifts(rng):
     q = rng.normal(size=4)
     q /= np.linalg.norm(q)
 
-    def invariants():
+    def invariants(m, q):
         # in extended precision: the sums' own rounding is of the size of what is measured
         x, w = m.astype(np.longdouble), 1 / inertia.astype(np.longdouble)
         return np.array([(x * x * w).sum(), (x * x).sum(), (q.astype(np.longdouble) ** 2).sum()]), rotate(q, m)
 
-    (energy, square, norm), space = invariants()
-    rows, done = [], 0
+    start = ph.State(m, q)
+    (energy, square, norm), space = invariants(start.m, start.q)
+    rows = []
     for count in COUNTS:
-        chain(inertia, m, q, STEP, int(count - done))
-        done = count
-        (e, s, n), v = invariants()
+        end = ph.Exact().step(inertia, start, STEP, int(count))
+        (e, s, n), v = invariants(end.m, end.q)
         rows.append((e / energy - 1, s / square - 1, np.linalg.norm(v - space) / np.linalg.norm(space), n / norm - 1))
     return np.abs(np.array(rows, dtype=float)) / EPS
 

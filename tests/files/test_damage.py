@@ -257,7 +257,9 @@ def test_damaged_members_have_a_status(tmp_path):
     path = tmp_path / "ensemble.zarr"
     write_ensemble(path)
     file = path / "m" / "1.0.0"
-    file.write_bytes(file.read_bytes()[:-9] + b"?" + file.read_bytes()[-8:])
+    content = bytearray(file.read_bytes())
+    content[-9] ^= 1
+    file.write_bytes(content)
     data = open_ensemble(path)
     with pytest.raises(errors.StoreError, match=str(file)):
         data.m.values  # noqa: B018

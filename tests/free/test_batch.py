@@ -28,9 +28,10 @@ from polhode import errors
 from polhode.core.threads import in_ranges
 from polhode.kernels.compiler import JIT
 from polhode.kernels.compiler.jit import entry_point, inline
+from polhode.kernels.compiler.limits import NOBODY
 from polhode.kernels.exact import batch, euler
 from polhode.kernels.exact.batch import ALONE, DOUBLED, LANES, LEAN, REDUCED, SERIES, TIERS, at
-from polhode.kernels.exact.standard_form import INPUT, NONE, TIMES, propagate_rows
+from polhode.kernels.exact.standard_form import INPUT, TIMES, propagate_rows
 from polhode.kernels.numbers.lanes import put_triple
 
 NAMES = ("lean", "series", "doubled", "reduced", "alone")
@@ -129,7 +130,7 @@ def scalar(bodies):
     """(m, q) by the code for one body."""
     count = len(bodies.t)
     m, q = np.empty((count, 3)), np.empty((count, 4))
-    assert propagate_rows(*bodies, np.arange(count), m, q) == NONE
+    assert propagate_rows(*bodies, np.arange(count), m, q) == NOBODY
     return m, q
 
 
@@ -389,7 +390,7 @@ def test_bad_neighbors(every, expected):
 def test_only_the_range_is_written(start, stop, expected):
     m, q, bad = kernel(POOL, start, stop)
     inside = slice(start, stop)
-    assert bad == NONE
+    assert bad == NOBODY
     assert_same_bits((m[inside], q[inside]), [x[inside] for x in expected])
     for x in (m, q):
         assert (np.delete(x, np.arange(start, stop), axis=0) == -7).all()
@@ -404,7 +405,7 @@ def test_one_row_for_all_bodies(shared, tiers):
         one = [y[row] if k in shared else x for k, (x, y) in enumerate(zip(bodies, POOL, strict=True))]
         repeated = [np.broadcast_to(x, y.shape).copy() for x, y in zip(one, bodies, strict=True)]
         bad = kernel(Bodies(*repeated))[2]
-        if bad == NONE:
+        if bad == NOBODY:
             assert_same_bits(ph.propagate(*one), ph.propagate(*repeated))
         else:  # a scale and a time of another body may be 1e150 radians
             with pytest.raises(errors.TimeError, match=rf"t\[{bad}\] = "):

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -335,7 +336,7 @@ def test_without_plotly(motion, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "plotly.offline", None)
     with pytest.raises(errors.MissingExtraError, match=r"plotly.*pip install 'polhode\[view\]'"):
         motion.view()
-    monkeypatch.setattr("polhode.core.extras.find_spec", lambda name: None)
+    monkeypatch.setattr("polhode.core.extras.find_spec", lambda name: None if name == "plotly" else find_spec(name))
     result = CliRunner().invoke(cli, ["run", "dzhanibekov", "--view", "--out", str(tmp_path / "none")])
     assert result.exit_code == 2
     assert "polhode[view]" in result.output

@@ -172,9 +172,7 @@ def from_matrix(Q: npt.ArrayLike) -> FloatArray:
         off = np.abs(Q @ np.swapaxes(Q, -2, -1) - np.eye(3)).max(axis=(-2, -1))
         good = (off <= 2 * NORM_TOLERANCE) & (np.linalg.det(Q) > 0)
     if not good.all():
-        raise AttitudeError(
-            f"{place('Q', first_bad(good))} is not a rotation matrix: expected Q Q^T = 1 and det Q = 1"
-        )
+        raise AttitudeError(f"{place('Q', first_bad(good))} is not a rotation matrix: expected Q Q^T = 1 and det Q = 1")
     d = np.diagonal(Q, axis1=-2, axis2=-1)
     d1, d2, d3 = np.moveaxis(d, -1, 0)
     a1, a2, a3 = Q[..., 2, 1] - Q[..., 1, 2], Q[..., 0, 2] - Q[..., 2, 0], Q[..., 1, 0] - Q[..., 0, 1]
