@@ -208,7 +208,7 @@ def test_damaged_files_are_compiled_again_with_one_warning(copy):
 @compiled
 def test_several_damaged_files_are_one_warning(copy):
     probe = copy.kernels / "probe.py"
-    probe.write_text(probe.read_text() + '\n\n@entry("f8(f8)")\ndef other(x):\n    return x + 1.0\n')
+    probe.write_text(probe.read_text() + '\n\n@entry_point("f8(f8)")\ndef other(x):\n    return x + 1.0\n')
     both = "from polhode.kernels.probe import other; assert other(1.0) == 2.0"
     original = copy.run(both)
     files = copy.machine_code()
