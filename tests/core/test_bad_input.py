@@ -307,13 +307,15 @@ def test_more_batches_that_do_not_broadcast():
 
 
 def test_momentum_given_twice_or_not_at_all():
-    refused(lambda: ph.propagate(GOOD), errors.MomentumError, "neither came", "give either m", "omega")
-    refused(lambda: ph.propagate(GOOD, GOOD, omega=GOOD), errors.MomentumError, "both came", "give either m")
-    refused(lambda: ph.free_motion(GOOD), errors.MomentumError, "none of them came", "exactly one of", "m=...")
-    refused(lambda: ph.free_motion(GOOD, m=GOOD, omega=GOOD), errors.MomentumError, "m and omega came")
-    refused(lambda: ph.free_motion(GOOD, ph.State(GOOD), m=GOOD), errors.MomentumError, "state and m came")
+    refused(lambda: ph.propagate(GOOD), errors.MomentumError, "got neither", "expected either m", "omega")
+    refused(lambda: ph.propagate(GOOD, GOOD, omega=GOOD), errors.MomentumError, "got both", "expected either m")
+    refused(lambda: ph.free_motion(GOOD), errors.MomentumError, "got none of them", "exactly one of", "m=...")
+    refused(lambda: ph.free_motion(GOOD, m=GOOD, omega=GOOD), errors.MomentumError, "got m and omega")
+    refused(lambda: ph.free_motion(GOOD, ph.State(GOOD), m=GOOD), errors.MomentumError, "got state and m")
     refused(lambda: ph.free_motion(GOOD, GOOD), errors.InputError, "state is of type tuple", "m=...")
-    refused(lambda: ph.free_motion(GOOD, ph.State(GOOD), q=ONE), errors.InputError, "state and q came", "State(m, q)")
+    refused(
+        lambda: ph.free_motion(GOOD, ph.State(GOOD), q=ONE), errors.InputError, "got both state and q", "State(m, q)"
+    )
 
 
 def test_linear_rotor_with_momentum_along_its_axis():

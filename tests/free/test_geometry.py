@@ -232,9 +232,9 @@ def test_scale_changes_no_bit(a, b, k):
 
 def test_bad_curves_are_refused():
     motion = ph.free_motion((1, 2, 3), m=(1, 1, 1))
-    with pytest.raises(errors.InputError, match=r"of is 'w': type of='omega'"):
+    with pytest.raises(errors.InputError, match=r"of = 'w'; expected 'omega'"):
         polhode(motion, of="w")
-    with pytest.raises(errors.InputError, match="samples is 1: a curve needs at least 2"):
+    with pytest.raises(errors.InputError, match="samples = 1; expected at least 2"):
         polhode(motion, 1)
     with pytest.raises(TypeError):
         polhode(motion, 10.5)
@@ -580,20 +580,20 @@ def test_andoyer_shapes(rng):
 def test_bad_andoyer_variables_are_refused():
     good = {"G": 2.0, "L": 1.0, "H": -1.0, "g": 0.0, "l": 0.0, "h": 0.0}
     for change, message in [
-        ({"G": -1.0}, "G = -1: it is the length"),
-        ({"L": [1.0, 2.1]}, r"L\[1\] = 2.1\d*: a component of m is at most G, so \|L\| <= G"),
-        ({"H": -3.0}, r"H = -3: .*\|H\| <= G"),
-        ({"J": 1.0}, "J = 1: it does not fit L: cos J = L/G; leave J out"),
-        ({"I": np.arccos(0.5)}, "I = 1.047.*: it does not fit H"),
-        ({"I": -np.arccos(-0.5)}, "I = -2.09.*: it does not fit H"),
-        ({"g": np.nan}, "g = nan: every value must be finite"),
+        ({"G": -1.0}, "G = -1; expected the norm of the momentum, 0 or positive"),
+        ({"L": [1.0, 2.1]}, r"L\[1\] = 2.1\d*; expected a component of m, \|L\| <= G"),
+        ({"H": -3.0}, r"H = -3; .*\|H\| <= G"),
+        ({"J": 1.0}, "J = 1; expected 0 to pi and cos J = L/G; omit J"),
+        ({"I": np.arccos(0.5)}, "I = 1.047.*; expected .* cos I = H/G"),
+        ({"I": -np.arccos(-0.5)}, "I = -2.09.*; expected 0 to pi"),
+        ({"g": np.nan}, "g = nan; expected finite values"),
         ({"g": [0, 1], "h": [0, 1, 2]}, "do not broadcast"),
         ({"l": "x"}, "l must be numbers"),
     ]:
         with pytest.raises(errors.InputError, match=message):
             ph.from_andoyer(**{**good, **change})
     v = ph.andoyer((1, 2, 3), (1, 0, 0, 0))
-    with pytest.raises(errors.InputError, match="leave J out"):
+    with pytest.raises(errors.InputError, match="omit J"):
         ph.from_andoyer(*v._replace(L=v.L * (1 + 1e-12)))
     with pytest.raises(errors.MomentumError):
         ph.andoyer((np.inf, 0, 0), (1, 0, 0, 0))

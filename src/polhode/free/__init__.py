@@ -1,4 +1,4 @@
-"""A free body as a function of time: ``propagate``, ``FreeMotion``, its geometry, derivatives with error bounds.
+"""Torque-free motion: ``propagate``, ``FreeMotion``, their geometry, and derivatives with error bounds.
 
-Nothing with a torque or a step lives here.
+This package contains no torques and no time stepping.
 """

@@ -1,4 +1,4 @@
-"""A free body as a function of time."""
+"""The motion of a free body as a function of time."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 
 REGIMES = np.array(["rest", "spherical", "steady", "symmetric", "around_min", "around_max", "separatrix"])
 
-MOST_CROSSINGS = 1e8  # in one answer
-FLIP_REACH = 0.5 * sqrt(3.0)  # of |m.e2|/|m|: within 30 degrees of the middle axis
-MANY_TIMES = 16  # from here on the constants of the series, in time and memory those of a dozen steps, are worth it
+MOST_CROSSINGS = 1e8  # in one call
+FLIP_REACH = 0.5 * sqrt(3.0)  # |m.e2|/|m| that a flip reaches: m comes within 30 degrees of the middle axis
+# Number of times from which theta functions pay off: their constants cost the time and memory of a dozen steps.
+MANY_TIMES = 16
 
 
 def free_motion(
@@ -62,6 +63,13 @@ def free_motion(
     FreeMotion
         The motion: ``motion.m(t)``, ``motion.q(t)``, ``motion.period`` and so on.
 
+    Raises
+    ------
+    MomentumError
+        If not exactly one of ``state``, ``m`` and ``omega`` is given.
+    InputError
+        If ``state`` is not a State, or ``q`` is given together with ``state``.
+
     Examples
     --------
     >>> motion = free_motion((1.0, 2.0, 3.0), m=(0.01, 2.0, 0.0))
@@ -73,12 +81,16 @@ def free_motion(
     body = as_body(body)
     given = [name for name, value in (("state", state), ("m", m), ("omega", omega)) if value is not None]
     if len(given) != 1:
-        came = " and ".join(given) or "none of them"
-        raise MomentumError(f"{came} came: give exactly one of state=State(...), m=... or omega=...")
+        received = " and ".join(given) or "none of them"
+        raise MomentumError(f"expected exactly one of state=State(...), m=... or omega=...; got {received}")
     if state is not None and not isinstance(state, State):
-        raise InputError(f"state is of type {type(state).__name__}: type State(m, q), or m=... for the momentum alone")
+        raise InputError(
+            f"state is of type {type(state).__name__}; expected State(m, q); for a momentum alone, type m=..."
+        )
     if state is not None and q is not IDENTITY:
-        raise InputError("state and q came, but a state has an attitude: type State(m, q)")
+        raise InputError(
+            "got both state and q; expected the attitude as part of the state: type State(m, q), or omit q"
+        )
     if omega is not None:
         state = State.from_omega(body, omega, q)
     elif m is not None:
@@ -89,12 +101,24 @@ def free_motion(
 
 
 class FreeMotion:
-    """The motion of a free rigid body: momentum, attitude and more at any times, exactly and without steps.
+    """The motion of a free rigid body, evaluated exactly at any time, without time steps.
 
-    Made by ``free_motion``. Times of any shape give arrays of shape ``t.shape + batch + (3,)`` or
-    ``t.shape + batch + (4,)``, where batch is that of bodies and states. The quaternion is continuous in t. Sixteen or
-    more times in one call are evaluated by theta functions, which cost less; the last bits may then differ from
-    those of a call with a single time.
+    Use ``free_motion`` to create it.
+
+    Attributes
+    ----------
+    body : RigidBody
+        The body, or a batch of bodies.
+    initial : State
+        Momentum and attitude at t = 0.
+    batch : tuple of int
+        Common shape of the bodies and states; ``()`` for one body.
+
+    Notes
+    -----
+    Times may have any shape; the results have the shape ``t.shape + batch + (3,)`` or ``t.shape + batch + (4,)``. The
+    quaternion is continuous in t. Sixteen or more times in one call are evaluated by theta functions, which is faster;
+    the last bits may then differ from those of a call with a single time.
 
     Examples
     --------
@@ -114,8 +138,24 @@ class FreeMotion:
     def sample(
         self, t: npt.ArrayLike, *, out: tuple[FloatArray, FloatArray] | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """(m, q) at times t from one evaluation, t.shape + batch + (3,) and (4,); into the two arrays ``out`` if given.
+        """Return momentum and attitude at the times ``t`` from one evaluation.
 
+        Parameters
+        ----------
+        t : array_like
+            Times, of any shape.
+        out : tuple of two float64 arrays, optional
+            Arrays of shapes t.shape + batch + (3,) and t.shape + batch + (4,) for the result.
+
+        Returns
+        -------
+        m : ndarray, shape t.shape + batch + (3,)
+            Angular momentum in body axes.
+        q : ndarray, shape t.shape + batch + (4,)
+            Attitude, continuous in t.
+
+        Examples
+        --------
         >>> m, q = free_motion((1.0, 2.0, 3.0), m=(0.3, 0.2, 0.9)).sample(np.linspace(0, 60, 1000))
         >>> m.shape, q.shape
         ((1000, 3), (1000, 4))
@@ -133,18 +173,23 @@ class FreeMotion:
         return m, q
 
     def _by_series(self, times: FloatArray, m_out: FloatArray, q_out: FloatArray) -> None:
-        """m and q by theta functions, or by steps for those bodies and times where these are not good."""
+        """Write m and q at ``times`` (n,) to the outputs, evaluated by theta functions.
+
+        Bodies for which the theta functions are not usable up to these times are evaluated by ``_by_steps``.
+        """
         from polhode.kernels.exact.dense import TIME_LIMIT, USABLE, sample
 
-        rows, times = self._series.copy(), np.ascontiguousarray(times)
+        rows = self._series.copy()
+        times = np.ascontiguousarray(times)
         bodies = len(rows)
         rows[:, USABLE] *= max(times.max(), -times.min()) <= rows[:, TIME_LIMIT]
         m, q = m_out.reshape(times.size, bodies, 3), q_out.reshape(times.size, bodies, 4)  # views
         others = rows[:, USABLE] == 0
         if others.any():
-            some = self[np.nonzero(others.reshape(self.batch))] if self.batch else self
-            some_m, some_q = some._by_steps(times)
-            m[:, others], q[:, others] = some_m.reshape(times.size, -1, 3), some_q.reshape(times.size, -1, 4)
+            selected = self[np.nonzero(others.reshape(self.batch))] if self.batch else self
+            selected_m, selected_q = selected._by_steps(times)
+            m[:, others] = selected_m.reshape(times.size, -1, 3)
+            q[:, others] = selected_q.reshape(times.size, -1, 4)
         in_ranges(lambda start, stop: sample(rows, times, start, stop, m, q), times.size, bodies)
         if not self.body.is_principal and not others.all():
             axes = np.broadcast_to(self.body.axes, (*self.batch, 3, 3)).reshape(bodies, 3, 3)[~others]
@@ -153,7 +198,7 @@ class FreeMotion:
 
     @cached_property
     def _series(self) -> FloatArray:
-        """(bodies, ROW): constants of the theta functions."""
+        """Constants of the theta functions, shape (bodies, ROW)."""
         from polhode.kernels.exact.dense import ROW, dense_constants
 
         q = self.initial.q
@@ -170,14 +215,17 @@ class FreeMotion:
         return out
 
     def _by_steps(self, times: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """m and q by one step of less than half a period."""
+        """Return m and q at ``times``, evaluated by one step of less than half a period."""
         rest, angle = self._take_off_periods(times)
         turn = np.concatenate([np.cos(angle), np.sin(angle) * unit(self.initial.m)], axis=-1)
         m, q = propagate(self.body, self.initial.m, multiply(self.initial.q, turn), rest)
         return m, q
 
     def _take_off_periods(self, times: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """(times less whole periods, angle (..., 1) of q about m in those periods), t.shape + batch."""
+        """Return the times minus whole periods, and the angle by which q turns about m in these periods.
+
+        Their shapes are t.shape + batch and t.shape + batch + (1,).
+        """
         from polhode.kernels.exact.secular import take_off_periods
 
         shape = times.shape + self.batch
@@ -191,34 +239,46 @@ class FreeMotion:
 
     @cached_property
     def _secular(self) -> FloatArray:
-        """batch + (4,): period and turn per period, as double-doubles."""
+        """Period and rotation angle per period, as double-doubles, shape batch + (4,)."""
         from polhode.kernels.exact.secular import secular_constants
 
         return self._per_body(secular_constants, 4)
 
     def m(self, t: npt.ArrayLike) -> FloatArray:
-        """Angular momentum in body axes, t.shape + batch + (3,)."""
+        """Return the angular momentum in body axes at the times ``t``, shape t.shape + batch + (3,)."""
         return self.sample(t)[0]
 
     def q(self, t: npt.ArrayLike) -> FloatArray:
-        """Attitude, t.shape + batch + (4,), continuous in t."""
+        """Return the attitude at the times ``t``, shape t.shape + batch + (4,), continuous in t."""
         return self.sample(t)[1]
 
     def omega(self, t: npt.ArrayLike) -> FloatArray:
-        """Angular velocity in body axes, t.shape + batch + (3,)."""
+        """Return the angular velocity in body axes at the times ``t``, shape t.shape + batch + (3,)."""
         return self.body.omega(self.m(t))
 
     def rotation(self, t: npt.ArrayLike) -> Rotation:
-        """Attitude as a SciPy Rotation, for one time or a row of times."""
+        """Return the attitude as a SciPy Rotation, for one time or a one-dimensional array of times."""
         return as_rotation(self.q(t))
 
     def state(self, t: npt.ArrayLike) -> State:
-        """Momentum and attitude together."""
+        """Return momentum and attitude at the times ``t`` as a State of shape t.shape + batch."""
         return State(*self.sample(t))
 
     def jacobian(self, t: npt.ArrayLike) -> Jacobian:
-        """Derivatives of m(t) and q(t) by the initial m and q, the principal moments and t; blocks t.shape + batch.
+        """Return the derivatives of m(t) and q(t) with respect to the initial m and q, the principal moments and t.
 
+        Parameters
+        ----------
+        t : array_like
+            Times, of any shape.
+
+        Returns
+        -------
+        Jacobian
+            The derivatives. The leading axes of every block are t.shape + batch.
+
+        Examples
+        --------
         >>> J = free_motion((1.0, 2.0, 3.0), m=(0.3, 0.2, 0.9)).jacobian(np.linspace(0, 10, 5))
         >>> J.dq_dm.shape, bool(np.allclose(np.linalg.det(J.dm_dm), 1, rtol=0, atol=1e-12))
         ((5, 4, 3), True)
@@ -229,30 +289,30 @@ class FreeMotion:
         return jacobian
 
     def polhode(self, samples: int = 361, *, of: str = "omega") -> FloatArray:
-        """The closed curve of omega (or m) in body axes, (samples,) + batch + (3,): see ``geometry.polhode``."""
+        """Return the closed curve of omega (or m) in body axes, (samples,) + batch + (3,); see ``geometry.polhode``."""
         return geometry.polhode(self, samples, of=of)
 
     def herpolhode(self, t: npt.ArrayLike) -> FloatArray:
-        """The curve of omega on the invariable plane, t.shape + batch + (2,): see ``geometry.herpolhode``."""
+        """Return the curve of omega on the invariable plane, t.shape + batch + (2,); see ``geometry.herpolhode``."""
         return geometry.herpolhode(self, t)
 
     @property
     def herpolhode_radii(self) -> tuple[float | FloatArray, float | FloatArray]:
-        """Inner and outer radius of the ring that the herpolhode fills."""
+        """Inner and outer radius of the ring that the herpolhode fills; see ``geometry.herpolhode_radii``."""
         return geometry.herpolhode_radii(self)
 
     @property
     def invariable_frame(self) -> FloatArray:
-        """Space axes ``(e1, e2, m_space/|m|)`` of the invariable plane: see ``geometry.invariable_frame``."""
+        """Matrix with the columns ``(e1, e2, m_space/|m|)`` in space axes; see ``geometry.invariable_frame``."""
         return geometry.invariable_frame(self)
 
     def andoyer(self, t: npt.ArrayLike) -> geometry.Andoyer:
-        """Andoyer variables at times t: see ``geometry.andoyer``."""
+        """Return the Andoyer variables at the times ``t``; see ``geometry.andoyer``."""
         return geometry.andoyer(*self.sample(t))
 
     @property
     def energy(self) -> float | FloatArray:
-        """Kinetic energy, m . omega/2."""
+        """Kinetic energy, m . omega/2, a number or an array of shape batch."""
         return scalar(self.body.kinetic_energy(self.initial.m))
 
     @property
@@ -262,13 +322,17 @@ class FreeMotion:
 
     @cached_property
     def _orbit(self) -> FloatArray:
-        """batch + (5,): regime, period, precession per period, time nearest to 0 with m.e2 = 0, largest |m.e2|/|m|."""
+        """Constants of the orbit of m, shape batch + (5,).
+
+        They are the index of the regime, the period, the precession per period, the time nearest to 0 with m.e2 = 0,
+        and the largest |m.e2|/|m|.
+        """
         from polhode.kernels.exact.orbit import orbits
 
         return self._per_body(orbits, 5)
 
     def _per_body(self, kernel: Callable[[FloatArray, FloatArray, FloatArray], None], columns: int) -> FloatArray:
-        """batch + (columns,): what ``kernel`` finds from moments and momenta in principal axes."""
+        """Return the results of ``kernel`` for moments and momenta in principal axes, shape batch + (columns,)."""
         moments, m = self._in_principal_axes()
         shape = np.broadcast_shapes(self.body.batch, m.shape[:-1])
         moments = np.broadcast_to(moments, (*shape, 3)).reshape(-1, 3)
@@ -278,7 +342,7 @@ class FreeMotion:
         return np.broadcast_to(out.reshape(*shape, columns), (*self.batch, columns))
 
     def _in_principal_axes(self) -> tuple[FloatArray, FloatArray]:
-        """Moments and momenta."""
+        """Return the principal moments, and the momenta in principal axes."""
         check_spread(flow_moments(self.body))
         m = self.initial.m
         if not self.body.is_principal:
@@ -287,7 +351,11 @@ class FreeMotion:
 
     @property
     def regime(self) -> str | npt.NDArray[np.str_]:
-        """'rest', 'spherical', 'steady', 'symmetric', 'around_min', 'around_max' or 'separatrix', decided exactly."""
+        """Kind of motion, decided exactly.
+
+        One of 'rest', 'spherical', 'steady', 'symmetric', 'around_min', 'around_max' and 'separatrix', or an array of
+        these of shape batch.
+        """
         names = REGIMES[self._orbit[..., 0].astype(int)]
         if self.body.is_linear:
             names = np.where(names == "spherical", "steady", names)
@@ -295,7 +363,7 @@ class FreeMotion:
 
     @property
     def period(self) -> float | FloatArray:
-        """Period of m; inf on the separatrix, 0 if m is constant."""
+        """Period of m; inf on the separatrix, 0 if m is constant. A number or an array of shape batch."""
         return scalar(self._orbit[..., 1])
 
     @property
@@ -305,19 +373,31 @@ class FreeMotion:
 
     @property
     def rotation_number(self) -> float | FloatArray:
-        """``precession_per_period`` in turns."""
+        """Precession per period as a number of revolutions, ``precession_per_period/(2 pi)``."""
         return scalar(self._orbit[..., 2] / (2 * np.pi))
 
     def flips(self, t0: float, t1: float) -> FloatArray:
-        """Return the times in [t0, t1] at which the body turns over, ascending: two per period, or none.
+        """Return the times in [t0, t1] at which the body flips over, in ascending order.
 
-        They are the ``middle_crossings`` of a motion in which m passes within 30 degrees of the middle axis, on both
-        sides. A spin that only wobbles about another axis does not flip.
+        They are the ``middle_crossings`` of a motion in which m comes within 30 degrees of the middle axis, on both
+        sides. A body that only wobbles about another axis does not flip.
+
+        Parameters
+        ----------
+        t0, t1 : float
+            Ends of the interval, in either order.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            The times, two per period or none.
 
         Raises
         ------
         InertiaError
-            If two moments are equal: there is no middle axis.
+            If two moments are equal, so that there is no middle axis.
+        InputError
+            If the motion is that of a batch.
 
         Examples
         --------
@@ -330,14 +410,26 @@ class FreeMotion:
         return crossings if self._orbit[4] > FLIP_REACH else crossings[:0]
 
     def middle_crossings(self, t0: float, t1: float) -> FloatArray:
-        """Return the times in [t0, t1] at which m has no component along the middle axis, ascending: two per period.
+        """Return the times in [t0, t1] at which m has no component along the middle axis, in ascending order.
 
-        On the separatrix there is one for all times, and none if m is constant.
+        Parameters
+        ----------
+        t0, t1 : float
+            Ends of the interval, in either order.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            The times: two per period, only one for the whole motion on the separatrix, and none if m is constant.
 
         Raises
         ------
         InertiaError
-            If two moments are equal: there is no middle axis.
+            If two moments are equal, so that there is no middle axis.
+        InputError
+            If the motion is that of a batch.
+        TimeError
+            If there are more than 1e8 such times.
 
         Examples
         --------
@@ -346,7 +438,7 @@ class FreeMotion:
         """
         if self.batch:
             raise InputError(
-                f"flips and middle_crossings are for one body; this motion has a batch {self.batch}: type motion[i]"
+                f"this motion has the batch {self.batch}; flips and middle_crossings expected one body: type motion[i]"
             )
         ends = as_floats([t0, t1], "(t0, t1)")
         check_finite(ends, "(t0, t1)", TimeError)
@@ -360,47 +452,54 @@ class FreeMotion:
         else:
             half = 0.5 * period
             if high - low > MOST_CROSSINGS * half:
-                found = f"more than {MOST_CROSSINGS:.0e} crossings, two per {period:.6g}"
-                raise TimeError(f"from {low:.6g} to {high:.6g} there are {found}: ask for a shorter time")
+                expected = f"at most {MOST_CROSSINGS:.0e} crossings, two per {period:.6g}"
+                raise TimeError(f"(t0, t1) = ({low:.6g}, {high:.6g}); expected {expected}: choose a shorter interval")
             count = np.arange(np.ceil((low - first) / half) - 1, np.floor((high - first) / half) + 2)
             times = first + half * count
         return times[(low <= times) & (times <= high)]
 
     def plot(self, t0: float, t1: float) -> Figure:
-        """Plot polhode, momentum and attitude from t0 to t1: see ``polhode.plot.plot_free_motion``.
+        """Plot polhode, momentum and attitude from t0 to t1; see ``polhode.plot.plot_free_motion``.
+
+        Parameters
+        ----------
+        t0, t1 : float
+            Ends of the interval.
 
         Returns
         -------
         matplotlib.figure.Figure
-            A notebook shows it; in a script, ``matplotlib.pyplot.show()`` does.
+            The figure. A notebook displays it; in a script, call ``matplotlib.pyplot.show()``.
         """
         from polhode.show.plot import plot_free_motion
 
         return plot_free_motion(self, t0, t1)
 
     def view(self, path: Any = None, **options: Any) -> Any:
-        """A page with the body turning in 3-D, saved to ``path`` if it is given: see ``polhode.view``."""
+        """Return a page that shows the rotating body in 3-D, saved to ``path`` if given; see ``polhode.view``."""
         from polhode.show.page import view
 
         return view(self, path, **options)
 
     def __getitem__(self, index: Any) -> FreeMotion:
-        """The motion of some bodies of the batch."""
+        """Return the motion of the bodies of the batch that ``index`` selects."""
         if not self.batch:
-            raise IndexError("this motion is of one body")
+            raise IndexError("this motion has one body and no batch; expected no index")
         m = np.broadcast_to(self.initial.m, (*self.batch, 3))[index]
         q = np.broadcast_to(self.initial.q, (*self.batch, 4))[index]
-        picked = np.broadcast_to(0, self.batch)[index].shape
-        if m.shape != (*picked, 3) or q.shape != (*picked, 4):
+        selected = np.broadcast_to(0, self.batch)[index].shape
+        if m.shape != (*selected, 3) or q.shape != (*selected, 4):
             raise IndexError(f"index {index!r} does not fit the batch {self.batch}")
         return FreeMotion(self.body.select(self.batch, index), State(m, q))
 
     def __repr__(self) -> str:
+        """Return the body, the regime, the period and the energy, or the number of bodies of a batch."""
         if self.batch:
             return f"FreeMotion(<{'x'.join(map(str, self.batch))} bodies>)"
         return f"FreeMotion({self.body}, {self.regime}, period={self.period:.6g}, energy={self.energy:.6g})"
 
     def _repr_html_(self) -> str:
+        """Return the representation for notebooks."""
         if self.batch:
             return html_fields("FreeMotion", {"bodies": " x ".join(map(str, self.batch))})
         return html_fields(

@@ -1,4 +1,4 @@
-"""The exact free flow on arrays: any number of bodies, any time."""
+"""The exact free flow for arrays of bodies and times."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from polhode.core.threads import in_ranges
 from polhode.free.derivatives import ErrorBound, Jacobian, error_bound, flow_jacobian
 
 FEWER_STATES = "pass fewer bodies or times at once, or out=(m, q) with arrays on a disk (numpy.memmap)"
-MANY = 2**20  # states, for which there may be no room in memory
-PIECE = 2**15  # tensors that are brought to principal axes at a time
+MANY = 2**20  # states from which the free memory is checked
+PIECE = 2**15  # tensors that are diagonalized at a time
 
 
 @overload
@@ -139,6 +139,19 @@ def propagate(
     error : ErrorBound
         Only if ``return_error`` is true.
 
+    Raises
+    ------
+    InertiaError
+        If the moments are not positive, or a tensor is not symmetric and positive definite.
+    MomentumError
+        If not exactly one of ``m`` and ``omega`` is given, or it is not finite.
+    AttitudeError
+        If a quaternion is not of unit norm.
+    TimeError
+        If a time is not finite, or so long that the number of revolutions exceeds 1e150.
+    ShapeError
+        If the leading axes do not broadcast, or ``out`` has the wrong shape or type.
+
     Examples
     --------
     >>> m, q = propagate((1.0, 2.0, 2.0), (0.0, 0.0, 4.0), t=np.pi / 2)
@@ -157,7 +170,7 @@ def propagate(
         try:
             return _in_pieces(inertia, m, q, t, omega, out)
         except InputError:
-            pass  # the whole batch tells which of its bodies it is
+            pass  # evaluated as a whole, the batch raises an error with the index of the invalid body
     moments, axes = _principal(inertia)
     m_in = _momentum(inertia, moments, axes, m, omega)
     q_in = quaternion_components(q)
@@ -170,42 +183,48 @@ def propagate(
         check_attitude(q_in)
         m_in, q_in = to_principal(axes, m_in, q_in)
     times = rows_of(t_in[..., None], batch, 1)[:, 0]
-    operands = rows_of(moments, batch, 3), rows_of(m_in, batch, 3), rows_of(q_in, batch, 4), times
+    operands = (rows_of(moments, batch, 3), rows_of(m_in, batch, 3), rows_of(q_in, batch, 4), times)
     _run(operands, batch, m_out, q_out)
-    more: list[Any] = []
-    if jacobian or return_error:  # before ``out``, which may be m and q, is written
+    extra_results: list[Any] = []
+    if jacobian or return_error:  # before writing to ``out``, which may share memory with m and q
         derivatives = flow_jacobian(operands, batch, axes)
-        more += [derivatives] if jacobian else []
-        more += [error_bound(derivatives, moments, m_user, t_in)] if return_error else []
+        extra_results += [derivatives] if jacobian else []
+        extra_results += [error_bound(derivatives, moments, m_user, t_in)] if return_error else []
     if axes is not None:
         m_out[...], q_out[...] = from_principal(axes, m_out, q_out)
     if out is not None and m_out is not out[0]:
         out[0][...], out[1][...] = m_out, q_out
         m_out, q_out = out
-    return m_out, (as_rotation(q_out) if is_rotation(q) else q_out), *more
+    return m_out, (as_rotation(q_out) if is_rotation(q) else q_out), *extra_results
 
 
 def _many_tensors(inertia: RigidBody | FloatArray) -> bool:
+    """Return whether ``inertia`` is an array of more than ``PIECE`` tensors."""
     shape = () if isinstance(inertia, RigidBody) else inertia.shape
     return len(shape) > 2 and shape[-2:] == (3, 3) and prod(shape[:-2]) > PIECE
 
 
 def _in_pieces(tensors: Any, m: Any, q: Any, t: Any, omega: Any, out: Any) -> Any:
-    """Many tensors, a part of them at a time: principal axes take more memory than the result."""
-    given = {"m": m, "omega": omega}
-    vectors = {name: as_floats(x, name, 3) for name, x in given.items() if x is not None}
-    q_in, t_in = quaternion_components(q), as_floats(t, "t")
+    """Return the result of ``propagate`` for many tensors, computed for a part of them at a time.
+
+    The principal axes of all tensors at once would take more memory than the result.
+    """
+    arguments = {"m": m, "omega": omega}
+    vectors = {name: as_floats(x, name, 3) for name, x in arguments.items() if x is not None}
+    q_in = quaternion_components(q)
+    t_in = as_floats(t, "t")
     shapes = {name: x.shape[:-1] for name, x in vectors.items()}
     batch = common_batch(inertia=tensors.shape[:-2], **shapes, q=q_in.shape[:-1], t=t_in.shape)
     m_out, q_out = outputs(out, batch, (tensors, *vectors.values(), q_in, t_in))
-    tensors, q_in = np.broadcast_to(tensors, (*batch, 3, 3)), np.broadcast_to(q_in, (*batch, 4))
+    tensors = np.broadcast_to(tensors, (*batch, 3, 3))
+    q_in = np.broadcast_to(q_in, (*batch, 4))
     vectors = {name: np.broadcast_to(x, (*batch, 3)) for name, x in vectors.items()}
     t_in = np.broadcast_to(t_in, batch)
     length = max(1, PIECE // prod(batch[1:]))
     for start in range(0, batch[0], length):
         part: Any = slice(start, start + length) if length > 1 else start
-        some = {name: x[part] for name, x in vectors.items()}
-        propagate(tensors[part], q=q_in[part], t=t_in[part], out=(m_out[part], q_out[part]), **some)
+        part_vectors = {name: x[part] for name, x in vectors.items()}
+        propagate(tensors[part], q=q_in[part], t=t_in[part], out=(m_out[part], q_out[part]), **part_vectors)
     if out is not None and m_out is not out[0]:
         out[0][...], out[1][...] = m_out, q_out
         m_out, q_out = out
@@ -213,6 +232,7 @@ def _in_pieces(tensors: Any, m: Any, q: Any, t: Any, omega: Any, out: Any) -> An
 
 
 def _principal(inertia: RigidBody | FloatArray) -> tuple[FloatArray, FloatArray | None]:
+    """Return principal moments, shape (..., 3), and principal axes, shape (..., 3, 3) or None for the identity."""
     if isinstance(inertia, RigidBody):
         return flow_moments(inertia), None if inertia.is_principal else inertia.axes
     return principal(inertia)
@@ -225,9 +245,10 @@ def _momentum(
     m: npt.ArrayLike | None,
     omega: npt.ArrayLike | None,
 ) -> FloatArray:
+    """Return the momentum in body axes, shape (..., 3), from either ``m`` or ``omega``."""
     if (m is None) == (omega is None):
-        came = "neither" if m is None else "both"
-        raise MomentumError(f"{came} came: give either m, the angular momentum, or omega=..., the angular velocity")
+        received = "neither" if m is None else "both"
+        raise MomentumError(f"expected either m, the angular momentum, or omega, the angular velocity; got {received}")
     if m is not None:
         linear = isinstance(inertia, RigidBody) and inertia.is_linear
         return inertia.check_momentum(m) if linear else as_floats(m, "m", 3)
@@ -241,17 +262,21 @@ def _momentum(
 def outputs(
     out: tuple[FloatArray, FloatArray] | None, batch: tuple[int, ...], inputs: tuple[FloatArray, ...]
 ) -> tuple[FloatArray, FloatArray]:
-    """Arrays to write to: ``out``, unless it overlaps the input, which must not change before all of it is used."""
-    shapes = (*batch, 3), (*batch, 4)
+    """Return the arrays for m and q, of shapes batch + (3,) and batch + (4,).
+
+    They are those of ``out``, or new arrays if ``out`` is None or shares memory with the inputs, which must not change
+    before they have been read.
+    """
+    shapes = ((*batch, 3), (*batch, 4))
     if out is None:
-        if prod(batch) < MANY:  # to look at the memory takes as long as a body
+        if prod(batch) < MANY:  # a check of the free memory takes as long as a body
             return np.empty(shapes[0]), np.empty(shapes[1])
         with memory_for(f"{prod(batch)} states", 7 * 8 * prod(batch), FEWER_STATES):
             return np.empty(shapes[0]), np.empty(shapes[1])
     if not (isinstance(out, tuple | list) and len(out) == 2 and all(map(_usable, out, shapes))):
-        came = ", ".join(map(_description, out if isinstance(out, tuple | list) else (out,)))
+        received = ", ".join(map(_description, out if isinstance(out, tuple | list) else (out,)))
         raise ShapeError(
-            f"out must be two writable float64 arrays in C order of shapes {shapes[0]} and {shapes[1]}; got {came}"
+            f"out must be two writable float64 arrays in C order of shapes {shapes[0]} and {shapes[1]}; got {received}"
         )
     if any(np.may_share_memory(x, y) for x in inputs for y in out):
         return np.empty(shapes[0]), np.empty(shapes[1])
@@ -259,11 +284,13 @@ def outputs(
 
 
 def _usable(array: Any, shape: tuple[int, ...]) -> bool:
+    """Return whether ``array`` is a writable float64 array of that shape in C order."""
     usable = isinstance(array, np.ndarray) and array.dtype == np.float64 and array.flags.c_contiguous
     return usable and array.flags.writeable and array.shape == shape
 
 
 def _description(array: Any) -> str:
+    """Return type, flags and shape of an array for an error message."""
     if not isinstance(array, np.ndarray):
         return type(array).__name__
     flaws = ("" if array.flags.writeable else " read-only") + ("" if array.flags.c_contiguous else " strided")
@@ -274,18 +301,21 @@ Operands = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
 def _run(operands: Operands, batch: tuple[int, ...], m_out: FloatArray, q_out: FloatArray) -> None:
+    """Write the result for operands in principal axes to ``m_out`` and ``q_out``; raise if a body is invalid."""
     from polhode.kernels.compiler.limits import NOBODY
     from polhode.kernels.exact.batch import propagate_range
     from polhode.kernels.exact.standard_form import propagate_rows
 
     bodies = prod(batch)
     rows_m, rows_q = m_out.reshape(bodies, 3), q_out.reshape(bodies, 4)
-    alone = np.empty(bodies, np.int64)  # costs memory only where it is written, which is rare
+    remaining = np.empty(
+        bodies, np.int64
+    )  # indices of bodies for ``propagate_rows``; rarely written, so rarely allocated
 
     def work(start: int, stop: int) -> int:
-        bad, left = propagate_range(*operands, start, stop, rows_m, rows_q, alone)
-        if left:
-            bad = min(bad, propagate_rows(*operands, alone[start : start + left], rows_m, rows_q))
+        bad, count = propagate_range(*operands, start, stop, rows_m, rows_q, remaining)
+        if count:
+            bad = min(bad, propagate_rows(*operands, remaining[start : start + count], rows_m, rows_q))
         return bad
 
     bad = in_ranges(work, bodies)
@@ -294,7 +324,7 @@ def _run(operands: Operands, batch: tuple[int, ...], m_out: FloatArray, q_out: F
 
 
 def _explain(operands: Operands, batch: tuple[int, ...], bad: int) -> None:
-    """Raise the error for body number ``bad``."""
+    """Raise the error for the body with the flat index ``bad``."""
     index = tuple(int(i) for i in np.unravel_index(bad, batch)) if batch else ()
     moments, m, q, t = (x[bad if len(x) > 1 else 0] for x in operands)
     names = [
@@ -306,6 +336,6 @@ def _explain(operands: Operands, batch: tuple[int, ...], bad: int) -> None:
     check_finite(t, names[3], TimeError)
     check_spread(moments, names[0])
     raise TimeError(
-        f"{place('t', index)} = {float(t):.6g}: with m = {show(m)} and inertia {show(moments)} the number of "
-        "turns up to then (1e150 at most), or the result, is too large"
+        f"{place('t', index)} = {float(t):.6g} with m = {show(m)} and inertia {show(moments)}; "
+        "expected a shorter time: the number of turns (1e150 at most) or the result is too large"
     )
