@@ -94,7 +94,7 @@ def test_free_body_has_its_closed_form(paper):
 
 
 def test_free_body_of_an_unknown_paper():
-    with pytest.raises(errors.UnknownNameError, match="'euler'; known are: vilmart"):
+    with pytest.raises(errors.UnknownNameError, match="'euler'; expected one of: vilmart"):
         problems.free_body("euler")
 
 

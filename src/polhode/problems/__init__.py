@@ -1,4 +1,7 @@
-"""Ready-made problems, one file each. A new one is a file with a function of its name, and one line here."""
+"""Ready-made problems, one module each.
+
+To add a problem, add a module with a function of the same name, and an entry in ``REGISTRY``.
+"""
 
 from __future__ import annotations
 
@@ -44,12 +47,30 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
+    """Return the public names of the package."""
     return __all__
 
 
 def get(name: str) -> Problem:
-    """The problem of that name, as it is by default.
+    """Return the problem of the given name, with its default parameters.
 
+    Parameters
+    ----------
+    name : str
+        A key of ``REGISTRY``.
+
+    Returns
+    -------
+    Problem
+        The problem.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no problem of that name.
+
+    Examples
+    --------
     >>> get("dzhanibekov").t_span
     (0.0, 15.0)
     """

@@ -1,7 +1,8 @@
-"""The tennis-racket flip: a T-handle that spins about its stem in weightlessness and turns over again and again.
+"""The Dzhanibekov effect: a T-handle that spins about its stem in weightlessness flips over periodically.
 
-The stem is the axis of middle inertia, about which no spin lasts (Poinsot 1834). V. Dzhanibekov saw it in orbit in
-1985; with rackets it is the theorem of Ashbaugh, Chicone and Cushman. The measures of the handle are ours.
+The stem is the axis of middle inertia, about which a spin is unstable (Poinsot 1834). V. Dzhanibekov observed the
+effect in orbit in 1985; for tennis rackets it is the theorem of Ashbaugh, Chicone and Cushman. The dimensions of the
+handle are our own choice.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ STEEL = 7850.0  # kg/m^3
 RADIUS = 0.008  # m, of both rods
 BAR = 0.10  # m, along y
 STEM = 0.05  # m, along x, from the middle of the bar
-PARTS = "its stem", "its bar", "the normal of its plane"  # body axes
-RANKS = "least", "middle", "greatest"  # moments of inertia
-NEARLY = 0.5 * np.sqrt(3.0)  # of the angular velocity, along the axis that the body is said to spin about
+PARTS = ("its stem", "its bar", "the normal of its plane")  # body axes
+RANKS = ("least", "middle", "greatest")  # moments of inertia
+NEARLY = 0.5 * np.sqrt(3.0)  # smallest fraction of the angular velocity along an axis for a spin about it
 
 
 def t_handle() -> RigidBody:
-    """Two steel rods joined to a T: stem along the first body axis, bar along the second."""
+    """Return a T of two steel rods, with the stem along the first body axis and the bar along the second."""
     area = np.pi * RADIUS**2
     masses = STEEL * area * np.array([STEM, BAR])
     along_z = [RigidBody.cylinder(mass, RADIUS, length) for mass, length in zip(masses, (STEM, BAR), strict=True)]
@@ -38,8 +39,10 @@ def t_handle() -> RigidBody:
 
 
 def spin(body: RigidBody, omega: npt.ArrayLike) -> str:
-    """Return what can be said of these angular velocities (..., 3), as part of a summary.
+    """Return a description of angular velocities, shape (..., 3), for the summary of a problem.
 
+    Examples
+    --------
     >>> spin(t_handle(), (0.0, 5.0, 0.1))
     'spun about its bar, the axis of least inertia'
     """
@@ -54,8 +57,22 @@ def spin(body: RigidBody, omega: npt.ArrayLike) -> str:
 
 
 def dzhanibekov(omega: tuple[float, float, float] = (10.0, 0.02, 0.0), t_end: float = 15.0) -> Problem:
-    """A T-handle in free flight: spun at ``omega`` [rad/s, body axes], by default nearly about its stem.
+    """Return the problem of a T-handle in free flight.
 
+    Parameters
+    ----------
+    omega : array_like, shape (..., 3), optional
+        Initial angular velocity in body axes [rad/s]. By default it is nearly along the stem.
+    t_end : float, optional
+        End of the time span [s]. The default is 15.
+
+    Returns
+    -------
+    Problem
+        The problem, in SI units.
+
+    Examples
+    --------
     >>> dzhanibekov().free_motion().regime
     'around_min'
     """

@@ -1,8 +1,8 @@
-"""A body with no force on it: the data of the papers' own figures. Its truth is the closed form, ``free_motion()``.
+"""A free body, with the data of figures in the papers. The exact solution is the closed form, ``free_motion()``.
 
-Vilmart 2015, Fig. 1: a bound volume of a journal, thrown. Gustafsson 2010, Fig. 1 and 2, with moments that Hairer and
-Vilmart had used; its initial values were random, so the momentum here is ours. Betsch and Siebert 2009, section 5.1,
-with data of Betsch and Steinmann.
+Vilmart 2015, Fig. 1: a bound volume of a journal that is thrown. Gustafsson 2010, Fig. 1 and 2, with the moments of
+Hairer and Vilmart; its initial values were random, so the momentum here is our own choice. Betsch and Siebert 2009,
+section 5.1, with data of Betsch and Steinmann.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from polhode.integration.problem import Problem
 
 
 class Data(NamedTuple):
-    """What a paper took."""
+    """Moments, initial momentum, end time and step size of one paper, and its reference."""
 
     moments: tuple[float, float, float]
     m: tuple[float, float, float]
@@ -35,15 +35,32 @@ DATA = {
 
 
 def free_body(paper: str = "vilmart") -> Problem:
-    """The free body of a paper: "vilmart", "gustafsson" or "betsch_siebert". No units.
+    """Return the problem of a free body with the data of a paper.
 
+    Parameters
+    ----------
+    paper : {"vilmart", "gustafsson", "betsch_siebert"}, optional
+        The paper. The default is "vilmart".
+
+    Returns
+    -------
+    Problem
+        The problem, without units.
+
+    Raises
+    ------
+    UnknownNameError
+        If ``paper`` is none of these names.
+
+    Examples
+    --------
     >>> free_body().free_motion().regime
     'around_max'
     >>> float(free_body("betsch_siebert").free_motion().energy)
     2500.0
     """
     if paper not in DATA:
-        raise UnknownNameError(f"no paper with a free body is called {paper!r}; known are: {', '.join(DATA)}")
+        raise UnknownNameError(f"paper = {paper!r}; expected one of: {', '.join(DATA)}")
     data = DATA[paper]
     return Problem(
         name="free_body",

@@ -2,12 +2,13 @@
 
     V = M g L d_3.e_3,   d_3 = Q e_3 the axis of the cone,   L = 3 H/4
 
-At the tilt theta the axis goes round the vertical at the steady rate w_p if the spin is
+At the tilt theta the axis precesses about the vertical at the constant rate w_p if the spin is
 
     w_s = M g L/(J_3 w_p) + (J_1 - J_3)/J_3 w_p cos(theta)                                                     (1)
 
-An additional rate of tilt makes it nutate. Both have closed forms, here for the mass center: cos(theta) is an elliptic
-function of time, and the azimuth an elliptic integral of the third kind (Whittaker, chapter VI).
+With an additional rate of tilt the top nutates. Both motions have closed forms, given here for the mass center:
+cos(theta) is an elliptic function of time, and the azimuth an elliptic integral of the third kind (Whittaker,
+chapter VI).
 """
 
 from __future__ import annotations
@@ -40,13 +41,32 @@ PRECESSION = 10.0  # rad/s
 
 
 def cone() -> RigidBody:
-    """The cone about its tip."""
+    """Return the cone, with its inertia about the tip."""
     return RigidBody.cone(MASS, RADIUS, HEIGHT).about((0.0, 0.0, -LEVER))
 
 
 def gyro_top(tilt: float = TILT, precession: float = PRECESSION, tilt_rate: float = 0.0, t_end: float = 1.0) -> Problem:
-    """A cone on its tip: it keeps its ``tilt`` [rad] at that rate of ``precession`` [rad/s] if ``tilt_rate`` is 0.
+    """Return the problem of a cone that spins on its tip.
 
+    Parameters
+    ----------
+    tilt : float, optional
+        Initial angle between the axis of the cone and the vertical [rad]. The default is pi/3.
+    precession : float, optional
+        Rate of precession [rad/s]. The default is 10.
+    tilt_rate : float, optional
+        Initial rate of change of the tilt [rad/s]. If it is 0 (the default), the tilt and the rate of precession stay
+        constant; otherwise the top nutates.
+    t_end : float, optional
+        End of the time span [s]. The default is 1.
+
+    Returns
+    -------
+    Problem
+        The problem, in SI units.
+
+    Examples
+    --------
     >>> from polhode.solve import integrate
     >>> from polhode.problems.gyro_top import LEVER, mass_center
     >>> traj = integrate(gyro_top(), method="RKN6_14a")
@@ -70,8 +90,10 @@ def gyro_top(tilt: float = TILT, precession: float = PRECESSION, tilt_rate: floa
 
 
 def steady_spin(tilt: float = TILT, precession: float = PRECESSION) -> float:
-    """w_s of (1).
+    """Return the spin w_s [rad/s] of (1), for a tilt [rad] and a rate of precession [rad/s].
 
+    Examples
+    --------
     >>> round(steady_spin(), 1)
     135.6
     """
@@ -82,8 +104,22 @@ def steady_spin(tilt: float = TILT, precession: float = PRECESSION) -> float:
 def mass_center(
     t: npt.ArrayLike, tilt: float = TILT, precession: float = PRECESSION, tilt_rate: float = 0.0
 ) -> FloatArray:
-    """The truth: where the mass center of ``gyro_top`` is at times t (...), in space, (..., 3).
+    """Return the exact position of the mass center of ``gyro_top`` at the times ``t``.
 
+    Parameters
+    ----------
+    t : array_like, shape (...)
+        Times [s].
+    tilt, precession, tilt_rate : float, optional
+        The arguments of ``gyro_top``.
+
+    Returns
+    -------
+    ndarray, shape (..., 3)
+        Position relative to the tip, in space axes [m].
+
+    Examples
+    --------
     >>> mass_center(0.0).round(6)
     array([ 0.      , -0.064952,  0.0375  ])
     """
@@ -91,16 +127,19 @@ def mass_center(
 
     time = np.asarray(t, float)
     J1 = float(cone().moments[0])
-    s, u0 = sin(tilt), cos(tilt)
+    s = sin(tilt)
+    u0 = cos(tilt)
     a = WEIGHT * LEVER / (J1 * precession) + precession * u0  # m_3/J_1, by (1)
     b = precession * s**2 + a * u0  # m_z/J_1
     # With v = u - u_0, u = cos(theta):  v'^2 = f_0 + f_1 v + f_2 v^2 + beta v^3 = beta (v - v_1) (v - v_2) (v - v_3)
     beta = 2.0 * WEIGHT * LEVER / J1
-    f0, f1 = (s * tilt_rate) ** 2, -2.0 * u0 * tilt_rate**2
+    f0 = (s * tilt_rate) ** 2
+    f1 = -2.0 * u0 * tilt_rate**2
     f2 = 2.0 * beta * u0 - tilt_rate**2 - (precession * s) ** 2 - a**2
     v1, v2, v3 = _roots(f0 / beta, f1 / beta, f2 / beta)
     # v = v_1 + (v_2 - v_1) sn^2(x, k),  x = x_0 + rate t
-    parameter, rate = (v2 - v1) / (v3 - v1), 0.5 * sqrt(beta * (v3 - v1))
+    parameter = (v2 - v1) / (v3 - v1)
+    rate = 0.5 * sqrt(beta * (v3 - v1))
     phase = np.arcsin(sqrt(-v1 / (v2 - v1))) if v2 > v1 else 0.0
     x0 = -np.sign(s * tilt_rate) * ellipkinc(phase, parameter)
     sn, _, _, amplitude = ellipj(x0 + rate * time, parameter)
@@ -108,17 +147,20 @@ def mass_center(
     # psi' = (b - a u)/(1 - u^2), in partial fractions
     psi = 0.0
     for pole, residue in ((1.0, 0.5 * (b - a)), (-1.0, 0.5 * (b + a))):
-        away = 1.0 - pole * (u0 + v1)
-        n = pole * (v2 - v1) / away
-        turned = _third_kind(amplitude, n, parameter) - _third_kind(-np.sign(s * tilt_rate) * phase, n, parameter)
-        psi = psi + residue / (away * rate) * turned
-    across = np.sqrt((1.0 - u) * (1.0 + u)) * np.sign(s)
-    return LEVER * np.stack([across * np.sin(psi), -across * np.cos(psi), u], axis=-1)
+        distance = 1.0 - pole * (u0 + v1)
+        n = pole * (v2 - v1) / distance
+        integral = _third_kind(amplitude, n, parameter) - _third_kind(-np.sign(s * tilt_rate) * phase, n, parameter)
+        psi = psi + residue / (distance * rate) * integral
+    horizontal = np.sqrt((1.0 - u) * (1.0 + u)) * np.sign(s)
+    return LEVER * np.stack([horizontal * np.sin(psi), -horizontal * np.cos(psi), u], axis=-1)
 
 
 def _roots(c0: float, c1: float, c2: float) -> tuple[float, float, float]:
-    """v_1 <= 0 <= v_2 < v_3 of v^3 + c2 v^2 + c1 v + c0: Newton for the largest, the others from what is then left."""
-    v = 1.0 + abs(c0) + abs(c1) + abs(c2)  # beyond all roots, from where Newton comes down
+    """Return the roots v_1 <= 0 <= v_2 < v_3 of v^3 + c2 v^2 + c1 v + c0.
+
+    The largest root is found by Newton's method, the others from the remaining quadratic polynomial.
+    """
+    v = 1.0 + abs(c0) + abs(c1) + abs(c2)  # an upper bound of all roots, from which Newton's method decreases
     step = v
     while step > 1e-16 * v:
         step = (((v + c2) * v + c1) * v + c0) / ((3.0 * v + 2.0 * c2) * v + c1)
@@ -130,10 +172,11 @@ def _roots(c0: float, c1: float, c2: float) -> tuple[float, float, float]:
 
 
 def _third_kind(phi: Any, n: float, parameter: float) -> Any:
-    """Legendre's Pi(n; phi, k) by Carlson's integrals, for any phi."""
+    """Return Legendre's Pi(n; phi, k) for any phi, computed from Carlson's integrals; ``parameter`` is k^2."""
     from scipy.special import elliprf, elliprj
 
     def reduced(s: Any, c: Any) -> Any:
+        """Return the integral up to an angle of at most pi/2 with sine s and cosine c."""
         x, y, z = c**2, 1.0 - parameter * s**2, 1.0 - n * s**2
         return s * elliprf(x, y, 1.0) + n / 3.0 * s**3 * elliprj(x, y, 1.0, z)
 

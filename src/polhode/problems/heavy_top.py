@@ -1,9 +1,10 @@
-"""A heavy top with a weak weight: a free body, perturbed by eps. Celledoni et al. 2008, section 3.3.1.
+"""A heavy top of small weight: a free body perturbed by eps. Celledoni et al. 2008, section 3.3.1.
 
     H = T + eps V,   V = u_3,   u = Q^T e_3,   f = eps (u_2, -u_1, 0)                                     (3.7)
 
-I_1 = 1, the first two components of m are given (there they are random, as I is), and the third makes T = 1; Q is the
-identity. With exact free motion between kicks, energy errors are smaller than eps for all but the very longest steps.
+I_1 = 1, the first two components of m are given (in the paper they are random, like I), and the third is chosen such
+that T = 1; Q is the identity. With exact free motion between kicks, energy errors are smaller than eps for all but very
+long steps.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from polhode.integration.problem import Problem
 
 KINETIC = 1.0
 MOMENTS, M12 = (1.0, 1.5, 2.25), (0.5, 0.75)
-TRUTH = {  # by eps, for the default moments and start at t = 20: Taylor series in high precision
+TRUTH = {  # by eps: state at t = 20 for the default moments and start, from Taylor series in high precision
     1e-3: State(
         m=(0.6150365657670154, 0.49127077588218865, 1.8129793543788455),
         q=(-0.9956885870221173, 0.049060588763494666, 0.00657059128227273, -0.07844822263302163),
@@ -38,26 +39,48 @@ def heavy_top(
     m12: npt.ArrayLike = M12,
     t_end: float = 20.0,
 ) -> Problem:
-    """A top whose weight times lever is ``eps``, with kinetic energy 1. No units.
+    """Return the problem of a heavy top of small weight, with initial kinetic energy 1.
 
-    ``moments`` (..., 3) and ``m12`` (..., 2), the first components of the momentum, may be batches.
+    Parameters
+    ----------
+    eps : float, optional
+        Weight times lever. The default is 1e-3.
+    moments : array_like, shape (..., 3), optional
+        Principal moments.
+    m12 : array_like, shape (..., 2), optional
+        First two components of the initial angular momentum in body axes.
+    t_end : float, optional
+        End of the time span. The default is 20.
 
+    Returns
+    -------
+    Problem
+        The problem, without units.
+
+    Raises
+    ------
+    MomentumError
+        If ``m12`` alone has a kinetic energy larger than 1.
+
+    Examples
+    --------
     >>> from polhode.solve import integrate
     >>> top = heavy_top(1e-6, t_end=5.0)
     >>> bool(abs(integrate(top, method="ABA1064").energy_error()).max() < 1e-14)
     True
     """
-    I, start = as_floats(moments, "moments", 3), as_floats(m12, "m12", 2)
-    left = 2.0 * KINETIC - np.sum(start**2 / I[..., :2], axis=-1)  # 2 T of the third axis
-    if not (left >= 0.0).all():
-        raise MomentumError("m12 alone has a kinetic energy of more than 1; expected m1^2/I1 + m2^2/I2 <= 2")
+    I = as_floats(moments, "moments", 3)
+    start = as_floats(m12, "m12", 2)
+    remaining = 2.0 * KINETIC - np.sum(start**2 / I[..., :2], axis=-1)  # 2 T of the third axis
+    if not (remaining >= 0.0).all():
+        raise MomentumError("m12 alone has a kinetic energy larger than 1; expected m1^2/I1 + m2^2/I2 <= 2")
     known = eps in TRUTH and np.array_equal(I, MOMENTS) and np.array_equal(start, M12)
-    start = np.broadcast_to(start, (*left.shape, 2))
+    start = np.broadcast_to(start, (*remaining.shape, 2))
     return Problem(
         name="heavy_top",
         summary=f"Heavy top whose weight times lever is {eps:g} of its kinetic energy",
         body=I,
-        state=State(np.concatenate([start, np.sqrt(I[..., 2] * left)[..., None]], axis=-1)),
+        state=State(np.concatenate([start, np.sqrt(I[..., 2] * remaining)[..., None]], axis=-1)),
         force=gravity(eps, offset=(0.0, 0.0, 1.0)),
         t_span=(0.0, t_end),
         h=0.5,

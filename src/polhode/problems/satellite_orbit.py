@@ -1,15 +1,15 @@
-"""A satellite in a circular orbit about the Earth, held upright by the gravity gradient. SI units.
+"""A satellite in a circular orbit about the Earth, stabilized by the gravity gradient, in SI units.
 
-    f = 3 mu/r^3 u x I u,   u = Q^T s(t),   s(t) = -(cos n t, sin n t, 0) down to the Earth,   n^2 = mu/r^3
+    f = 3 mu/r^3 u x I u,   u = Q^T s(t),   s(t) = -(cos n t, sin n t, 0) toward the Earth,   n^2 = mu/r^3
 
-Body axes are roll (along the flight), pitch (against the normal of the orbit) and yaw (down to the Earth). If it turns
-about the pitch axis alone, the pitch angle theta obeys the equation of a pendulum,
+The body axes are roll (in the direction of flight), pitch (opposite to the normal of the orbit) and yaw (toward the
+Earth). If the satellite rotates about the pitch axis only, the pitch angle theta obeys the equation of a pendulum,
 
     theta'' = -(n_L^2/2) sin 2 theta,   n_L = n sqrt(3 (I_roll - I_yaw)/I_pitch),
 
 so that sin theta = k cd(n_L t, k), k = sin theta_0: small librations have the rate n_L (Hughes, chapter 9). The
-satellite is ours: a body with a boom that hangs toward the Earth. As the force depends on time, energy is not
-conserved, but T + V - n m_z is.
+satellite is our own choice: a body with a boom that points toward the Earth. As the force depends on time, energy is
+not conserved, but T + V - n m_z is.
 """
 
 from __future__ import annotations
@@ -28,12 +28,14 @@ EARTH_MU = 3.986004418e14  # m^3/s^2
 EARTH_RADIUS = 6378137.0  # m, at the equator
 ALTITUDE = 500e3  # m
 MOMENTS = (100.0, 110.0, 20.0)  # kg m^2: roll, pitch, yaw
-UPRIGHT = (0.5, -0.5, -0.5, 0.5)  # at t = 0: flight along y, the normal of the orbit along z, Earth toward -x
+UPRIGHT = (0.5, -0.5, -0.5, 0.5)  # at t = 0: direction of flight y, normal of the orbit z, the Earth at -x
 
 
 def orbit_rate(altitude: float = ALTITUDE) -> float:
-    """n [rad/s] of the circular orbit at that altitude [m].
+    """Return the rate n [rad/s] of the circular orbit at an altitude [m].
 
+    Examples
+    --------
     >>> round(2 * np.pi / orbit_rate() / 60, 1)  # minutes
     94.6
     """
@@ -41,7 +43,7 @@ def orbit_rate(altitude: float = ALTITUDE) -> float:
 
 
 def libration_rate(altitude: float = ALTITUDE, moments: tuple[float, float, float] = MOMENTS) -> float:
-    """n_L [rad/s] of small librations in pitch."""
+    """Return the rate n_L [rad/s] of small librations in pitch; ``moments`` are those of roll, pitch and yaw."""
     roll, pitch_moment, yaw = moments
     return orbit_rate(altitude) * sqrt(3.0 * (roll - yaw) / pitch_moment)
 
@@ -52,8 +54,26 @@ def satellite_orbit(
     pitch: float = 0.1,
     orbits: float = 2.0,
 ) -> Problem:
-    """A satellite that librates in pitch, let go at an angle ``pitch`` [rad].
+    """Return the problem of a satellite that librates in pitch.
 
+    Parameters
+    ----------
+    altitude : float, optional
+        Altitude of the orbit [m]. The default is 500 km.
+    moments : tuple of three floats, optional
+        Moments of roll, pitch and yaw [kg m^2].
+    pitch : float, optional
+        Pitch angle at t = 0 [rad], at which the satellite is released. The default is 0.1.
+    orbits : float, optional
+        Time span as a number of orbits. The default is 2.
+
+    Returns
+    -------
+    Problem
+        The problem, in SI units.
+
+    Examples
+    --------
     >>> from polhode.solve import integrate
     >>> from polhode.problems.satellite_orbit import pitch_angle
     >>> traj = integrate(satellite_orbit())
@@ -84,8 +104,24 @@ def pitch_angle(
     moments: tuple[float, float, float] = MOMENTS,
     pitch: float = 0.1,
 ) -> FloatArray:
-    """The truth: the pitch angle of ``satellite_orbit`` at times t (...), for |pitch| < pi/2.
+    """Return the exact pitch angle of ``satellite_orbit`` at the times ``t``.
 
+    Parameters
+    ----------
+    t : array_like, shape (...)
+        Times [s].
+    altitude, moments : optional
+        The arguments of ``satellite_orbit``.
+    pitch : float, optional
+        Pitch angle at t = 0 [rad], with |pitch| < pi/2.
+
+    Returns
+    -------
+    ndarray, shape (...)
+        Pitch angles [rad].
+
+    Examples
+    --------
     >>> float(pitch_angle(0.0))
     0.1
     """

@@ -3,8 +3,9 @@
     m' = m x w + m_v g u x (GM_L u_1, GM_T u_2, 0) - D_R w,   u = Q^T e_3                                  (44)
     V  = m_v g (GM_L u_1^2 + GM_T u_2^2)/2
 
-GM_L and GM_T are the metacentric heights, which make buoyancy right the ship, and D_R is linear damping, so strong that
-the ship comes to rest. It starts with an unreasonable 1 rad/s about every axis, to show the effects.
+GM_L and GM_T are the metacentric heights, due to which buoyancy rights the ship, and D_R is linear damping, strong
+enough to bring the ship to rest. The initial rate of 1 rad/s about every axis is unrealistically large, to make the
+effects visible.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ GRAVITY = 9.81  # m/s^2
 GM_L, GM_T = 103.628, 2.14440  # m, longitudinal and transverse
 DAMPING = (1e9, 1e9, 1e9)  # N m s
 OMEGA = (1.0, 1.0, 1.0)  # rad/s
-AT_15 = {  # damped or not, with buoyancy: Taylor series in high precision
+AT_15 = {  # at t = 15 with buoyancy, damped or not: from Taylor series in high precision
     True: State(
         m=(-3126570.2531884806, 31733281.36472442, 427832082.22815233),
         q=(-0.9920056077547542, -0.03267695636134926, 0.10165724395456288, 0.06725247547593872),
@@ -34,8 +35,24 @@ AT_15 = {  # damped or not, with buoyancy: Taylor series in high precision
 
 
 def vessel(damped: bool = True, restoring: bool = True, t_end: float = 15.0) -> Problem:
-    """The ship, with damping or without, with buoyancy or without.
+    """Return the problem of a supply ship in the water.
 
+    Parameters
+    ----------
+    damped : bool, optional
+        Whether the motion is damped. The default is True.
+    restoring : bool, optional
+        Whether buoyancy rights the ship. The default is True.
+    t_end : float, optional
+        End of the time span [s]. The default is 15.
+
+    Returns
+    -------
+    Problem
+        The problem, in SI units.
+
+    Examples
+    --------
     >>> from polhode.solve import integrate
     >>> traj = integrate(vessel(), method="V2_BAB")
     >>> bool(traj.kinetic[-1] < 0.01 * traj.kinetic[0])
@@ -43,20 +60,20 @@ def vessel(damped: bool = True, restoring: bool = True, t_end: float = 15.0) -> 
     >>> vessel(damped=False, restoring=False).force is None
     True
     """
-    acting: list[Force] = []
+    acting_forces: list[Force] = []
     effects: list[str] = []
     if restoring:
         effects.append("righted by buoyancy")
-        acting.append(forces.restoring(MASS * GRAVITY, longitudinal=GM_L, transverse=GM_T))
+        acting_forces.append(forces.restoring(MASS * GRAVITY, longitudinal=GM_L, transverse=GM_T))
     if damped:
         effects.append("damped by the water")
-        acting.append(forces.damping(DAMPING))
+        acting_forces.append(forces.damping(DAMPING))
     return Problem(
         name="vessel",
         summary=f"Supply ship, {' and '.join(effects) or 'without buoyancy and damping'}",
         body=MOMENTS,
         omega=OMEGA,
-        force=sum(acting[1:], acting[0]) if acting else None,
+        force=sum(acting_forces[1:], acting_forces[0]) if acting_forces else None,
         t_span=(0.0, t_end),
         h=0.1,
         units={"t": "s", "omega": "rad/s", "m": "kg m^2/s", "inertia": "kg m^2", "energy": "J"},

@@ -1,8 +1,9 @@
-"""A heavy top whose weight is as strong as its spin. Vilmart 2015, Example 1.
+"""A heavy top whose potential and kinetic energy are of similar size. Vilmart 2015, Example 1.
 
     U(Q) = Q_33,   f = (Q_32, -Q_31, 0)
 
-The entry leaves moments and start open: those here are ours, an asymmetric top far from the upright position.
+The paper does not specify the moments and the initial state. Those used here are our own choice: an asymmetric top far
+from the upright position.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from polhode.core.state import State
 from polhode.forces import gravity
 from polhode.integration.problem import Problem
 
-MOMENTS, M0, Q0 = (0.6, 0.8, 1.0), (0.5, -0.25, 1.0), (0.5, 0.5, -0.5, 0.5)
-AT_10 = State(  # Taylor series in high precision
+MOMENTS = (0.6, 0.8, 1.0)
+M0 = (0.5, -0.25, 1.0)
+Q0 = (0.5, 0.5, -0.5, 0.5)
+AT_10 = State(  # at t = 10, from Taylor series in high precision
     m=(-0.5726898046221167, 0.1000353418829716, 0.09634615316362662),
     q=(0.047025984864431665, 0.4261893552310267, -0.29456449749703656, -0.8540391952654224),
 )
@@ -30,8 +33,26 @@ def vilmart_top(
     q: Any = Q0,
     t_end: float = 10.0,
 ) -> Problem:
-    """An asymmetric heavy top of weight 1 and lever 1. No units.
+    """Return the problem of an asymmetric heavy top of weight 1 and lever 1.
 
+    Parameters
+    ----------
+    moments : array_like, shape (..., 3), optional
+        Principal moments.
+    m : array_like, shape (..., 3), optional
+        Initial angular momentum in body axes.
+    q : array_like, shape (..., 4), or scipy.spatial.transform.Rotation, optional
+        Initial attitude.
+    t_end : float, optional
+        End of the time span. The default is 10.
+
+    Returns
+    -------
+    Problem
+        The problem, without units.
+
+    Examples
+    --------
     >>> from polhode.solve import integrate
     >>> bool(abs(integrate(vilmart_top(), method="RKN8_19").energy_error()).max() < 1e-12)
     True
