@@ -140,7 +140,7 @@ def test_plain_numbers():
         ({"state": M}, errors.InputError, "expected a State"),
         ({"flow": "NoSquish"}, errors.InputError, "expected a flow"),
         ({"flow": ph.NoSquish}, errors.InputError, "expected a flow"),
-        ({"t": 1e9}, errors.InputError, "give a shorter t"),
+        ({"t": 1e9}, errors.InputError, "expected a shorter t"),
     ],
 )  # fmt: skip
 def test_bad_input(change, error, part):

@@ -1,4 +1,4 @@
-"""Methods compared: ``order_study``, ``work_precision``, and ``cite``, which says whose work they are.
+"""Comparison of methods: ``order_study`` and ``work_precision``, and ``cite`` for the publications behind them.
 
-The experiments of the papers are no part of the package.
+The experiments of the papers are not part of this package.
 """

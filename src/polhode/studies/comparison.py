@@ -1,4 +1,4 @@
-"""Work and precision: what an accuracy costs with each of several methods, on one problem."""
+"""Work-precision diagrams: the errors and the cost of several methods on one problem."""
 
 from __future__ import annotations
 
@@ -24,13 +24,27 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-FINEST = 1e-13  # tolerance of a reference with steps of its own
-FINER = 4  # the reference takes steps shorter by this factor than the shortest compared
+FINEST = 1e-13  # tolerance of a reference solution by ``Adaptive``
+FINER = 4  # ratio of the shortest step compared to that of the reference solution
 HEADER = ("method", "h", "error m", "error q", "torques", "ms")
 
 
 class Run(NamedTuple):
-    """One method with one step: errors at the end, of m relative to |m| and of q, its work, and seconds."""
+    """The result of one method with one step size.
+
+    Attributes
+    ----------
+    method : str
+        The method.
+    h : float
+        Step size.
+    error_m, error_q : float
+        Errors at the end, of m relative to |m| and of q; NaN if the run failed.
+    torques : int
+        Number of evaluations of the torque.
+    seconds : float
+        Run time.
+    """
 
     method: str
     h: float
@@ -42,11 +56,20 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True)
 class WorkPrecision:
-    """What ``work_precision`` found, run by run; a run that failed has errors nan.
+    """The result of ``work_precision``.
 
+    Attributes
+    ----------
+    problem : str
+        The problem.
+    runs : tuple of Run
+        One entry for each method and step size. The errors of a run that failed are NaN.
+
+    Examples
+    --------
     >>> from polhode import problems
-    >>> found = work_precision(problems.heavy_top(), ["V2"], h=(0.5, 0.25))
-    >>> [run.torques for run in found.runs]
+    >>> result = work_precision(problems.heavy_top(), ["V2"], h=(0.5, 0.25))
+    >>> [run.torques for run in result.runs]
     [40, 80]
     """
 
@@ -54,12 +77,12 @@ class WorkPrecision:
     runs: tuple[Run, ...]
 
     def of(self, method: Any) -> tuple[Run, ...]:
-        """The runs of one method."""
+        """Return the runs of one method, given by its name or as an object."""
         name = repr(as_method(method))
         return tuple(run for run in self.runs if run.method == name)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and lists, for files."""
+        """Return the result as a dict of plain numbers and lists."""
         return {"problem": self.problem, "runs": [run._asdict() for run in self.runs]}
 
     def to_pandas(self) -> DataFrame:
@@ -69,23 +92,26 @@ class WorkPrecision:
         return pandas.DataFrame(self.runs, columns=Run._fields)
 
     def plot(self) -> Figure:
-        """Plot the errors over torques and seconds: see ``polhode.plot.plot_work_precision``."""
+        """Plot the errors over torques and seconds; see ``polhode.plot.plot_work_precision``."""
         from polhode.show.plot import plot_work_precision
 
         return plot_work_precision(self)
 
     def _cells(self) -> list[tuple[str, ...]]:
+        """Return the rows of the table as text, with the columns of ``HEADER``."""
         return [
             (r.method, f"{r.h:.4g}", f"{r.error_m:.1e}", f"{r.error_q:.1e}", f"{r.torques}", f"{1e3 * r.seconds:.3g}")
             for r in self.runs
         ]
 
     def __str__(self) -> str:
+        """Return the problem and a table with one row for each run."""
         width = max(len(run.method) for run in self.runs)
         row = f"{{:{width}}} {{:>10}} {{:>9}} {{:>9}} {{:>9}} {{:>9}}"
         return "\n".join([self.problem, *(row.format(*cells) for cells in (HEADER, *self._cells()))])
 
     def _repr_html_(self) -> str:
+        """Return the table for notebooks."""
         return html_rows(self.problem, HEADER, self._cells())
 
 
@@ -96,50 +122,73 @@ def work_precision(
     *,
     reference: State | None = None,
 ) -> WorkPrecision:
-    """Errors at the end of the time span of one body, and their cost, for every method and every step ``h`` (k,).
+    """Measure the errors at the end of the time span, and their cost, for every method and every step size.
 
-    ``Adaptive(rtol)`` chooses its steps: it is run once; name it several times, with several tolerances.
+    Parameters
+    ----------
+    problem : Problem
+        A problem with one body and one state.
+    methods : sequence
+        Methods, as accepted by ``integrate``. ``Adaptive(rtol)`` chooses its own steps and is run once; to compare
+        several tolerances, list it once for each of them.
+    h : array_like, shape (k,)
+        Step sizes.
+    reference : State, optional
+        Exact state at the end. By default it is that of ``problem.truth``, if there is one. Otherwise it is computed by
+        a scheme of order 8 or 10 with steps four times shorter than the shortest of ``h``, or by ``Adaptive`` if the
+        torque depends on the angular velocity.
 
-    ``reference`` is the true state at the end; without it, it is that of ``problem.truth``, if there is one, or else
-    computed by a scheme of order 8 or 10 with steps four times shorter than the shortest, or by ``Adaptive`` if the
-    torque depends on the angular velocity.
+    Returns
+    -------
+    WorkPrecision
+        Errors, number of torque evaluations and run time of every run.
 
+    Raises
+    ------
+    ShapeError
+        If the problem is that of a batch, or ``h`` is not one-dimensional or empty.
+
+    Examples
+    --------
     >>> from polhode import forces
     >>> top = Problem((1.0, 1.5, 2.0), State(m=(0.3, 0.2, 0.9)), forces.gravity(0.1, (0, 0, 1)), (0, 10))
-    >>> found = work_precision(top, ["V2", "RKN6_14a"], h=(0.5, 0.25))
-    >>> [f"{run.error_q:.0e}" for run in found.of("V2")]
+    >>> result = work_precision(top, ["V2", "RKN6_14a"], h=(0.5, 0.25))
+    >>> [f"{run.error_q:.0e}" for run in result.of("V2")]
     ['6e-04', '1e-04']
     """
     if problem.body.batch or problem.state.batch:
-        raise ShapeError("work_precision takes one body and one state, not a batch")
+        raise ShapeError("work_precision: expected one body and one state, not a batch")
     lengths = as_floats(h, "h")
     if lengths.ndim != 1 or len(lengths) == 0:
-        raise ShapeError(f"h has shape {lengths.shape}; expected steps (k,), such as h=(0.1, 0.05)")
-    chosen = [as_method(method) for method in methods]
+        raise ShapeError(f"h has shape {lengths.shape}; expected steps of shape (k,), such as h=(0.1, 0.05)")
+    resolved_methods = [as_method(method) for method in methods]
     truth = reference or problem.truth.get(problem.t_span[1]) or _reference(problem, float(lengths.min()))
     runs = []
-    for method in chosen:
-        own = isinstance(method, Adaptive)
-        _run(problem, method, None if own else abs(problem.duration), truth)  # loads or compiles: not the method's work
-        runs += [_run(problem, method, step, truth) for step in ([None] if own else lengths.tolist())]
+    for method in resolved_methods:
+        adaptive = isinstance(method, Adaptive)
+        # The first run compiles the method or loads it from the cache; this is not part of its run time.
+        _run(problem, method, None if adaptive else abs(problem.duration), truth)
+        runs += [_run(problem, method, step, truth) for step in ([None] if adaptive else lengths.tolist())]
     return WorkPrecision(repr(problem), tuple(runs))
 
 
 def _reference(problem: Problem, shortest: float) -> State:
+    """Compute a reference for the state at the end, given the shortest step size of the comparison."""
     force = problem.force
-    if force is not None and force.velocity_dependent:  # kicks are iterations, and most schemes have order 2
+    if force is not None and force.velocity_dependent:  # kicks are then iterative, and most schemes are of order 2
         return integrate(problem, method=Adaptive(FINEST)).state()
     scheme = "SS10_35" if force is not None and np.any(force.damping) else "RKN8_19"
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # steps are short here: negative kicks do no harm
+        warnings.simplefilter("ignore", UserWarning)  # the steps are short, so that negative kicks are harmless
         return integrate(problem, h=shortest / FINER, method=scheme, save_every=2**40).state()
 
 
 def _run(problem: Problem, method: Any, h: float | None, truth: State) -> Run:
+    """Run one method with one step size (None: its own steps) and compare its final state with ``truth``."""
     try:
         run = integrate(problem, h=h, method=method, save_every=2**40)
-    except RunError as failed:
-        stats = failed.trajectory.stats
+    except RunError as error:
+        stats = error.trajectory.stats
         return Run(repr(method), h or np.nan, np.nan, np.nan, stats.torques, stats.seconds)
     end: State = run.state()
     error_m = float(np.linalg.norm(end.m - truth.m)) / (float(np.linalg.norm(truth.m)) or 1.0)
