@@ -1,6 +1,6 @@
-"""polhode: rigid bodies in time, exact when they are free.
+"""polhode: the motion of rigid bodies, exact in the absence of torques.
 
-Names load on first use (PEP 562), so that ``import polhode`` needs neither Numba nor any optional package.
+Names are loaded on first use (PEP 562), so that ``import polhode`` imports neither Numba nor any optional package.
 
 >>> import polhode as ph
 >>> m, q = ph.propagate((1.0, 1.65, 1.97), m=(0.3, 0.2, 0.9), q=(1, 0, 0, 0), t=10.0)
@@ -18,7 +18,7 @@ from polhode._version import __version__ as __version__
 from polhode.flows import FLOWS
 from polhode.methods import METHODS
 
-if TYPE_CHECKING:  # what type checkers and editors know: the same names, tests compare
+if TYPE_CHECKING:  # for type checkers and editors; a test checks that the names are those of ``_HOME``
     from polhode import flows as flows
     from polhode import forces as forces
     from polhode import problems as problems
@@ -141,9 +141,10 @@ _HOME |= {name: f"methods.{module}" for name, module in METHODS.items()}
 __all__ = sorted([*_MODULES, *_HOME])
 
 
-if not TYPE_CHECKING:  # else type checkers would accept any name
+if not TYPE_CHECKING:  # otherwise type checkers would accept any name
 
     def __getattr__(name: str) -> object:
+        """Import a public name on first use."""
         if name in _MODULES:
             value = importlib.import_module(f"polhode.{_MODULES[name]}")
             globals()[name] = value
@@ -152,9 +153,10 @@ if not TYPE_CHECKING:  # else type checkers would accept any name
             value = getattr(importlib.import_module(f"polhode.{_HOME[name]}"), name)
             globals()[name] = value
             return value
-        # With name and obj, Python adds the nearest of the names that ``dir`` shows.
+        # Given name and obj, Python suggests the most similar name of ``dir(polhode)``.
         raise AttributeError(f"module 'polhode' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
 
 
 def __dir__() -> list[str]:
+    """Return the public names of the package."""
     return [*__all__, "__version__"]

@@ -1,4 +1,4 @@
-"""Torqued bodies in time: ``integrate``, from problems to trajectories."""
+"""Integration of the motion of bodies under torques: ``integrate`` computes a trajectory from a problem."""
 
 from __future__ import annotations
 
@@ -29,16 +29,17 @@ from polhode.systems.system import System
 from polhode.systems.trajectory import SystemTrajectory
 
 DEFAULT_RTOL = 1e-9
-STATE_BYTES = 7 * 8  # of m and q
+STATE_BYTES = 7 * 8  # size of m and q
 FEWER_STATES = (
     "keep fewer, with save_every=... or t_eval=..., or write them to a disk as they are computed: "
     "polhode.stream(problem, 'run.zarr', method=..., h=...)"
 )
-FIRST_BLOCK, LARGEST_BLOCK = 2**6, 2**18  # states of which a watched run keeps every step, to look for events
+FIRST_BLOCK = 2**6  # steps of the first block that is searched for events
+LARGEST_BLOCK = 2**18  # states of the largest such block, over all bodies
 
 
 class Options(TypedDict, total=False):
-    """The keywords of ``integrate``, for type checkers."""
+    """The keyword arguments of ``integrate``, for type checkers."""
 
     method: Any
     h: float | None
@@ -76,7 +77,7 @@ def integrate(
 ) -> Trajectory | SystemTrajectory:
     """Integrate the motion of a body under a torque, of a batch of bodies, or of a system of interacting bodies.
 
-    A run can be interrupted by Ctrl-C. The trajectory then ends there.
+    A run can be interrupted with Ctrl-C. The trajectory then ends at the last completed step.
 
     Parameters
     ----------
@@ -84,34 +85,45 @@ def integrate(
         Body, state, force and time span. Bodies and states may be batches, which broadcast. With a System, only
         ``t_span``, ``method``, ``h``, ``t_eval``, ``save_every`` and ``progress`` can be given.
     t_span : tuple of two floats, optional
-        Start and end of the integration, instead of those of the problem. It may go backward.
+        Start and end of the integration. The default is the time span of the problem. The end may be before the start.
     method : str, Scheme or method, optional
         The name of a scheme or method, a Scheme (with exact free flight between kicks), ``Splitting(flow, scheme)``,
-        ``Rattle()``, ``Adaptive(rtol)`` and so on. By default one is chosen, and ``message`` says which and why.
+        ``Rattle()``, ``Adaptive(rtol)`` and so on. By default a method is chosen automatically; the ``message`` of the
+        trajectory gives the choice and its reason.
     h : float, optional
-        Step size. It is shortened so that a whole number of steps makes the time span, or the time between the
-        ``breaks`` of the force, where steps end whatever the method. By default it is chosen so that the error at the
-        end is ``rtol``; if a method and no ``rtol`` is given, the step size that the problem suggests is used.
+        Step size. It is shortened such that the time span is a whole number of steps, as is every interval between
+        ``breaks`` of the force, where steps end with every method. By default it is chosen such that the error at the
+        end is ``rtol``; if a method but no ``rtol`` is given, the step size suggested by the problem is used.
     rtol, atol : float, optional
-        Error at the end of q and of m relative to ``|m|``, and error of m, to aim at. The defaults are 1e-9 and 0. If
-        the error cannot be made so small, or cannot be estimated, a RunWarning says so.
+        Target for the error at the end: ``rtol`` for q and for m relative to ``|m|``, ``atol`` for m. The defaults are
+        1e-9 and 0. If the target cannot be reached, or the error cannot be estimated, a RunWarning is issued.
     t_eval : array_like of shape (k,), optional
-        Times at which states are saved. By default those of the steps.
+        Times at which states are saved, in the direction of ``t_span``. By default they are those of the steps.
     save_every : int, optional
-        Save the state after so many steps. The default is 1. Ignored with ``t_eval``.
+        Number of steps between two saved states. The default is 1. It is ignored if ``t_eval`` is given.
     dense_output : bool, optional
-        Whether to save states of steps for ``sol(t)`` also if ``t_eval`` is given.
+        Whether to save the states of steps, for ``sol(t)``, even if ``t_eval`` is given.
     events : callable or list of callables, optional
-        Functions ``event(t, m, q)`` whose zeros are found. See ``polhode.events``.
+        Functions ``event(t, m, q)`` whose zeros are located. See ``polhode.events``.
     progress : bool or callable, optional
-        Whether to show a progress bar; or a function that is called with the part of the run that is done, 0 to 1.
+        Whether to show a progress bar, or a callback that is called with the completed fraction of the run, 0 to 1.
     estimate_error : bool, optional
-        Whether to run again with half the step size; ``error_estimate`` is then (error of ``m/|m|``, error of q).
+        Whether to repeat the run with half the step size and set ``error_estimate`` of the trajectory to (error of
+        ``m/|m|``, error of q).
 
     Returns
     -------
     Trajectory or SystemTrajectory
-        States at the saved times, and what follows from them.
+        States at the saved times, and quantities derived from them.
+
+    Raises
+    ------
+    InputError
+        If an argument is invalid, or ``h`` is given with ``Adaptive``.
+    RunError
+        If the integration fails. Its ``trajectory`` contains the states up to the failure.
+    MemoryLimitError
+        If the states to save do not fit into memory.
 
     Examples
     --------
@@ -133,8 +145,8 @@ def integrate(
         choice = choose(problem, span, method, h, *tolerances)
         method, h = choice.method, choice.h
     method = as_method(method)
-    follow = _adaptive if isinstance(method, Adaptive) else _fixed
-    result = follow(problem, span, method, h, Wanted(t_eval, save_every, dense_output, events, progress))
+    run_method = _adaptive if isinstance(method, Adaptive) else _fixed
+    result = run_method(problem, span, method, h, OutputOptions(t_eval, save_every, dense_output, events, progress))
     if choice is not None:
         explain(result, choice)
     if estimate_error:
@@ -142,8 +154,8 @@ def integrate(
     return result
 
 
-class Wanted(NamedTuple):
-    """What a user wants to get."""
+class OutputOptions(NamedTuple):
+    """The arguments of ``integrate`` that determine its output."""
 
     t_eval: npt.ArrayLike | None
     save_every: int
@@ -152,98 +164,118 @@ class Wanted(NamedTuple):
     progress: bool | Report
 
 
-def _fixed(problem: Problem, span: tuple[float, float], method: Method, h: float | None, wanted: Wanted) -> Trajectory:
+def _fixed(
+    problem: Problem, span: tuple[float, float], method: Method, h: float | None, output: OutputOptions
+) -> Trajectory:
+    """Integrate with steps of fixed size."""
     run = Run(problem, span, method, h)
-    watch = None if wanted.events is None else EventFinder(wanted.events, run)
-    times = None if wanted.t_eval is None else _times(wanted.t_eval, run)
-    with _memory_for(run, (0 if times is None else len(times)) + _count_to_keep(run, times, wanted)):
-        return _followed(run, watch, times, wanted)
+    finder = None if output.events is None else EventFinder(output.events, run)
+    times = None if output.t_eval is None else _times(output.t_eval, run)
+    with _memory_for(run, (0 if times is None else len(times)) + _count_to_save(run, times, output)):
+        return _integrate_fixed(run, finder, times, output)
 
 
-def _followed(run: Run, watch: EventFinder | None, times: FloatArray | None, wanted: Wanted) -> Trajectory:
-    saves = _steps_to_keep(run, times, wanted)
-    steps = np.union1d(saves, run.grid.first[:-1]) if run.force.breaks.size else saves  # ``sol`` needs those at breaks
-    with Progress(wanted.progress, run.count, time_after=run.times) as bar:
-        if watch is None:
+def _integrate_fixed(
+    run: Run, finder: EventFinder | None, times: FloatArray | None, output: OutputOptions
+) -> Trajectory:
+    """Compute the trajectory of a run with fixed steps; ``times`` (k,) are those of ``t_eval``."""
+    saved_steps = _steps_to_save(run, times, output)
+    # ``sol`` also requires the states at breaks of the force.
+    steps = np.union1d(saved_steps, run.grid.first[:-1]) if run.force.breaks.size else saved_steps
+    with Progress(output.progress, run.count, time_after=run.times) as bar:
+        if finder is None:
             _, m, q = run.at_steps(steps, bar)
         else:
-            m, q = _watched(run, watch, steps, bar)
-    sol = FixedSolution(run, steps, m, q, watch)
+            m, q = _search_events(run, finder, steps, bar)
+    sol = FixedSolution(run, steps, m, q, finder)
     if times is not None:
         n = run.count_bodies
         m, q = sol.rows(np.repeat(times, n), np.tile(np.arange(n), len(times)))
         m, q = m.reshape(len(times), n, 3), q.reshape(len(times), n, 4)
-    elif len(steps) > len(saves):
-        wanted_rows = np.searchsorted(steps, saves)
-        m, q = m[wanted_rows], q[wanted_rows]
-    return _trajectory(run, run.times(saves) if times is None else times, m, q, sol, watch, times is None)
+    elif len(steps) > len(saved_steps):
+        rows = np.searchsorted(steps, saved_steps)
+        m, q = m[rows], q[rows]
+    return _trajectory(run, run.times(saved_steps) if times is None else times, m, q, sol, finder, times is None)
 
 
-def _adaptive(problem: Problem, span: tuple[float, float], method: Adaptive, h: Any, wanted: Wanted) -> Trajectory:
+def _adaptive(
+    problem: Problem, span: tuple[float, float], method: Adaptive, h: Any, output: OutputOptions
+) -> Trajectory:
+    """Integrate with steps of adaptive size."""
     if h is not None:
         raise InputError(f"h = {h!r}: Adaptive chooses its steps; type Adaptive(rtol, max_step={h!r}), or omit h")
     run = AdaptiveRun(problem, span, method)
-    watch = None if wanted.events is None else EventFinder(wanted.events, run)
-    times = None if wanted.t_eval is None else _times(wanted.t_eval, run)
+    finder = None if output.events is None else EventFinder(output.events, run)
+    times = None if output.t_eval is None else _times(output.t_eval, run)
     if times is None and run.batch:
         raise InputError(
-            "the bodies of a batch choose steps of their own with Adaptive; say at which times states are wanted, such "
+            "with Adaptive, every body of a batch has its own steps; expected the times at which to save states, such "
             f"as t_eval=numpy.linspace({span[0]:g}, {span[1]:g}, 101)"
         )
-    keep = times is None or wanted.dense_output or watch is not None
+    save_steps = times is None or output.dense_output or finder is not None
     with _memory_for(run, 0 if times is None else len(times)):
-        m, q = run.to_end(times, keep, watch, wanted.progress)
-    sol = AdaptiveSolution(run, run.steps(), watch) if keep else None
+        m, q = run.to_end(times, save_steps, finder, output.progress)
+    sol = AdaptiveSolution(run, run.steps(), finder) if save_steps else None
     if times is None:
-        every = whole_number(wanted.save_every, "save_every", 1)
-        times, m, q = (_thinned(array, every) for array in run.steps()[0])
-        return _trajectory(run, times, m[:, None], q[:, None], sol, watch, True)
-    return _trajectory(run, times, m, q, sol, watch, False)
+        every = whole_number(output.save_every, "save_every", 1)
+        times, m, q = (_every_nth(array, every) for array in run.steps()[0])
+        return _trajectory(run, times, m[:, None], q[:, None], sol, finder, True)
+    return _trajectory(run, times, m, q, sol, finder, False)
 
 
-def _thinned(rows: FloatArray, every: int) -> FloatArray:
-    """Every so many rows, and the last."""
+def _every_nth(rows: FloatArray, every: int) -> FloatArray:
+    """Return the rows 0, ``every``, 2 ``every`` and so on, and the last one."""
     return rows[np.union1d(np.arange(0, len(rows), every), [len(rows) - 1])]
 
 
 def _trajectory(
-    run: BaseRun, t: FloatArray, m: FloatArray, q: FloatArray, sol: Any, watch: EventFinder | None, own_times: bool
+    run: BaseRun, t: FloatArray, m: FloatArray, q: FloatArray, sol: Any, finder: EventFinder | None, own_times: bool
 ) -> Trajectory:
-    """In the user's axes; what comes after the event that ended a run is NaN, or left away if there is one body."""
+    """Return the trajectory, transformed to the user's axes.
+
+    States after the event that terminated a run are NaN in a batch; for a single body they are removed. ``own_times``
+    tells whether ``t`` are the times of steps, to which the time of that event is then added.
+    """
     events = None
-    if watch is not None:
-        late = watch.after_stop(t)
-        m[late], q[late] = np.nan, np.nan
-        events = watch.events_of()
+    if finder is not None:
+        late = finder.after_stop(t)
+        m[late] = np.nan
+        q[late] = np.nan
+        events = finder.events_of()
         if not run.batch:
             t, m, q = t[~late[:, 0]], m[~late[:, 0]], q[~late[:, 0]]
             if own_times and late.any():
-                t, m, q = watch.with_last(t, m, q)
+                t, m, q = finder.with_last(t, m, q)
     m, q = run.to_user(m, q)
     return run.trajectory(t, m, q, sol=sol, events=events)
 
 
-def _watched(run: Run, watch: EventFinder, keep: IntArray, bar: Progress) -> tuple[FloatArray, FloatArray]:
-    """(m, q) after the steps to keep, with a look at every step on the way."""
+def _search_events(
+    run: Run, finder: EventFinder, saved_steps: IntArray, bar: Progress
+) -> tuple[FloatArray, FloatArray]:
+    """Return m and q after the steps to save, and search every step for events."""
     n = run.count_bodies
-    m_kept, q_kept = np.full((len(keep), n, 3), np.nan), np.full((len(keep), n, 4), np.nan)
+    m_saved = np.full((len(saved_steps), n, 3), np.nan)
+    q_saved = np.full((len(saved_steps), n, 4), np.nan)
     m, q = np.empty((0, n, 3)), np.empty((0, n, 4))
     for steps in _blocks(run.count, n):
         _, m_new, q_new = run.at_steps(steps, bar)
         m, q = np.concatenate((m[-1:], m_new)), np.concatenate((q[-1:], q_new))
         known = np.arange(steps[-1] - len(m) + 1, steps[-1] + 1)
-        first, last = np.searchsorted(keep, steps[0]), np.searchsorted(keep, steps[-1], side="right")
-        m_kept[first:last], q_kept[first:last] = (x[keep[first:last] - known[0]] for x in (m, q))
+        first = np.searchsorted(saved_steps, steps[0])
+        last = np.searchsorted(saved_steps, steps[-1], side="right")
+        m_saved[first:last], q_saved[first:last] = (x[saved_steps[first:last] - known[0]] for x in (m, q))
         if len(known) > 1:
-            watch.look(run.times(known), m, q, FixedSolution(run, known, m, q))
+            finder.look(run.times(known), m, q, FixedSolution(run, known, m, q))
         if run.all_stopped or run.interrupted:
             break
-    return m_kept, q_kept
+    return m_saved, q_saved
 
 
 def _blocks(count: int, bodies: int) -> Iterator[IntArray]:
-    """Steps 0..count in blocks: small ones first, so that an early end costs little."""
-    first, size = 0, FIRST_BLOCK
+    """Yield the steps 0..count in blocks of increasing size, so that a run that ends early computes little more."""
+    first = 0
+    size = FIRST_BLOCK
     while first <= count:
         yield np.arange(first, min(first + size, count + 1))
         first += size
@@ -251,26 +283,28 @@ def _blocks(count: int, bodies: int) -> Iterator[IntArray]:
 
 
 def _memory_for(run: BaseRun, states: int) -> AbstractContextManager[None]:
+    """Return a context that raises MemoryLimitError if that many states per body do not fit into memory."""
     bodies = f" of {run.count_bodies} bodies each" if run.batch else ""
     return memory_for(f"{states} states{bodies}", states * (STATE_BYTES * run.count_bodies + 8), FEWER_STATES)
 
 
-def _count_to_keep(run: Run, times: FloatArray | None, wanted: Wanted) -> int:
-    """Return how many steps are kept, beside those before the times that are wanted."""
-    every = whole_number(wanted.save_every, "save_every", 1)
-    return 1 + -(-run.count // every) if times is None or wanted.dense_output else 1
+def _count_to_save(run: Run, times: FloatArray | None, output: OutputOptions) -> int:
+    """Return the number of saved steps, not counting those before the times of ``t_eval``."""
+    every = whole_number(output.save_every, "save_every", 1)
+    return 1 + -(-run.count // every) if times is None or output.dense_output else 1
 
 
-def _steps_to_keep(run: Run, times: FloatArray | None, wanted: Wanted) -> IntArray:
-    """Every so many steps, the first and the last included; or those before the times that are wanted."""
-    if times is not None and not wanted.dense_output:
+def _steps_to_save(run: Run, times: FloatArray | None, output: OutputOptions) -> IntArray:
+    """Return the steps to save: every ``save_every``-th with the first and last, or those before ``t_eval``."""
+    if times is not None and not output.dense_output:
         return np.union1d(run.grid.before(times), [0])
-    saves = np.append(np.arange(0, run.count, wanted.save_every, dtype=np.int64), run.count)
-    return saves if times is None else np.union1d(run.grid.before(times), saves)
+    steps = np.append(np.arange(0, run.count, output.save_every, dtype=np.int64), run.count)
+    return steps if times is None else np.union1d(run.grid.before(times), steps)
 
 
 def _times(t_eval: npt.ArrayLike, run: BaseRun) -> FloatArray:
+    """Return ``t_eval`` as an array (k,); raise TimeError unless it is within the time span and in its direction."""
     times = times_within(t_eval, (run.t0, run.t1))
     if (np.diff(times) * (run.t1 - run.t0) < 0).any():
-        raise TimeError("t_eval must run in the direction of t_span; type numpy.sort(t_eval)")
+        raise TimeError("t_eval is not in order; expected times in the direction of t_span; type numpy.sort(t_eval)")
     return times
