@@ -80,7 +80,7 @@ def test_tensor_not_symmetric():
 )
 def test_tensor_not_positive_definite(tensor):
     for call in inertia_users(tensor):
-        refused(call, errors.InertiaError, "inertia is not positive definite", "three positive ones")
+        refused(call, errors.InertiaError, "inertia is not positive definite", "three positive moments")
     values = ", ".join(f"{x:.6g}" for x in np.linalg.eigvalsh(tensor))
     refused(lambda: ph.RigidBody(tensor), errors.InertiaError, values)
     refused(lambda: ph.RigidBody([np.eye(3)] * 4 + [tensor]), errors.InertiaError, "inertia[4]")
@@ -248,7 +248,7 @@ def test_integers_and_single_precision_are_numbers():
 
 @pytest.mark.parametrize("bad", [0, -1.0, NAN, INF, -INF])
 def test_sizes_and_masses(bad):
-    shown = f" = {bad:.6g}: must be positive and finite"
+    shown = f" = {bad:.6g}; expected a positive finite number"
     for name, call in {
         "mass": lambda: ph.RigidBody(GOOD, mass=bad),
         "moment": lambda: ph.RigidBody.linear(bad),

@@ -196,7 +196,7 @@ def test_rest():
 def test_a_state_that_moves_is_refused(place):
     """A free flow turns; it does not move."""
     state, named = ph.State(M, Q, **place), " and ".join(place)
-    told = rf"state has {named}, and here bodies only turn.* System\(body, state, .*; or leave {named} out: State\(m="
+    told = rf"state has {named}; expected only m and q, .* System\(body, state, .*; otherwise omit {named}: State\(m="
     for call in (
         lambda: FLOW.step(INERTIA, state, 0.3),
         lambda: ph.free_motion(INERTIA, state),

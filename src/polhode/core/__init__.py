@@ -1,4 +1,4 @@
-"""What every other room needs: errors, checks, array types, threads, progress, references; rotations, bodies, states.
+"""Foundations of the package: errors, checks, array types, threads, progress, references, rotations, bodies, states.
 
-Nothing that moves a body lives here.
+This package contains nothing that computes a motion.
 """

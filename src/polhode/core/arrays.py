@@ -1,4 +1,4 @@
-"""Types of arrays, as annotations name them, and what compiled code asks of arrays."""
+"""Array types for annotations, and conversion of arrays for compiled code."""
 
 from __future__ import annotations
 
@@ -11,5 +11,8 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 def writable(array: npt.ArrayLike) -> FloatArray:
-    """The same array, or a copy of a frozen one: the compiled type of parameters is that of arrays one can write to."""
+    """Return ``array`` as a writable float64 array in C order, copied only if necessary.
+
+    Compiled functions are specialized for writable arrays.
+    """
     return np.require(array, np.float64, ["C", "W"])

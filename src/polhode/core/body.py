@@ -1,4 +1,4 @@
-"""Rigid bodies: an inertia, possibly a mass, in the user's own body axes."""
+"""Rigid bodies: inertia and optional mass, in body axes chosen by the user."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ AS_TENSORS = (
     "an array (..., 3, 3) is read as inertia tensors; for the principal moments of several bodies type "
     "polhode.RigidBody.from_moments(...)"
 )
-LINEAR_TOLERANCE = 1e-14  # of m along the axis of a linear rotor, relative to |m|
+LINEAR_TOLERANCE = 1e-14  # largest component of m along the axis of a linear rotor, relative to |m|
 
 
 class RigidBody:
@@ -40,10 +40,17 @@ class RigidBody:
         shape (..., 3, 3) is always read as tensors; use ``RigidBody.from_moments`` for three bodies given by moments.
         With a tensor, all vectors are in the axes in which the tensor is written.
     mass : array_like of shape (...), optional
-        Mass, which only systems of moving bodies and ``about`` need.
+        Mass. It is required only by ``System`` and ``about``.
     physical : bool, optional
-        Whether to refuse moments that break the triangle inequality (I3 > I1 + I2). No distribution of mass has such
-        moments, but many formulas in the literature allow them.
+        Whether to raise an error for moments that violate the triangle inequality (I3 > I1 + I2). No distribution of
+        mass has such moments, but some problems in the literature use them. The default is False.
+
+    Raises
+    ------
+    InertiaError
+        If moments are not positive and finite, or a tensor is not symmetric and positive definite.
+    ShapeError
+        If the shape of ``inertia`` or ``mass`` is wrong.
 
     Examples
     --------
@@ -67,6 +74,7 @@ class RigidBody:
         *,
         linear: bool = False,
     ) -> None:
+        """Validate and store moments (..., 3), axes (..., 3, 3) or None for the identity, and mass."""
         if not linear:
             check_moments(moments)
         self._moments = _frozen(moments)
@@ -80,8 +88,26 @@ class RigidBody:
     def from_moments(
         cls, moments: npt.ArrayLike, *, mass: npt.ArrayLike | None = None, physical: bool = False
     ) -> RigidBody:
-        """Principal moments (..., 3), also where the batch would make them look like a tensor.
+        """Return a body, or a batch of bodies, with the given principal moments.
 
+        Unlike in ``RigidBody(...)``, an array of shape (..., 3, 3) is a batch of moments, not of tensors.
+
+        Parameters
+        ----------
+        moments : array_like, shape (..., 3)
+            Principal moments, in any order.
+        mass : array_like, shape (...), optional
+            Mass.
+        physical : bool, optional
+            Whether to raise an error for moments that violate the triangle inequality. The default is False.
+
+        Returns
+        -------
+        RigidBody
+            The body.
+
+        Examples
+        --------
         >>> RigidBody.from_moments([(1, 2, 3), (2, 3, 4), (3, 4, 5)]).batch
         (3,)
         """
@@ -93,8 +119,24 @@ class RigidBody:
 
     @classmethod
     def linear(cls, moment: float, *, mass: npt.ArrayLike | None = None) -> RigidBody:
-        """A linear rotor along the first body axis: moments (0, I, I). Its m has no component along that axis.
+        """Return a linear rotor along the first body axis, with the moments (0, I, I).
 
+        Its angular momentum has no component along that axis.
+
+        Parameters
+        ----------
+        moment : array_like, shape (...)
+            The moment I.
+        mass : array_like, shape (...), optional
+            Mass.
+
+        Returns
+        -------
+        RigidBody
+            The rotor.
+
+        Examples
+        --------
         >>> RigidBody.linear(2.0).moments
         array([0., 2., 2.])
         """
@@ -105,8 +147,22 @@ class RigidBody:
 
     @classmethod
     def cuboid(cls, mass: float, a: float, b: float, c: float) -> RigidBody:
-        """A solid cuboid with edges a, b, c along the body axes.
+        """Return a solid cuboid with edges along the body axes.
 
+        Parameters
+        ----------
+        mass : array_like, shape (...)
+            Mass.
+        a, b, c : array_like, shape (...)
+            Lengths of the edges.
+
+        Returns
+        -------
+        RigidBody
+            The body, with its inertia about the mass center.
+
+        Examples
+        --------
         >>> RigidBody.cuboid(12.0, 1.0, 2.0, 3.0).moments
         array([13., 10.,  5.])
         """
@@ -114,8 +170,22 @@ class RigidBody:
 
     @classmethod
     def ellipsoid(cls, mass: float, a: float, b: float, c: float) -> RigidBody:
-        """A solid ellipsoid with semi-axes a, b, c along the body axes.
+        """Return a solid ellipsoid with semi-axes along the body axes.
 
+        Parameters
+        ----------
+        mass : array_like, shape (...)
+            Mass.
+        a, b, c : array_like, shape (...)
+            Lengths of the semi-axes.
+
+        Returns
+        -------
+        RigidBody
+            The body, with its inertia about the mass center.
+
+        Examples
+        --------
         >>> RigidBody.ellipsoid(5.0, 1.0, 2.0, 3.0).moments
         array([13., 10.,  5.])
         """
@@ -123,8 +193,22 @@ class RigidBody:
 
     @classmethod
     def cylinder(cls, mass: float, radius: float, height: float) -> RigidBody:
-        """A solid cylinder along the third body axis.
+        """Return a solid circular cylinder along the third body axis.
 
+        Parameters
+        ----------
+        mass : array_like, shape (...)
+            Mass.
+        radius, height : array_like, shape (...)
+            Dimensions.
+
+        Returns
+        -------
+        RigidBody
+            The body, with its inertia about the mass center.
+
+        Examples
+        --------
         >>> RigidBody.cylinder(12.0, 1.0, 1.0).moments
         array([4., 4., 6.])
         """
@@ -133,8 +217,22 @@ class RigidBody:
 
     @classmethod
     def cone(cls, mass: float, radius: float, height: float) -> RigidBody:
-        """A solid circular cone along the third body axis, about its mass center (a quarter of the height up).
+        """Return a solid circular cone along the third body axis.
 
+        Parameters
+        ----------
+        mass : array_like, shape (...)
+            Mass.
+        radius, height : array_like, shape (...)
+            Dimensions. The mass center is at a quarter of the height above the base.
+
+        Returns
+        -------
+        RigidBody
+            The body, with its inertia about the mass center.
+
+        Examples
+        --------
         >>> RigidBody.cone(80.0, 1.0, 2.0).moments
         array([24., 24., 24.])
         """
@@ -143,7 +241,7 @@ class RigidBody:
 
     @classmethod
     def _from_second_moments(cls, mass: float, second: list[FloatArray]) -> RigidBody:
-        """Moments from the mean squares of the coordinates: I1 = mass (<y^2> + <z^2>), and so on."""
+        """Return a body from the mean squares of the coordinates: I1 = mass (<y^2> + <z^2>), and so on."""
         mass_ = _positive(mass, "mass")
         x, y, z = second
         common_batch(mass=mass_.shape, sizes_1=x.shape, sizes_2=y.shape, sizes_3=z.shape)
@@ -154,8 +252,29 @@ class RigidBody:
 
     @classmethod
     def points(cls, masses: npt.ArrayLike, positions: npt.ArrayLike) -> RigidBody:
-        """Point masses (n,) at positions (n, 3) in body axes; the inertia is about their mass center.
+        """Return a body that consists of point masses.
 
+        Parameters
+        ----------
+        masses : array_like, shape (n,)
+            Masses of the points.
+        positions : array_like, shape (n, 3)
+            Positions in body axes, from any origin.
+
+        Returns
+        -------
+        RigidBody
+            The body, with its inertia about the mass center.
+
+        Raises
+        ------
+        InertiaError
+            If all points lie on a line.
+        ShapeError
+            If the shapes do not match, or there are no points.
+
+        Examples
+        --------
         >>> RigidBody.points([1, 1, 1, 1], [(1, 1, 0), (1, -1, 0), (-1, 1, 0), (-1, -1, 0)]).moments
         array([4., 4., 8.])
         """
@@ -163,9 +282,9 @@ class RigidBody:
         r = as_floats(positions, "positions", 3)
         check_finite(r, "positions", InputError)
         if weights.ndim != 1 or r.shape != (len(weights), 3):
-            raise ShapeError(f"masses {weights.shape} and positions {r.shape}: expected (n,) and (n, 3)")
+            raise ShapeError(f"masses {weights.shape} and positions {r.shape}; expected (n,) and (n, 3)")
         if len(weights) == 0:
-            raise ShapeError("masses and positions are empty: a body needs points")
+            raise ShapeError("masses and positions are empty; expected at least three points")
         r = r - weights @ r / weights.sum()
         spread = np.linalg.svd(r * np.sqrt(weights)[:, None], compute_uv=False)
         if len(spread) < 2 or spread[1] <= 1e-12 * spread[0]:
@@ -177,20 +296,27 @@ class RigidBody:
 
     @property
     def moments(self) -> FloatArray:
-        """Principal moments (..., 3), in the order of ``axes``."""
+        """Principal moments, shape (..., 3), in the order of ``axes``."""
         return self._moments
 
     @property
     def axes(self) -> FloatArray:
-        """Rotation (..., 3, 3) whose columns are the principal axes, in body axes."""
+        """Rotation matrices with the principal axes as columns, in body axes, shape (..., 3, 3)."""
         if self._axes is None:
             return np.broadcast_to(np.eye(3), (*self.batch, 3, 3))
         return self._axes
 
     @property
     def middle_axis(self) -> FloatArray:
-        """The principal axis (..., 3) of the middle moment, in body axes; an error if two moments are equal.
+        """Principal axis of the middle moment, in body axes, shape (..., 3).
 
+        Raises
+        ------
+        InertiaError
+            If two moments are equal.
+
+        Examples
+        --------
         >>> RigidBody((3.0, 2.0, 1.0)).middle_axis
         array([0., 1., 0.])
         """
@@ -198,7 +324,10 @@ class RigidBody:
         equal = (order[..., 0] == order[..., 1]) | (order[..., 1] == order[..., 2])
         if equal.any():
             moments = self._moments[equal][0] if self.batch else self._moments
-            raise InertiaError(f"two of the moments {moments.tolist()} are equal: there is no middle axis")
+            raise InertiaError(
+                f"two of the moments {moments.tolist()} are equal, so that there is no middle axis; "
+                "expected three different moments"
+            )
         column = np.argsort(self._moments, axis=-1)[..., 1]
         return np.take_along_axis(self.axes, column[..., None, None], axis=-1)[..., 0]
 
@@ -214,28 +343,45 @@ class RigidBody:
 
     @property
     def tensor(self) -> FloatArray:
-        """The inertia tensor (..., 3, 3) in body axes."""
+        """Inertia tensor in body axes, shape (..., 3, 3)."""
         axes = self.axes
         return np.einsum("...ij,...j,...kj->...ik", axes, self._moments, axes)
 
     @property
     def mass(self) -> FloatArray | None:
-        """The mass, if it was given."""
+        """Mass, or None if it is not known."""
         return self._mass
 
     @property
     def batch(self) -> tuple[int, ...]:
-        """Shape of the batch of bodies; () for one."""
+        """Shape of the batch of bodies; () for one body."""
         return self._moments.shape[:-1]
 
     def about(self, point: npt.ArrayLike) -> RigidBody:
-        """The same body with its inertia taken about ``point`` (3,), measured from the mass center in body axes.
+        """Return the same body with its inertia about another point.
 
+        Parameters
+        ----------
+        point : array_like, shape (..., 3)
+            Position of the point relative to the mass center, in body axes.
+
+        Returns
+        -------
+        RigidBody
+            The body. Its inertia must be about the mass center before.
+
+        Raises
+        ------
+        InertiaError
+            If the mass is not known.
+
+        Examples
+        --------
         >>> RigidBody((1.0, 1.0, 1.0), mass=2.0).about((0, 0, 3)).moments
         array([19., 19.,  1.])
         """
         if self._mass is None:
-            raise InertiaError("about(point) needs the mass: RigidBody(inertia, mass=...)")
+            raise InertiaError("the body has no mass; about(point) expected one: type RigidBody(inertia, mass=...)")
         d = as_floats(point, "point", 3)
         check_finite(d, "point", InputError)
         common_batch(body=self.batch, point=d.shape[:-1])
@@ -243,7 +389,7 @@ class RigidBody:
         return RigidBody(self.tensor + self._mass[..., None, None] * shift, mass=self._mass)
 
     def select(self, batch: tuple[int, ...], index: Any) -> RigidBody:
-        """Some bodies of a batch: ``index`` into this body broadcast to ``batch``."""
+        """Return the bodies that ``index`` selects from this body broadcast to the shape ``batch``."""
         body = RigidBody.__new__(RigidBody)
         axes = None if self._axes is None else np.broadcast_to(self._axes, (*batch, 3, 3))[index]
         mass = None if self._mass is None else np.broadcast_to(self._mass, batch)[index]
@@ -251,21 +397,27 @@ class RigidBody:
         return body
 
     def momentum(self, omega: npt.ArrayLike) -> FloatArray:
-        """m = I omega, body axes, (..., 3) -> (..., 3)."""
+        """Return the angular momentum I omega for angular velocities (..., 3), both in body axes."""
         w = as_floats(omega, "omega", 3)
         check_finite(w, "omega")
         return scale_along(self._axes, self._moments, w, "omega")
 
     def omega(self, m: npt.ArrayLike) -> FloatArray:
-        """omega = I^-1 m, body axes, (..., 3) -> (..., 3). A linear rotor does not spin about its own axis."""
+        """Return the angular velocity I^-1 m for angular momenta (..., 3), both in body axes.
+
+        The component along the axis of a linear rotor is 0.
+        """
         return scale_along(self._axes, 1.0 / flow_moments(self), self.check_momentum(m), "m")
 
     def kinetic_energy(self, m: npt.ArrayLike) -> FloatArray:
-        """m . omega/2, (..., 3) -> (...)."""
+        """Return the kinetic energy m . omega/2, shape (...), for angular momenta (..., 3) in body axes."""
         return 0.5 * np.sum(as_floats(m, "m", 3) * self.omega(m), axis=-1)
 
     def check_momentum(self, m: npt.ArrayLike, name: str = "m") -> FloatArray:
-        """m (..., 3) as finite numbers, without a component along the axis of a linear rotor."""
+        """Return angular momenta as an array of shape (..., 3) after validation.
+
+        Raise MomentumError unless they are finite and, for a linear rotor, perpendicular to its axis.
+        """
         array = as_floats(m, name, 3)
         check_finite(array, name)
         if self._linear:
@@ -279,15 +431,17 @@ class RigidBody:
         return array
 
     def _check_physical(self) -> None:
+        """Raise InertiaError if moments violate the triangle inequality."""
         good = 2 * self._moments.max(axis=-1) <= self._moments.sum(axis=-1) * (1 + 1e-12)
         if not good.all():
             index = first_bad(good)
             raise InertiaError(
                 f"{place('inertia', index)} = {show(self._moments[index])}: no mass distribution has one moment larger "
-                "than the sum of the other two; leave out physical=True to compute with it all the same"
+                "than the sum of the other two; omit physical=True to allow it"
             )
 
     def __repr__(self) -> str:
+        """Return moments and mass, or the number of bodies of a batch."""
         if self.batch:
             kind = "linear rotors" if self._linear else "bodies"
             return f"RigidBody(<{'x'.join(map(str, self.batch))} {kind}>)"
@@ -298,6 +452,7 @@ class RigidBody:
         return text + (")" if self._mass is None else f", mass={show(self._mass).strip('()')})")
 
     def _repr_html_(self) -> str:
+        """Return the representation for notebooks."""
         if self.batch:
             return html_fields("RigidBody", {"bodies": " x ".join(map(str, self.batch))})
         axes = "body axes" if self.is_principal else "turned from the body axes"
@@ -306,7 +461,11 @@ class RigidBody:
 
 
 def principal(inertia: FloatArray) -> tuple[FloatArray, FloatArray | None]:
-    """(moments, axes) of moments (..., 3), whose axes are None, or of tensors (..., 3, 3)."""
+    """Return principal moments and axes of an inertia array.
+
+    Moments of shape (..., 3) are returned unchanged, with None for the axes. Tensors of shape (..., 3, 3) are
+    diagonalized; the columns of the axes, shape (..., 3, 3), are their principal axes.
+    """
     if not are_matrices(inertia):
         return inertia, None
     from polhode.kernels.compiler.limits import NOBODY
@@ -314,20 +473,21 @@ def principal(inertia: FloatArray) -> tuple[FloatArray, FloatArray | None]:
 
     check_finite(inertia, "inertia", InertiaError)
     work = np.array(symmetric(inertia, "inertia", InertiaError, AS_TENSORS), order="C").reshape(-1, 3, 3)
-    moments, axes = np.empty(work.shape[:2]), np.empty(work.shape)
+    moments = np.empty(work.shape[:2])
+    axes = np.empty(work.shape)
     bad = principal_axes(work, moments, axes)
     if bad != NOBODY:
         index = tuple(int(i) for i in np.unravel_index(bad, inertia.shape[:-2]))
         raise InertiaError(
-            f"{place('inertia', index)} is not positive definite: its principal moments come out as "
-            f"{show(np.linalg.eigvalsh(inertia[index]))}; expected three positive ones "
+            f"{place('inertia', index)} is not positive definite: it has the principal moments "
+            f"{show(np.linalg.eigvalsh(inertia[index]))}; expected three positive moments "
             "(a linear rotor is polhode.RigidBody.linear(I))"
         )
     return moments.reshape(inertia.shape[:-1]), axes.reshape(inertia.shape)
 
 
 def scale_along(axes: FloatArray | None, factors: FloatArray, vector: FloatArray, name: str) -> FloatArray:
-    """A diag(factors) A^T vector with A the axes (None: the identity), (..., 3) -> (..., 3)."""
+    """Return A diag(factors) A^T vector, shape (..., 3), where A is ``axes`` or the identity for None."""
     common_batch(**{"inertia": factors.shape[:-1], name: vector.shape[:-1]})
     if axes is None:
         return vector * factors
@@ -335,39 +495,44 @@ def scale_along(axes: FloatArray | None, factors: FloatArray, vector: FloatArray
 
 
 def to_principal(axes: FloatArray | None, m: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Momentum and attitude in principal axes, the columns of ``axes`` (..., 3, 3); None if those are the body axes."""
+    """Return momentum and attitude in principal axes, the columns of ``axes`` (..., 3, 3) or None for the body axes."""
     if axes is None:
         return m, q
     return np.einsum("...ji,...j->...i", axes, m), multiply(q, from_matrix(axes))
 
 
 def from_principal(axes: FloatArray | None, m: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The inverse of ``to_principal``."""
+    """Return momentum and attitude in body axes; the inverse of ``to_principal``."""
     if axes is None:
         return m, q
     return np.einsum("...ij,...j->...i", axes, m), multiply(q, conjugate(from_matrix(axes)))
 
 
 def flow_moments(body: RigidBody) -> FloatArray:
-    """Moments the flow can use: a linear rotor, whose m never leaves the plane across its axis, moves as a sphere."""
+    """Return principal moments for the free flow, shape (..., 3).
+
+    They are those of a sphere for a linear rotor, whose momentum is perpendicular to its axis at all times.
+    """
     return body.moments[..., [1, 1, 1]] if body.is_linear else body.moments
 
 
 def as_body(body: Any) -> RigidBody:
-    """A RigidBody, made of moments or a tensor if it is not one already."""
+    """Return ``body`` as a RigidBody; it may also be an array of moments or tensors."""
     return body if isinstance(body, RigidBody) else RigidBody(body)
 
 
 def _frozen(array: FloatArray) -> FloatArray:
+    """Return a read-only copy of an array."""
     array = np.array(array, order="C")
     array.flags.writeable = False
     return array
 
 
 def _positive(value: npt.ArrayLike, name: str) -> FloatArray:
+    """Return ``value`` as a float array; raise InputError unless all elements are positive and finite."""
     array = as_floats(value, name)
     good = np.isfinite(array) & (array > 0)
     if not good.all():
         index = first_bad(good)
-        raise InputError(f"{place(name, index)} = {array[index]:.6g}: must be positive and finite")
+        raise InputError(f"{place(name, index)} = {array[index]:.6g}; expected a positive finite number")
     return array

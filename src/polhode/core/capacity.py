@@ -1,4 +1,4 @@
-"""Room in memory and on disks: what cannot fit is refused before it is computed, with its size and a way out."""
+"""Checks of memory and disk space, which raise an error before a computation whose result would not fit."""
 
 from __future__ import annotations
 
@@ -17,23 +17,26 @@ UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
 
 @contextmanager
 def memory_for(what: str, size: float, hint: str) -> Iterator[None]:
-    """Raise a MemoryLimitError if ``size`` bytes are more than the machine has, or if the block runs out of memory."""
+    """Raise MemoryLimitError if ``size`` bytes exceed the memory of the machine, or if the block runs out of memory.
+
+    The message starts with ``what`` and ends with ``hint``.
+    """
     message = f"{what} would take {in_units(size)} of memory"
-    there = physical_memory()
-    if size > there:
-        raise MemoryLimitError(f"{message}, and this machine has {in_units(there)}; {hint}")
+    available = physical_memory()
+    if size > available:
+        raise MemoryLimitError(f"{message}, and this machine has {in_units(available)}; {hint}")
     try:
         yield
-    except MemoryError as problem:
-        raise MemoryLimitError(f"{message}, which could not be allocated; {hint}") from problem
+    except MemoryError as error:
+        raise MemoryLimitError(f"{message}, which could not be allocated; {hint}") from error
 
 
 def check_disk(path: Path, what: str, size: float, hint: str) -> None:
-    """Raise StoreError if the disk on which ``path`` is, or will be, has no room for ``size`` more bytes."""
-    whole = path.absolute()
-    there = next(each for each in (whole, *whole.parents) if each.exists())
-    disk = shutil.disk_usage(there)
-    if size > disk.free and disk.total:  # some file systems of networks do not know their size
+    """Raise StoreError if the disk of ``path``, which need not exist yet, has less than ``size`` free bytes."""
+    absolute = path.absolute()
+    existing = next(folder for folder in (absolute, *absolute.parents) if folder.exists())
+    disk = shutil.disk_usage(existing)
+    if size > disk.free and disk.total:  # some network file systems report a size of 0
         raise StoreError(
             f"{path}: {what} would take {in_units(size)}, and its disk has {in_units(disk.free)} free; {hint}, make "
             "room, or choose a path on another disk"
@@ -42,7 +45,7 @@ def check_disk(path: Path, what: str, size: float, hint: str) -> None:
 
 @cache
 def physical_memory() -> float:
-    """Return the bytes of memory of this machine; infinity where the system does not tell."""
+    """Return the size of the memory of this machine in bytes, or infinity if it is not known."""
     try:
         return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, ValueError, OSError):
@@ -50,12 +53,15 @@ def physical_memory() -> float:
 
 
 def in_units(size: float) -> str:
-    """Return a number of bytes with three digits and a unit.
+    """Return a number of bytes as text with three digits and a unit.
 
+    Examples
+    --------
     >>> in_units(12), in_units(5.5e11)
     ('12 bytes', '550 GB')
     """
     power = 0
     while size >= 999.5 and power < len(UNITS) - 1:
-        size, power = size / 1000, power + 1
+        size = size / 1000
+        power += 1
     return f"{size:.3g} {UNITS[power]}"

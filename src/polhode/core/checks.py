@@ -1,4 +1,4 @@
-"""Turn what users pass into float64 arrays, or say what is wrong with it."""
+"""Conversion of arguments to float64 arrays, with error messages for invalid ones."""
 
 from __future__ import annotations
 
@@ -24,32 +24,36 @@ from polhode.core.errors import (
 from polhode.kernels.compiler.limits import LARGEST_RATIO, NORM_TOLERANCE
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0)
-SYMMETRY_TOLERANCE = 1e-10  # of a matrix, relative to its largest entry
+SYMMETRY_TOLERANCE = 1e-10  # largest asymmetry of a matrix, relative to its largest entry
 
 
 def as_floats(value: Any, name: str, components: int | None = None) -> FloatArray:
-    """``value`` as a float64 array, C order, whose last axis has ``components`` entries (None: any shape)."""
+    """Return ``value`` as a float64 array in C order.
+
+    Raise InputError unless it consists of numbers, and ShapeError unless its last axis has ``components`` entries
+    (None: any shape).
+    """
     try:
         array = np.asarray(value)
         if array.dtype.kind not in "fiu":
             raise TypeError(f"its entries are of type {array.dtype}")
         array = np.asarray(array, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as problem:
-        raise InputError(f"{name} must be numbers that float64 can hold: {problem}") from None
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must be numbers that float64 can hold: {error}") from None
     if components is not None and (array.ndim == 0 or array.shape[-1] != components):
         raise ShapeError(f"{name} has shape {array.shape}; expected (..., {components}), components on the last axis")
     return array
 
 
 def rows_of(array: FloatArray, batch: tuple[int, ...], components: int) -> FloatArray:
-    """(1, components) if one row serves all bodies, else (bodies, components); copies only where it must."""
+    """Return ``array`` as (1, components) if it has one row for all bodies, and as (bodies, components) otherwise."""
     if prod(array.shape[:-1]) == 1:
         return array.reshape(1, components)
     return np.ascontiguousarray(np.broadcast_to(array, (*batch, components)).reshape(-1, components))
 
 
 def whole_number(value: Any, name: str, least: int = 0) -> int:
-    """``value`` as an int, ``least`` or more."""
+    """Return ``value`` as an int; raise InputError unless it is a whole number, ``least`` or more."""
     try:
         count = index(value)
     except TypeError:
@@ -61,20 +65,22 @@ def whole_number(value: Any, name: str, least: int = 0) -> int:
 
 
 def first_bad(good: npt.NDArray[np.bool_]) -> tuple[int, ...]:
-    """Index of the first entry that is not good."""
+    """Return the index of the first entry that is False."""
     return tuple(int(i) for i in np.argwhere(~good)[0])
 
 
 def place(name: str, index: tuple[int, ...]) -> str:
-    """``m[4, 2]``, or plain ``m`` where there is no batch."""
+    """Return the name of an element for messages, such as ``m[4, 2]``, or ``m`` if there is no batch."""
     return f"{name}[{', '.join(map(str, index))}]" if index else name
 
 
 def show(values: FloatArray) -> str:
+    """Return numbers as text with six digits, such as "(1, 2.5, 3)"."""
     return "(" + ", ".join(f"{float(x):.6g}" for x in np.ravel(values)) + ")"
 
 
 def check_moments(moments: FloatArray, name: str = "inertia") -> None:
+    """Raise InertiaError unless principal moments (..., 3) are positive and finite."""
     good = np.all(np.isfinite(moments) & (moments > 0), axis=-1)
     if not good.all():
         index = first_bad(good)
@@ -85,6 +91,7 @@ def check_moments(moments: FloatArray, name: str = "inertia") -> None:
 
 
 def check_finite(array: FloatArray, name: str, error: type[InputError] = MomentumError) -> None:
+    """Raise ``error`` unless all values are finite; the last axis is that of components unless it is TimeError."""
     good = np.asarray(np.isfinite(array) if error is TimeError else np.isfinite(array).all(axis=-1))
     if not good.all():
         index = first_bad(good)
@@ -92,12 +99,12 @@ def check_finite(array: FloatArray, name: str, error: type[InputError] = Momentu
 
 
 def are_matrices(array: FloatArray) -> bool:
-    """Return whether the array is of shape (..., 3, 3): such arrays are always matrices, never a batch of vectors."""
+    """Return whether the shape is (..., 3, 3), which always stands for matrices, never for a batch of vectors."""
     return array.ndim >= 2 and array.shape[-2:] == (3, 3)
 
 
 def symmetric(matrices: FloatArray, name: str, error: type[InputError], hint: str) -> FloatArray:
-    """Return the symmetric part of matrices (..., 3, 3) that are symmetric up to rounding; else raise ``error``."""
+    """Return the symmetric part of matrices (..., 3, 3); raise ``error`` unless they are symmetric up to rounding."""
     transposed = np.swapaxes(matrices, -2, -1)
     largest = np.abs(matrices).max(axis=(-2, -1), keepdims=True)
     good = np.all(np.abs(matrices - transposed) <= SYMMETRY_TOLERANCE * largest, axis=(-2, -1))
@@ -107,6 +114,7 @@ def symmetric(matrices: FloatArray, name: str, error: type[InputError], hint: st
 
 
 def check_spread(moments: FloatArray, name: str = "inertia") -> None:
+    """Raise InertiaError if the ratio of two principal moments (..., 3) of a body is too large for the free flow."""
     good = moments.max(axis=-1) * (1 / LARGEST_RATIO) <= moments.min(axis=-1)
     if not good.all():
         index = first_bad(good)
@@ -117,9 +125,10 @@ def check_spread(moments: FloatArray, name: str = "inertia") -> None:
 
 
 def check_attitude(q: FloatArray, name: str = "q") -> None:
+    """Raise AttitudeError unless quaternions (..., 4) have unit norm."""
     with np.errstate(over="ignore"):
         norm = np.linalg.norm(q, axis=-1)
-        good = np.abs(norm * norm - 1) <= 2 * NORM_TOLERANCE  # as the kernel tests it; NaN is not good
+        good = np.abs(norm * norm - 1) <= 2 * NORM_TOLERANCE  # the same test as in the kernel; False for NaN
     if not good.all():
         index = first_bad(good)
         raise AttitudeError(
@@ -129,7 +138,7 @@ def check_attitude(q: FloatArray, name: str = "q") -> None:
 
 
 def common_batch(**shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """The batch shape that all arguments broadcast to."""
+    """Return the shape to which the batch shapes of all arguments broadcast; raise ShapeError if there is none."""
     try:
         return np.broadcast_shapes(*shapes.values())
     except ValueError:
@@ -141,7 +150,7 @@ def common_batch(**shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def unknown_name(kind: str, name: Any, known: Iterable[str]) -> UnknownNameError:
-    """An error to raise: no ``kind`` has that name, and which known name is nearest."""
+    """Return an UnknownNameError for ``name`` that suggests the most similar known name."""
     names = list(known)
     close = nearest(name, names)
     hint = f"known are: {', '.join(names)}" if close is None else f"did you mean {close!r}?"
@@ -149,15 +158,17 @@ def unknown_name(kind: str, name: Any, known: Iterable[str]) -> UnknownNameError
 
 
 def nearest(name: Any, known: Iterable[str]) -> str | None:
-    """The known name that is most like ``name``, whatever its case, or None."""
+    """Return the known name that is most similar to ``name``, ignoring case, or None."""
     by_lower = {entry.lower(): entry for entry in known}
     close = difflib.get_close_matches(str(name).lower(), by_lower, n=1)
     return by_lower[close[0]] if close else None
 
 
 def near(name: Any, known: Iterable[str]) -> str:
-    """The nearest of the known names, and all of them.
+    """Return a hint with the most similar of the known names, and all of them.
 
+    Examples
+    --------
     >>> near("omga", ("m", "omega", "q"))
     "did you mean 'omega'? known are: m, omega, q"
     """

@@ -1,4 +1,4 @@
-"""What can go wrong, by name. Every message says what came, what is needed, and what to type."""
+"""Exceptions and warnings. Every message gives what was passed, what is expected, and what to do."""
 
 from __future__ import annotations
 
@@ -24,12 +24,15 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
+    """Return the public names of the module."""
     return __all__
 
 
 class PolhodeError(Exception):
-    """Base of every error that polhode raises on purpose.
+    """Base class of all exceptions that polhode raises.
 
+    Examples
+    --------
     >>> import polhode as ph
     >>> try:
     ...     ph.RigidBody((1, 2, -3))
@@ -40,16 +43,20 @@ class PolhodeError(Exception):
 
 
 class InputError(PolhodeError, ValueError):
-    """An argument that cannot be used.
+    """Raised for an invalid argument.
 
+    Examples
+    --------
     >>> issubclass(InputError, ValueError)
     True
     """
 
 
 class ShapeError(InputError):
-    """Arrays whose shapes do not fit the argument or each other.
+    """Raised for arrays whose shape is wrong or whose shapes do not broadcast.
 
+    Examples
+    --------
     >>> import polhode as ph
     >>> ph.State(m=(1, 2))
     Traceback (most recent call last):
@@ -58,8 +65,10 @@ class ShapeError(InputError):
 
 
 class InertiaError(InputError):
-    """Moments or tensors that no body has.
+    """Raised for moments or tensors that are not those of a body.
 
+    Examples
+    --------
     >>> import polhode as ph
     >>> ph.RigidBody((1, 2, -3))
     Traceback (most recent call last):
@@ -68,8 +77,10 @@ class InertiaError(InputError):
 
 
 class MomentumError(InputError):
-    """Angular momentum or angular velocity that is not finite, missing, or given twice.
+    """Raised for an angular momentum or velocity that is not finite, missing, or given twice.
 
+    Examples
+    --------
     >>> import polhode as ph
     >>> ph.State(m=(1, 1, float("nan")))
     Traceback (most recent call last):
@@ -78,8 +89,10 @@ class MomentumError(InputError):
 
 
 class AttitudeError(InputError):
-    """A quaternion that is not finite or not of unit norm.
+    """Raised for a quaternion that is not finite or not of unit norm.
 
+    Examples
+    --------
     >>> import polhode as ph
     >>> ph.State(m=(1, 1, 1), q=(1, 1, 0, 0))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
@@ -88,8 +101,10 @@ class AttitudeError(InputError):
 
 
 class TimeError(InputError):
-    """Times that are not finite, or so long that the number of turns is not a number.
+    """Raised for times that are not finite, or so long that the number of revolutions cannot be represented.
 
+    Examples
+    --------
     >>> import polhode as ph
     >>> ph.propagate((1, 2, 3), (1, 1, 1), t=float("inf"))
     Traceback (most recent call last):
@@ -98,11 +113,19 @@ class TimeError(InputError):
 
 
 class StepError(PolhodeError, ArithmeticError):
-    """A step that has no result: its equations have no solution that could be found.
+    """Raised if no solution of the equations of an implicit step can be found.
 
-    ``state`` is the last state that was reached, ``done`` the number of steps up to it (per body of a batch), and
-    ``working_step`` the length of a step that was found to work from there, or None.
+    Attributes
+    ----------
+    state : State
+        The last state that was reached.
+    done : int or ndarray
+        The number of steps up to that state, for each body of a batch.
+    working_step : float or None
+        A step size that works from that state, or None if none is known.
 
+    Examples
+    --------
     >>> import polhode as ph
     >>> try:
     ...     ph.MoserVeselov().step((1.0, 2.0, 3.0), ph.State(m=(0.0, 0.0, 3.0)), h=1.5)
@@ -113,12 +136,21 @@ class StepError(PolhodeError, ArithmeticError):
 
     def __init__(self, message: str, state: Any, done: Any, working_step: float | None) -> None:
         super().__init__(message)
-        self.state, self.done, self.working_step = state, done, working_step
+        self.state = state
+        self.done = done
+        self.working_step = working_step
 
 
 class RunError(PolhodeError, RuntimeError):
-    """An integration that could not go on. ``trajectory`` holds everything up to there.
+    """Raised if an integration fails.
 
+    Attributes
+    ----------
+    trajectory : Trajectory or SystemTrajectory
+        The trajectory up to the failure.
+
+    Examples
+    --------
     >>> import polhode as ph
     >>> try:
     ...     ph.integrate(ph.problems.gyro_top(), method="QuatVI", h=0.01)
@@ -133,16 +165,20 @@ class RunError(PolhodeError, RuntimeError):
 
 
 class RunWarning(RuntimeWarning):
-    """Some bodies of a batch could not go on; the others reached the end.
+    """Issued if the integration of some bodies of a batch fails, or the tolerance cannot be reached.
 
+    Examples
+    --------
     >>> issubclass(RunWarning, RuntimeWarning)
     True
     """
 
 
 class UnknownNameError(InputError):
-    """A problem, method or other name that polhode does not have.
+    """Raised for an unknown name of a problem, a method or another object.
 
+    Examples
+    --------
     >>> import polhode as ph
     >>> ph.problems.get("heavytop")
     Traceback (most recent call last):
@@ -151,8 +187,10 @@ class UnknownNameError(InputError):
 
 
 class StoreError(PolhodeError, OSError):
-    """A file or folder that cannot be written, or does not hold what it should.
+    """Raised for a file or folder that cannot be written, or whose content is not as expected.
 
+    Examples
+    --------
     >>> import polhode as ph
     >>> ph.load("nothing.csv")
     Traceback (most recent call last):
@@ -161,8 +199,10 @@ class StoreError(PolhodeError, OSError):
 
 
 class MemoryLimitError(PolhodeError, MemoryError):
-    """Results that the memory has no room for. The message has their size, and a way out.
+    """Raised for results that do not fit into memory. The message gives their size and an alternative.
 
+    Examples
+    --------
     >>> import polhode as ph
     >>> try:
     ...     ph.integrate(ph.problems.perturbed(t_end=5e11), method="V2", h=0.5)
@@ -173,16 +213,20 @@ class MemoryLimitError(PolhodeError, MemoryError):
 
 
 class StoreWarning(UserWarning):
-    """A stored run goes on under other conditions than it began with, or a part of it is damaged and was left out.
+    """Issued if a stored run is resumed under different conditions, or a damaged part of it is skipped.
 
+    Examples
+    --------
     >>> issubclass(StoreWarning, UserWarning)
     True
     """
 
 
 class MissingExtraError(PolhodeError, ImportError):
-    """An optional package that is not installed.
+    """Raised if an optional package is not installed.
 
+    Examples
+    --------
     >>> print(MissingExtraError("xarray", "store"))
     this needs xarray, which is not installed; type: pip install 'polhode[store]'
     """

@@ -1,10 +1,11 @@
-"""Digests of functions: a changed function is noticed, and the same function is found again.
+"""Digests of functions, to detect whether a function has changed and to recognize equal functions.
 
-A function is its bytecode without names of local variables, lines and docstring, its default arguments, the values of
-its closure variables, and the globals that it reads: numbers, texts, arrays and containers by their content, functions,
-methods and objects of the user by theirs, recursively, and what comes with Python or with an installed package (other
-than that of the function itself) by its name. No digest depends on the process, on the place of a file, or on
-addresses. Bytecode belongs to one version of Python: digests of code name it, and those of two versions never agree.
+The digest of a function covers its bytecode (without names of local variables, line numbers and docstring), its default
+arguments, the values of its closure variables, and the globals that it reads. Numbers, strings, arrays and containers
+are represented by their content; functions, methods and objects of the user by theirs, recursively; everything that
+belongs to Python or to an installed package (other than that of the function itself) by its name. No digest depends on
+the process, on the location of a file, or on addresses. Bytecode is specific to a version of Python: digests of code
+contain the version, and those of two versions are never equal.
 """
 
 from __future__ import annotations
@@ -24,19 +25,21 @@ from typing import Any
 import numpy as np
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
-INSTALLED = ("site-packages", "dist-packages")  # folders of packages that are not the user's own
+INSTALLED = ("site-packages", "dist-packages")  # folders of installed packages
 COMES_WITH = tuple(f"{folder}{os.sep}" for folder in (Path(__file__).parents[1], sysconfig.get_path("stdlib")))
-HAS_DOCSTRING = 0x4000000  # a flag of code, from Python 3.13 on
-BY_ADDRESS = 10**6  # bytes of arrays that compiled code reads where they are, instead of holding a copy
-FOUNDATION = {"polhode", "numpy", "scipy", "numba", *sys.stdlib_module_names}  # never the user's own
+HAS_DOCSTRING = 0x4000000  # a code flag of Python 3.13 and later
+BY_ADDRESS = 10**6  # size in bytes above which compiled code refers to arrays by address instead of copying them
+FOUNDATION = {"polhode", "numpy", "scipy", "numba", *sys.stdlib_module_names}  # packages that are never user code
 PLAIN = (type(None), bool, int, float, complex, str, bytes, range, type(Ellipsis))
 
-Fingerprint = dict[str, str]  # what it is, in words, and a digest of it
+Fingerprint = dict[str, str]  # from descriptions of the parts to their digests
 
 
 def fingerprint(*functions: Any) -> Fingerprint:
-    """Return digests of all that the functions are made of, by the words that name it in messages.
+    """Return the digests of all parts of the functions, by the descriptions of the parts in messages.
 
+    Examples
+    --------
     >>> rate = 2.0
     >>> def wind(t, gain=1.0):
     ...     return gain * rate * t
@@ -50,22 +53,24 @@ def fingerprint(*functions: Any) -> Fingerprint:
 
 
 class Itself:
-    """An object as a key: only the very same object is equal. The object lives as long as the key."""
+    """A dictionary key that is equal only for the same object, and keeps that object alive."""
 
     def __init__(self, x: Any) -> None:
         self._x = x
 
     def __eq__(self, other: object) -> bool:
+        """Return whether both keys hold the same object."""
         return isinstance(other, Itself) and other._x is self._x
 
     def __hash__(self) -> int:
+        """Return a hash of the identity of the object."""
         return id(self._x)
 
 
 def identity(*values: Any) -> tuple[Fingerprint, tuple[Any, ...]]:
-    """Return the fingerprint of functions and values, and a key that is the same for those that do the same.
+    """Return the fingerprint of functions and values, and a key that is equal for equivalent functions and values.
 
-    The key is for this process: objects without content that could be looked at are equal to themselves only.
+    The key is valid in this process only: objects whose content cannot be inspected are equal only to themselves.
     """
     walk = _Walk(values)
     tokens = [walk.value(value) for value in values]
@@ -73,16 +78,16 @@ def identity(*values: Any) -> tuple[Fingerprint, tuple[Any, ...]]:
 
 
 def merged(*fingerprints: Fingerprint) -> Fingerprint:
-    """Return one fingerprint of several functions; what has the same name in several of them is combined."""
+    """Return one fingerprint for several; parts with the same description are combined."""
     parts: Fingerprint = {}
-    for found in fingerprints:
-        for label, value in found.items():
+    for entries in fingerprints:
+        for label, value in entries.items():
             _add(parts, label, value)
     return parts
 
 
 def differences(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
-    """Return, in words, what differs between two fingerprints."""
+    """Return the descriptions of the parts that differ between two fingerprints."""
     return [
         label + _versions(old.get(label, ""), new.get(label, ""))
         for label in sorted(old.keys() | new.keys())
@@ -92,40 +97,44 @@ def differences(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
 
 @functools.lru_cache(maxsize=4096)
 def is_library(file: str) -> bool:
-    """Whether code of that file comes with Python, with an installed package or with this one."""
+    """Return whether a file belongs to Python, to an installed package or to polhode."""
     return file.startswith(("<frozen ", *COMES_WITH)) or any(folder in Path(file).parts for folder in INSTALLED)
 
 
 def digest(text: str) -> str:
+    """Return a digest of a text, as 16 hexadecimal digits."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def _add(parts: Fingerprint, label: str, value: str) -> None:
+    """Add a digest to ``parts``, combined with an earlier one of the same label."""
     parts[label] = digest(parts[label] + value) if label in parts else value
 
 
 def _versions(old: str, new: str) -> str:
-    """Of Python, where bytecode of two of them cannot be compared."""
-    (before, mark, _), (now, other, _) = old.partition(" "), new.partition(" ")
+    """Return a note for digests of code from two versions of Python, and an empty string otherwise."""
+    before, mark, _ = old.partition(" ")
+    now, other, _ = new.partition(" ")
     return f" (bytecode of Python {before} and {now} cannot be compared)" if mark and other and before != now else ""
 
 
 class _Walk:
-    """Functions and values, one after the other: ``parts`` is what was found so far.
+    """Traversal of functions and values that collects digests in ``parts``.
 
-    A value becomes a text. Functions and objects of the user add to ``parts`` what they are made of; in the text of a
-    value that contains them they are just a name, with a number where several have the same. Packages that the
-    first values come from are the user's own, also if they are installed.
+    Every value is converted to a text. Functions and objects of the user add their parts to ``parts``; in the text of a
+    value that contains them they are represented by a name, with a number if several have the same name. The packages
+    of the ``first`` values count as user code, even if they are installed.
     """
 
     def __init__(self, first: Iterable[Any] = ()) -> None:
         self._own = {_package(getattr(x, "__module__", None)) for x in first} - FOUNDATION
         self.parts: Fingerprint = {}
-        self.unknown: list[Any] = []  # objects without content that could be looked at
-        self._seen: dict[int, tuple[str, Any]] = {}  # names and objects that are done, by address, which lasts as long
-        self._open: set[int] = set()  # containers that are being looked at: one may contain itself
+        self.unknown: list[Any] = []  # objects whose content cannot be inspected
+        self._seen: dict[int, tuple[str, Any]] = {}  # names and objects by address; the reference keeps it valid
+        self._open: set[int] = set()  # containers in progress, because one may contain itself
 
     def value(self, x: Any) -> str:
+        """Return the text that represents a value, and add the parts of user code to ``parts``."""
         kind = type(x)
         if kind in PLAIN:
             return f"{kind.__name__} {x!r}"
@@ -146,6 +155,7 @@ class _Walk:
         return self._object(x)
 
     def _array(self, x: Any) -> str:
+        """Return type, shape and a digest of the content of an array."""
         if x.nbytes > BY_ADDRESS:
             self.unknown.append(x)
         if x.dtype.hasobject:
@@ -154,10 +164,11 @@ class _Walk:
         return f"{x.dtype} {x.shape} {content.hexdigest()}"
 
     def _container(self, x: Any, kind: type) -> str:
+        """Return the text of the items of a container."""
         if id(x) in self._open:
             return "itself"
         self._open.add(id(x))
-        if isinstance(x, set | frozenset):  # whose order differs between processes
+        if isinstance(x, set | frozenset):  # their order differs between processes
             items = sorted(map(self._alone, x))
         else:
             items = [self.value(item) for item in (x.items() if kind is dict else x)]
@@ -165,14 +176,18 @@ class _Walk:
         return f"{kind.__name__} of {len(items)}: {items}"
 
     def _alone(self, x: Any) -> str:
+        """Return a digest of a value that does not depend on the other items of its set."""
         walk = _Walk()
-        walk._own, walk._seen = self._own, dict(self._seen)
+        walk._own = self._own
+        walk._seen = dict(self._seen)
         token = walk.value(x)
         self.unknown += walk.unknown
         return digest(repr((token, walk.parts)))
 
     def _function(self, function: FunctionType) -> str:
-        name, code = function.__name__, function.__code__
+        """Return the name of a function, and add its code, defaults, closure variables and globals to ``parts``."""
+        name = function.__name__
+        code = function.__code__
         library = self._is_foreign(function.__globals__.get("__name__"), code.co_filename)
         token, is_new = self._named(function, f"{function.__module__}.{function.__qualname__}" if library else name)
         if not is_new:
@@ -183,28 +198,31 @@ class _Walk:
         for variable, content in cells.items():
             self._part(f"{variable}, a closure variable of {name}", content)
         if not library:
-            found, reads = _code(code)
-            _add(self.parts, f"the code of {name}", f"{PYTHON} {found}")
+            code_digest, reads = _code(code)
+            _add(self.parts, f"the code of {name}", f"{PYTHON} {code_digest}")
             for is_global, chain in reads:
                 self._read(chain, function.__globals__ if is_global else cells, is_global, name)
         return token
 
     def _read(self, chain: tuple[str, ...], names: Mapping[str, Any], is_global: bool, function: str) -> None:
-        """A global, or what is read through a module of the user, such as settings.RATE."""
-        if chain[0] not in names:  # of Python itself, or not there yet
+        """Add a global, or a value read through a user module such as settings.RATE, to ``parts``."""
+        if chain[0] not in names:  # a builtin, or not defined yet
             return
-        x, used = names[chain[0]], 1
+        x = names[chain[0]]
+        used = 1
         while isinstance(x, ModuleType) and not self._is_foreign_module(x) and used < len(chain):
-            x, used = getattr(x, chain[used], None), used + 1
+            x = getattr(x, chain[used], None)
+            used += 1
         if is_global or used > 1:
             self._part(f"{'.'.join(chain[:used])}, a global of {function}", x)
 
     def _class(self, kind: type) -> str:
-        """Methods and attributes of a class of the user, and of its bases."""
+        """Return the name of a class, and add the members of it and its bases to ``parts`` if they are user code."""
         for base in kind.__mro__:
             if not self._is_foreign_class(base) and self._named(base, base.__qualname__)[1]:
                 for name, member in vars(base).items():
-                    member = getattr(member, "__func__", getattr(member, "fget", member))  # of methods and properties
+                    # the function of a method or property
+                    member = getattr(member, "__func__", getattr(member, "fget", member))
                     if isinstance(member, FunctionType):
                         self.value(member)
                     elif not name.startswith("__"):
@@ -212,7 +230,7 @@ class _Walk:
         return f"class {kind.__module__ if self._is_foreign_class(kind) else ''}.{kind.__qualname__}"
 
     def _object(self, x: Any) -> str:
-        """By its class and the data that a copy would be made of."""
+        """Return the text of an object: its class and the data from which a copy would be made."""
         if isinstance(getattr(x, "py_func", None), FunctionType):  # compiled by Numba
             return f"compiled {self.value(x.py_func)} {self.value(getattr(x, 'targetoptions', None))}"
         name, is_new = self._named(x, self.value(type(x)))
@@ -220,10 +238,10 @@ class _Walk:
             return name
         try:
             reduced = _reduced(x)
-        except Exception:  # there are no such data
+        except Exception:  # the object cannot be copied
             self.unknown.append(x)
             return name
-        if isinstance(reduced, str):  # a name: of functions that are written in C, for instance
+        if isinstance(reduced, str):  # a name, as for functions written in C
             return f"{name} {getattr(x, '__module__', '')}.{reduced} {self.value(getattr(x, '__wrapped__', None))}"
         make, arguments, state, listed, entries = (*tuple(reduced), None, None, None)[:5]
         if isinstance(state, dict):
@@ -233,23 +251,26 @@ class _Walk:
         return f"{name} {self.value((make, arguments, state, list(listed or ()), list(entries or ())))}"
 
     def _part(self, label: str, x: Any) -> None:
+        """Add the digest of a value to ``parts``."""
         _add(self.parts, label, digest(self.value(x)))
 
     def _is_foreign(self, module: str | None, file: str | None) -> bool:
-        """Whether code counts by its name only."""
+        """Return whether code is not that of the user and is represented by its name only."""
         if _package(module) in self._own:
             return False
         return is_library(file) if file else _package(module) in sys.stdlib_module_names
 
     def _is_foreign_module(self, module: ModuleType) -> bool:
+        """Return whether a module is not that of the user."""
         return self._is_foreign(module.__name__, getattr(module, "__file__", None))
 
     def _is_foreign_class(self, kind: type) -> bool:
+        """Return whether a class is not that of the user."""
         module = sys.modules.get(kind.__module__)
         return module is not None and self._is_foreign_module(module)
 
     def _named(self, x: Any, name: str) -> tuple[str, bool]:
-        """The name of an object, with a number if others have the same one, and whether it comes for the first time."""
+        """Return the name of an object, numbered among those with the same name, and whether the object is new."""
         if id(x) in self._seen:
             return self._seen[id(x)][0], False
         others = sum(other.startswith(f"{name} #") for other, _ in self._seen.values())
@@ -257,13 +278,15 @@ class _Walk:
         return f"{name} #{others}", True
 
 
-Reads = dict[tuple[bool, tuple[str, ...]], None]  # whether it is a global, and its name, with attributes: ("np", "sin")
+# The keys are whether a variable is a global, and its name with attributes, such as ("np", "sin").
+Reads = dict[tuple[bool, tuple[str, ...]], None]
 
 
 @functools.lru_cache(maxsize=4096)
 def _code(code: CodeType) -> tuple[str, Reads]:
-    """A digest of what the code does, and what it reads from outside."""
-    walk, constants = _Walk(), _constants(code)
+    """Return a digest of code, and the outer variables that it reads."""
+    walk = _Walk()
+    constants = _constants(code)
     reads = _reads(code)
     for constant in constants:
         if isinstance(constant, CodeType):
@@ -274,7 +297,7 @@ def _code(code: CodeType) -> tuple[str, Reads]:
 
 
 def _constants(code: CodeType) -> tuple[Any, ...]:
-    """Without the docstring."""
+    """Return the constants of code without the docstring."""
     constants = code.co_consts
     if sys.version_info >= (3, 13):
         documented = bool(code.co_flags & HAS_DOCSTRING)
@@ -284,41 +307,45 @@ def _constants(code: CodeType) -> tuple[Any, ...]:
 
 
 def _reads(code: CodeType) -> Reads:
-    found: list[tuple[bool, list[str]]] = []
-    goes_on = False
+    """Return the globals and closure variables that code reads, with their attributes."""
+    chains: list[tuple[bool, list[str]]] = []
+    in_chain = False
     for instruction in dis.get_instructions(code):
         if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF"):
-            found.append((instruction.opname != "LOAD_DEREF", [instruction.argval]))
-            goes_on = True
-        elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and goes_on:
-            found[-1][1].append(instruction.argval)
+            chains.append((instruction.opname != "LOAD_DEREF", [instruction.argval]))
+            in_chain = True
+        elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and in_chain:
+            chains[-1][1].append(instruction.argval)
         elif instruction.opname != "EXTENDED_ARG":
-            goes_on = False
-    return {(is_global, tuple(chain)): None for is_global, chain in found}
+            in_chain = False
+    return {(is_global, tuple(chain)): None for is_global, chain in chains}
 
 
 def _contents(function: FunctionType) -> dict[str, Any]:
-    """Closure variables that have a value."""
+    """Return the closure variables of a function that have a value."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    found = {}
+    contents = {}
     for name, cell in cells:
         try:
-            found[name] = cell.cell_contents
-        except ValueError:  # it has none yet
+            contents[name] = cell.cell_contents
+        except ValueError:  # the cell is empty
             continue
-    return found
+    return contents
 
 
 def _defaults(function: FunctionType) -> dict[str, Any]:
+    """Return the default values of the arguments of a function, by name."""
     values = function.__defaults__ or ()
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
     return dict(zip(names[len(names) - len(values) :], values, strict=True)) | (function.__kwdefaults__ or {})
 
 
 def _reduced(x: Any) -> Any:
+    """Return the data from which ``copy`` would make a copy of an object."""
     registered = copyreg.dispatch_table.get(type(x))
     return registered(x) if registered else x.__reduce_ex__(2)
 
 
 def _package(module: str | None) -> str:
+    """Return the top-level package of a module."""
     return str(module).partition(".")[0]

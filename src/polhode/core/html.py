@@ -1,4 +1,4 @@
-"""Short HTML tables, for notebooks: what ``_repr_html_`` returns."""
+"""Short HTML tables for notebooks, as returned by ``_repr_html_``."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from html import escape
 
 
 def html_fields(title: str, fields: Mapping[str, object]) -> str:
-    """Return a table with one row for each name and value; values that are empty texts are omitted.
+    """Return a table with one row for each name and value; values that are empty strings are omitted.
 
+    Examples
+    --------
     >>> html_fields("body", {"mass": 2.0, "name": ""})
     '<table><caption>body</caption><tr><th>mass</th><td>2.0</td></tr></table>'
     """
@@ -19,6 +21,8 @@ def html_fields(title: str, fields: Mapping[str, object]) -> str:
 def html_rows(title: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return a table with a header and one row for each sequence of cells.
 
+    Examples
+    --------
     >>> html_rows("errors", ["h"], [[0.1]])
     '<table><caption>errors</caption><tr><th>h</th></tr><tr><td>0.1</td></tr></table>'
     """
@@ -27,9 +31,11 @@ def html_rows(title: str, header: Sequence[str], rows: Iterable[Sequence[object]
 
 
 def _table(title: str, rows: Iterable[str]) -> str:
+    """Return a table with a caption and rows of HTML cells."""
     body = "".join(f"<tr>{row}</tr>" for row in rows)
     return f"<table><caption>{escape(title)}</caption>{body}</table>"
 
 
 def _text(value: object) -> str:
+    """Return a value as escaped text."""
     return escape(str(value))

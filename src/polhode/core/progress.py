@@ -1,4 +1,4 @@
-"""Progress of long runs, on standard error: a bar by tqdm, or lines of text where tqdm is not installed."""
+"""Progress of long runs on standard error: a bar by tqdm, or lines of text if tqdm is not installed."""
 
 from __future__ import annotations
 
@@ -11,16 +11,27 @@ from typing import Any, Self
 
 from polhode.core.extras import installed
 
-Report = Callable[[float], None]  # called with the part of the work that is done, from 0 to 1
+Report = Callable[[float], None]  # callback that is called with the completed fraction of the work, 0 to 1
 
-PATIENCE = 0.5  # seconds before anything is shown: short runs need nothing
+PATIENCE = 0.5  # seconds before the first output, so that short runs have none
 PAUSE = 1.0  # seconds between two lines of text
 
 
 class Progress:
-    """Show how many of ``count`` steps are done; ``start`` of them before, in a run that goes on.
+    """Display of the number of completed steps, as a context manager.
 
-    ``wanted`` may be a function that is called instead. ``time_after`` is a function of the number of steps.
+    Parameters
+    ----------
+    wanted : bool or callable
+        Whether to show the progress, or a callback that is called with the completed fraction instead.
+    count : int
+        Number of steps.
+    start : int, optional
+        Number of steps that are completed at the start, for a run that is resumed.
+    time_after : callable, optional
+        Function that returns the time after a number of steps.
+    unit : str, optional
+        Name of the steps. The default is "steps".
     """
 
     def __init__(
@@ -32,13 +43,16 @@ class Progress:
         time_after: Callable[[int], Any] | None = None,
         unit: str = "steps",
     ) -> None:
-        self.count, self.done, self.time_after, self.unit = count, float(start), time_after, unit
+        self.count = count
+        self.done = float(start)
+        self.time_after = time_after
+        self.unit = unit
         self.report = wanted if callable(wanted) else None
         self.bar = _bar(count, start, unit) if wanted is True and installed("tqdm") else None
         self.next_line = perf_counter() + PATIENCE if wanted is True else inf
 
     def show(self, done: float) -> None:
-        """Show that ``done`` of all steps are done."""
+        """Show that ``done`` steps are completed."""
         self.done = done
         if self.report is not None:
             self.report(done / self.count)
@@ -51,27 +65,31 @@ class Progress:
             self.next_line = perf_counter() + PAUSE
 
     def within(self, count: int) -> Report:
-        """Return a function that shows which part of the next ``count`` steps is done."""
+        """Return a callback that shows the completed fraction of the next ``count`` steps."""
         before = self.done
         return lambda part: self.show(before + part * count)
 
     def _time(self) -> str:
+        """Return the current and the final time as text, or an empty string if they are not known."""
         if self.time_after is None:
             return ""
         t, end = (float(self.time_after(steps)) for steps in (int(self.done), self.count))
         return f"t = {t:.5g} of {end:.5g}"
 
     def __enter__(self) -> Self:
+        """Return the display itself."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
+        """Close the progress bar."""
         if self.bar is not None:
             self.bar.close()
 
 
 def _bar(count: int, start: int, unit: str) -> Any:
+    """Return a progress bar of tqdm."""
     from tqdm.auto import tqdm
 
     return tqdm(total=count, initial=start, unit=f" {unit}", delay=PATIENCE, miniters=1)

@@ -1,4 +1,4 @@
-"""The publications that flows, schemes, methods and problems refer to."""
+"""Publications on which flows, schemes, methods and problems are based."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Attitudes as quaternions: scalar first, unit, body to space; Q = matrix(q), Q' = Q hat(w).
+"""Attitudes as unit quaternions, scalar first, body to space; Q = matrix(q), Q' = Q hat(w).
 
-Arrays have the components on the last axis and any batch before it. ``scipy.spatial.transform.Rotation`` goes in and
-out through ``as_quaternion`` and ``as_rotation``.
+Arrays have the components on the last axis, and the axes of a batch before it. ``as_quaternion`` and ``as_rotation``
+convert from and to ``scipy.spatial.transform.Rotation``.
 """
 
 from __future__ import annotations
@@ -42,11 +42,12 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
+    """Return the public names of the module."""
     return __all__
 
 
-ROUNDING = 2.0**-51  # of the norm of a quaternion that was normalized
-SERIES_BELOW = 1.0  # radians: closed forms of dexp lose digits there
+ROUNDING = 2.0**-51  # largest deviation of the norm of a normalized quaternion from 1
+SERIES_BELOW = 1.0  # radians: for smaller angles the closed forms of dexp lose digits
 SINE_SERIES = [(-1.0) ** k / factorial(2 * k + 3) for k in range(9)]  # of (a - sin a)/a^3, in a^2
 COTANGENT_SERIES = [  # of (1 - (a/2) cot(a/2))/a^2, in a^2: |B_2k|/(2k)!
     1 / 12, 1 / 720, 1 / 30240, 1 / 1209600, 1 / 47900160, 691 / 1307674368000, 1 / 74724249600,
@@ -55,39 +56,62 @@ COTANGENT_SERIES = [  # of (1 - (a/2) cot(a/2))/a^2, in a^2: |B_2k|/(2k)!
 
 
 class RotationLike(Protocol):
-    """What is needed of a SciPy Rotation."""
+    """The part of the interface of a SciPy Rotation that is used here."""
 
     def as_quat(self) -> Any: ...
     def as_matrix(self) -> Any: ...
 
 
 def is_rotation(value: Any) -> TypeGuard[RotationLike]:
-    """Whether ``value`` is a SciPy Rotation, without importing SciPy for it."""
+    """Return whether ``value`` is a SciPy Rotation, without importing SciPy."""
     return hasattr(value, "as_quat") and hasattr(value, "as_matrix")
 
 
 def as_quaternion(attitude: Any, name: str = "q") -> FloatArray:
-    """Attitude (4,) or (..., 4), or a SciPy Rotation, as unit quaternions (..., 4), normalized once.
+    """Return an attitude as normalized quaternions.
 
+    Parameters
+    ----------
+    attitude : array_like, shape (..., 4), or scipy.spatial.transform.Rotation
+        Quaternions of unit norm up to rounding, scalar first, or a SciPy Rotation.
+    name : str, optional
+        Name of the argument in error messages.
+
+    Returns
+    -------
+    ndarray, shape (..., 4)
+        Unit quaternions, scalar first.
+
+    Raises
+    ------
+    AttitudeError
+        If a quaternion is not of unit norm.
+
+    Examples
+    --------
     >>> as_quaternion((1, 0, 0, 0))
     array([1., 0., 0., 0.])
     """
     q = quaternion_components(attitude, name)
     check_attitude(q, name)
     norm = np.linalg.norm(q, axis=-1, keepdims=True)
-    return np.where(np.abs(norm - 1) <= ROUNDING, q, q / norm)  # what was normalized before keeps its bits
+    return np.where(
+        np.abs(norm - 1) <= ROUNDING, q, q / norm
+    )  # quaternions that are normalized already keep their bits
 
 
 def quaternion_components(attitude: Any, name: str = "q") -> FloatArray:
-    """The four components as they came, scalar first, not yet checked for their norm."""
+    """Return the components of an attitude, scalar first, shape (..., 4), without a check of the norm."""
     if is_rotation(attitude):
         return np.ascontiguousarray(np.roll(attitude.as_quat(), 1, axis=-1))
     return as_floats(attitude, name, 4)
 
 
 def as_rotation(q: npt.ArrayLike) -> Rotation:
-    """Quaternions (4,) or (n, 4) as a SciPy Rotation.
+    """Return quaternions, scalar first, shape (4,) or (n, 4), as a SciPy Rotation.
 
+    Examples
+    --------
     >>> float(as_rotation((1, 0, 0, 0)).magnitude())
     0.0
     """
@@ -97,8 +121,25 @@ def as_rotation(q: npt.ArrayLike) -> Rotation:
 
 
 def normalize(q: npt.ArrayLike) -> FloatArray:
-    """``q/|q|`` for (..., 4); a rounded unit quaternion changes by at most its last digit.
+    """Return the unit quaternions ``q/|q|``.
 
+    Parameters
+    ----------
+    q : array_like, shape (..., 4)
+        Quaternions of any norm other than 0.
+
+    Returns
+    -------
+    ndarray, shape (..., 4)
+        Unit quaternions. A rounded unit quaternion changes by at most its last digit.
+
+    Raises
+    ------
+    AttitudeError
+        If a quaternion is 0 or not finite.
+
+    Examples
+    --------
     >>> normalize((0, 0, 3, 4))
     array([0. , 0. , 0.6, 0.8])
     """
@@ -107,14 +148,18 @@ def normalize(q: npt.ArrayLike) -> FloatArray:
     good = np.isfinite(largest) & (largest > 0)
     if not good.all():
         index = first_bad(good[..., 0])
-        raise AttitudeError(f"{place('q', index)} = {show(q[index])} has no direction to normalize to")
+        raise AttitudeError(
+            f"{place('q', index)} = {show(q[index])} has no direction; expected finite components, not all 0"
+        )
     q = np.ldexp(q, -np.frexp(largest)[1])  # a power of two: neither overflow nor rounding
     return q / np.linalg.norm(q, axis=-1, keepdims=True)
 
 
 def multiply(a: npt.ArrayLike, b: npt.ArrayLike) -> FloatArray:
-    """The Hamilton product a b, (..., 4) x (..., 4) -> (..., 4).
+    """Return the Hamilton product a b of quaternions (..., 4), which broadcast.
 
+    Examples
+    --------
     >>> multiply((0, 1, 0, 0), (0, 0, 1, 0))
     array([0., 0., 0., 1.])
     """
@@ -132,8 +177,10 @@ def multiply(a: npt.ArrayLike, b: npt.ArrayLike) -> FloatArray:
 
 
 def conjugate(q: npt.ArrayLike) -> FloatArray:
-    """The inverse rotation of a unit quaternion, (..., 4) -> (..., 4).
+    """Return the conjugates of quaternions (..., 4), which are the inverse rotations of unit quaternions.
 
+    Examples
+    --------
     >>> conjugate((0.6, 0.8, 0, 0))
     array([ 0.6, -0.8, -0. , -0. ])
     """
@@ -141,8 +188,12 @@ def conjugate(q: npt.ArrayLike) -> FloatArray:
 
 
 def matrix(q: npt.ArrayLike) -> FloatArray:
-    """Q = 1 + 2 q0 hat(v) + 2 hat(v)^2 with v the vector part, (..., 4) -> (..., 3, 3); Q maps body to space.
+    """Return the rotation matrices (..., 3, 3), from body to space, of unit quaternions (..., 4).
 
+    Q = 1 + 2 q0 hat(v) + 2 hat(v)^2 with v the vector part.
+
+    Examples
+    --------
     >>> matrix((0.0, 0.0, 0.0, 1.0))
     array([[-1.,  0.,  0.],
            [ 0., -1.,  0.],
@@ -158,10 +209,18 @@ def matrix(q: npt.ArrayLike) -> FloatArray:
 
 
 def from_matrix(Q: npt.ArrayLike) -> FloatArray:
-    """Quaternion of a rotation matrix, (..., 3, 3) -> (..., 4); its largest component is positive.
+    """Return the unit quaternions (..., 4) of rotation matrices (..., 3, 3).
 
-    Each row of the symmetric matrix 4 q q^T is q times one of its components: the longest row is the accurate one.
+    The largest component of a quaternion is positive. Each row of the symmetric matrix 4 q q^T is q times one of its
+    components; the longest row is the most accurate.
 
+    Raises
+    ------
+    AttitudeError
+        If a matrix is not a rotation.
+
+    Examples
+    --------
     >>> from_matrix(np.diag((1.0, -1.0, -1.0)))
     array([0., 1., 0., 0.])
     """
@@ -191,25 +250,33 @@ def from_matrix(Q: npt.ArrayLike) -> FloatArray:
 
 
 def rotate(q: npt.ArrayLike, v: npt.ArrayLike) -> FloatArray:
-    """Q v: a vector from body to space axes, (..., 4) x (..., 3) -> (..., 3).
+    """Return the vectors Q v (..., 3): rotate ``v`` (..., 3) from body to space axes by ``q`` (..., 4).
 
+    Examples
+    --------
     >>> rotate((0, 0, 0, 1), (1, 2, 3))
     array([-1., -2.,  3.])
     """
-    q, v = as_floats(q, "q", 4), as_floats(v, "v", 3)
+    q = as_floats(q, "q", 4)
+    v = as_floats(v, "v", 3)
     u = 2.0 * np.cross(q[..., 1:], v)
     return v + q[..., :1] * u + np.cross(q[..., 1:], u)
 
 
 def from_rotation_vector(vector: npt.ArrayLike, degrees: bool = False) -> FloatArray:
-    """Return the rotation by the angle ``|vector|`` about the direction of ``vector``, (..., 3) -> (..., 4).
+    """Return the rotation by the angle ``|vector|`` about the direction of ``vector``.
 
     Parameters
     ----------
-    vector : array_like
-        Rotation vectors (..., 3).
+    vector : array_like, shape (..., 3)
+        Rotation vectors.
     degrees : bool, optional
-        Whether the angle ``|vector|`` is in degrees; if not, it is in radians.
+        Whether the angle ``|vector|`` is in degrees. The default is False, for radians.
+
+    Returns
+    -------
+    ndarray, shape (..., 4)
+        Unit quaternions, scalar first.
 
     Examples
     --------
@@ -227,6 +294,8 @@ def from_rotation_vector(vector: npt.ArrayLike, degrees: bool = False) -> FloatA
 def hat(v: npt.ArrayLike) -> FloatArray:
     """Return the skew-symmetric matrix of the cross product, hat(v) x = v x x, (..., 3) -> (..., 3, 3).
 
+    Examples
+    --------
     >>> np.array_equal(hat((1, 2, 3)) @ (4, 5, 6), np.cross((1, 2, 3), (4, 5, 6)))
     True
     """
@@ -236,6 +305,8 @@ def hat(v: npt.ArrayLike) -> FloatArray:
 def left_matrix(p: npt.ArrayLike) -> FloatArray:
     """Return the matrix L(p) of multiplication from the left, L(p) q = p q, (..., 4) -> (..., 4, 4).
 
+    Examples
+    --------
     >>> np.array_equal(left_matrix((1, 2, 3, 4)) @ (5, 6, 7, 8), multiply((1, 2, 3, 4), (5, 6, 7, 8)))
     True
     """
@@ -245,6 +316,8 @@ def left_matrix(p: npt.ArrayLike) -> FloatArray:
 def right_matrix(p: npt.ArrayLike) -> FloatArray:
     """Return the matrix R(p) of multiplication from the right, R(p) q = q p, (..., 4) -> (..., 4, 4).
 
+    Examples
+    --------
     >>> np.array_equal(right_matrix((5, 6, 7, 8)) @ (1, 2, 3, 4), multiply((1, 2, 3, 4), (5, 6, 7, 8)))
     True
     """
@@ -255,9 +328,11 @@ def dexp(vector: npt.ArrayLike) -> FloatArray:
     """Return the derivative of the exponential map at rotation vectors u, as matrices, (..., 3) -> (..., 3, 3).
 
     d/dt exp(hat(u)) = hat(dexp(u) u') exp(hat(u)): if a rotation vector from space axes changes at the rate u', the
-    body turns at the angular velocity dexp(u) u' in space axes. In body axes it is dexp(-u) u'. For quaternions
-    exp(v), v = u/2 (Gustafsson 2010, Proposition 3.3).
+    body rotates at the angular velocity dexp(u) u' in space axes. In body axes it is dexp(-u) u'. The quaternion is
+    exp(v) with v = u/2 (Gustafsson 2010, Proposition 3.3).
 
+    Examples
+    --------
     >>> dexp((0, 0, np.pi)).round(4)
     array([[ 0.    , -0.6366,  0.    ],
            [ 0.6366,  0.    ,  0.    ],
@@ -273,8 +348,10 @@ def dexp(vector: npt.ArrayLike) -> FloatArray:
 def dexp_inverse(vector: npt.ArrayLike) -> FloatArray:
     """Return the inverse of ``dexp``, (..., 3) -> (..., 3, 3): ``1 - u/2 + (1 - (a/2) cot(a/2))/a^2 u^2``, ``a = |u|``.
 
-    It is singular where a is a multiple of 2 pi, but for 0.
+    It is singular where a is a multiple of 2 pi other than 0.
 
+    Examples
+    --------
     >>> bool(np.allclose(dexp_inverse((0.3, 0.2, 0.9)) @ dexp((0.3, 0.2, 0.9)), np.eye(3), rtol=0, atol=1e-15))
     True
     """
@@ -285,30 +362,30 @@ def dexp_inverse(vector: npt.ArrayLike) -> FloatArray:
 
 
 def _angle_of(vector: npt.ArrayLike) -> tuple[FloatArray, FloatArray, npt.NDArray[np.bool_]]:
-    """Rotation vectors as matrices hat(u), their angles, and which of these are small."""
+    """Return the matrices hat(u) of rotation vectors (..., 3), their angles, and whether these are small."""
     vector = as_floats(vector, "vector", 3)
     angle = np.linalg.norm(vector, axis=-1)
     return hat(vector), angle, angle < SERIES_BELOW
 
 
 def from_euler(axes: str, angles: npt.ArrayLike, degrees: bool = False) -> FloatArray:
-    """Return the attitude that consecutive rotations about coordinate axes make, (..., k) -> (..., 4).
+    """Return the attitude of consecutive rotations about coordinate axes.
 
     The arguments are those of ``scipy.spatial.transform.Rotation.from_euler``, which computes the result.
 
     Parameters
     ----------
     axes : str
-        One to three letters: "XYZ" for axes that turn with the body (intrinsic), "xyz" for fixed ones (extrinsic).
-    angles : array_like
-        The angles (..., k), one for each letter; a number (...) is enough for one letter without a batch.
+        One to three letters: "XYZ" for axes that rotate with the body (intrinsic), "xyz" for fixed axes (extrinsic).
+    angles : array_like, shape (..., k)
+        Angles, one for each letter. It may be a number if there is one letter and no batch.
     degrees : bool, optional
-        Whether the angles are in degrees; if not, they are in radians.
+        Whether the angles are in degrees. The default is False, for radians.
 
     Returns
     -------
-    ndarray
-        Unit quaternions (..., 4), scalar first, body to space: "ZXZ" with (a, b, c) is Q = Rz(a) Rx(b) Rz(c).
+    ndarray, shape (..., 4)
+        Unit quaternions, scalar first, body to space: "ZXZ" with (a, b, c) is Q = Rz(a) Rx(b) Rz(c).
 
     Examples
     --------
@@ -328,5 +405,5 @@ def from_euler(axes: str, angles: npt.ArrayLike, degrees: bool = False) -> Float
     if array.shape[-1] != len(axes):
         raise ShapeError(f"angles has shape {array.shape}; expected (..., {len(axes)}), one angle for each of {axes!r}")
     check_finite(array, "angles", InputError)
-    turned = Rotation.from_euler(axes, array.reshape(-1, len(axes)), degrees=degrees)
-    return quaternion_components(turned).reshape(*array.shape[:-1], 4)
+    rotation = Rotation.from_euler(axes, array.reshape(-1, len(axes)), degrees=degrees)
+    return quaternion_components(rotation).reshape(*array.shape[:-1], 4)

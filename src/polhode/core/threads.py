@@ -1,4 +1,4 @@
-"""Large batches on all cores. Kernels release the GIL."""
+"""Distribution of large batches over threads. Kernels release the GIL."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ from queue import Empty, SimpleQueue
 from polhode.core.errors import InputError
 
 MOST_THREADS = 4096  # more than any machine has cores; a larger number is a mistake
-CGROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")  # limits, and the groups of this process
-PARALLEL_FROM = 20_000  # bodies or samples; below, threads cost more than they save on a busy machine
+CGROUPS = (Path("/sys/fs/cgroup"), Path("/proc/self/cgroup"))  # limits, and the groups of this process
+PARALLEL_FROM = 20_000  # bodies or samples; for fewer, threads cost more than they save on a busy machine
 
-_pools: dict[int, ThreadPoolExecutor] = {}  # by their number of threads; to start threads takes a millisecond
+_pools: dict[int, ThreadPoolExecutor] = {}  # by number of threads; kept because starting threads takes a millisecond
 
 
 def thread_count() -> int:
-    """Return the number of threads for large batches: ``POLHODE_NUM_THREADS``, or the cores this process may use."""
-    chosen = os.environ.get("POLHODE_NUM_THREADS")
-    return _whole_number(chosen) if chosen else _cores()
+    """Return the number of threads for large batches: ``POLHODE_NUM_THREADS``, or the number of available cores."""
+    setting = os.environ.get("POLHODE_NUM_THREADS")
+    return _whole_number(setting) if setting else _cores()
 
 
 @cache
-def _whole_number(chosen: str) -> int:
-    digits = chosen.strip()
+def _whole_number(setting: str) -> int:
+    """Return the value of ``POLHODE_NUM_THREADS`` as an int; raise InputError if it is invalid."""
+    digits = setting.strip()
     number = int(digits) if digits.isdecimal() and len(digits) < 10 else 0
     if not 1 <= number <= MOST_THREADS:
         raise InputError(
-            f"POLHODE_NUM_THREADS is {chosen!r} in the environment: set it to a whole number from 1 to {MOST_THREADS}, "
-            "or unset it to use every core that this process may use"
+            f"the environment variable POLHODE_NUM_THREADS is {setting!r}; expected a whole number from 1 to "
+            f"{MOST_THREADS}; unset it to use all available cores"
         )
     return number
 
@@ -50,10 +51,10 @@ def _cores() -> int:
 
 
 def cgroup_quota(limits: Path, membership: Path) -> float:
-    """Return the processor time per time that the control groups of a process allow, as for a container; or inf.
+    """Return the number of cores that the control groups of a process allow, as in a container, or inf.
 
-    A group is limited by those above it, too. Where a container sees its group as the root, the path in ``membership``
-    may not exist below ``limits``: what can be read counts.
+    The parents of a group limit it, too. If a container sees its own group as the root, the path in ``membership`` may
+    not exist below ``limits``; groups that cannot be read are ignored.
     """
     smallest = inf
     for line in _text(membership).splitlines():
@@ -67,7 +68,7 @@ def cgroup_quota(limits: Path, membership: Path) -> float:
 
 
 def _quota(group: Path) -> float:
-    """The limit that one group sets: version 2 in one file, version 1 in two."""
+    """Return the limit of one group, which is stored in one file (version 2) or in two (version 1), or inf."""
     words = _text(group / "cpu.max").split() or _text(group / "cpu.cfs_quota_us").split()
     if len(words) == 1:
         words += _text(group / "cpu.cfs_period_us").split()
@@ -77,6 +78,7 @@ def _quota(group: Path) -> float:
 
 
 def _text(path: Path) -> str:
+    """Return the content of a file, or an empty string if it cannot be read."""
     try:
         return path.read_text()
     except (OSError, ValueError):
@@ -84,49 +86,49 @@ def _text(path: Path) -> str:
 
 
 def threads_for(count: int, weight: float) -> int:
-    """Return the number of threads that work over ``count`` items of so much weight gets from ``in_ranges``."""
+    """Return the number of threads that ``in_ranges`` uses for ``count`` items of the given weight."""
     return thread_count() if count > 1 and count * weight >= PARALLEL_FROM else 1
 
 
 def in_ranges(work: Callable[[int, int], int], count: int, weight: float = 1.0) -> int:
-    """Run ``work(start, stop)`` over ``count`` items, in threads if there are many; the smallest number it reports.
+    """Run ``work(start, stop)`` over ``count`` items, in threads if there are many, and return its smallest result.
 
-    ``weight`` is how many bodies or samples one item stands for. The calling thread works, too: a batch does not wait
-    for others to wake up.
+    ``weight`` is the number of bodies or samples per item. The calling thread takes part in the work, so that a batch
+    does not have to wait until other threads have started.
     """
     threads = threads_for(count, weight)
     if threads == 1:
         return work(0, count)
-    pieces: SimpleQueue[tuple[int, int]] = SimpleQueue()
-    number = min(count, 4 * threads)  # small enough that a thread which is held up does not hold up the rest
+    work_queue: SimpleQueue[tuple[int, int]] = SimpleQueue()
+    number = min(count, 4 * threads)  # small pieces, so that a delayed thread does not delay the whole batch
     for i in range(number):
-        pieces.put((count * i // number, count * (i + 1) // number))
+        work_queue.put((count * i // number, count * (i + 1) // number))
 
-    reports: list[int] = []
+    results: list[int] = []
 
-    def take_pieces() -> None:
+    def process_queue() -> None:
         while True:
             try:
-                start, stop = pieces.get_nowait()
+                start, stop = work_queue.get_nowait()
             except Empty:
                 return
-            reports.append(work(start, stop))
+            results.append(work(start, stop))
 
     helpers = threads - 1
     if helpers not in _pools:
         _pools[helpers] = ThreadPoolExecutor(helpers, "polhode")
     try:
-        others = [_pools[helpers].submit(take_pieces) for _ in range(helpers)]
-    except RuntimeError:  # Python ends, and has stopped all pools before
-        others = []
-    take_pieces()
-    for other in others:
-        other.result()
-    return min(reports)
+        futures = [_pools[helpers].submit(process_queue) for _ in range(helpers)]
+    except RuntimeError:  # the interpreter is shutting down and has stopped all pools
+        futures = []
+    process_queue()
+    for future in futures:
+        future.result()
+    return min(results)
 
 
 def _after_fork() -> None:
-    """A child has none of its parent's threads."""
+    """Discard the thread pools in a child process, which does not inherit the threads of its parent."""
     _pools.clear()
     _cores.cache_clear()
 
