@@ -266,7 +266,7 @@ def _search_events(
         last = np.searchsorted(saved_steps, steps[-1], side="right")
         m_saved[first:last], q_saved[first:last] = (x[saved_steps[first:last] - known[0]] for x in (m, q))
         if len(known) > 1:
-            finder.look(run.times(known), m, q, FixedSolution(run, known, m, q))
+            finder.search(run.times(known), m, q, FixedSolution(run, known, m, q))
         if run.all_stopped or run.interrupted:
             break
     return m_saved, q_saved

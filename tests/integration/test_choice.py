@@ -15,7 +15,7 @@ from oracles.top import top_flow
 from polhode import forces, problems
 from polhode.core.errors import InputError, RunWarning
 from polhode.integration import choice
-from polhode.integration.choice import Found, measured
+from polhode.integration.choice import SearchResult, measured
 from polhode.integration.problem import Problem
 from polhode.methods.adaptive import Adaptive
 from polhode.methods.splitting import Splitting
@@ -155,7 +155,7 @@ def test_chaos_is_said_not_to_be_met():
     problem = Problem((1.0, 1.5, 2.0), ph.State((0.3, 0.2, 0.9)), forces.gravity(1.0, (0.3, 0.5, 0.6)), (0.0, 400.0))
     with pytest.warns(RunWarning, match="more than was asked for"):
         run = integrate(problem, rtol=1e-9)
-    assert "shorter steps do not come nearer" in run.message
+    assert "shorter steps do not reduce the error" in run.message
 
 
 def searched(error_of, order=4.0, wanted=1e-9, shortest=1e-9):
@@ -180,7 +180,7 @@ def test_why_a_search_ends_is_true():
     assert searched(lambda h: 1e-3 + 1e-3 * h**4).unmet == choice.NO_NEARER
     assert searched(lambda h: 1e-3 * h**4 + 1e-14 / h, wanted=1e-14).unmet == choice.ROUND_OFF
     assert searched(lambda h: 1e-3 * h, shortest=1e-3).unmet == choice.TOO_LONG
-    assert searched(lambda h: None) == Found(1.0, np.inf, choice.NO_END)
+    assert searched(lambda h: None) == SearchResult(1.0, np.inf, choice.NO_END)
     assert searched(lambda h: 1e-3 * h).met  # slowly, but it comes nearer
 
 

@@ -89,7 +89,7 @@ def test_sol_has_the_order_of_the_method(options):
 
 
 def test_sol_outside_is_refused():
-    with pytest.raises(errors.TimeError, match=r"sol knows t from 0 to 5; got \(5\.1\)"):
+    with pytest.raises(errors.TimeError, match=r"expected t from 0 to 5; got \(5\.1\)"):
         integrate(top(), h=0.1).sol([1.0, 5.1])
 
 

@@ -356,9 +356,9 @@ def test_energy_of_a_torque_is_not_known():
 
 
 def test_problem_arguments():
-    with pytest.raises(errors.MomentumError, match="neither came"):
+    with pytest.raises(errors.MomentumError, match="got neither state nor omega"):
         Problem(MOMENTS)
-    with pytest.raises(errors.MomentumError, match="both came"):
+    with pytest.raises(errors.MomentumError, match="got both state and omega"):
         Problem(MOMENTS, ph.State(M0), omega=(1, 0, 0))
     np.testing.assert_array_equal(Problem(MOMENTS, omega=(1, 1, 1)).state.m, MOMENTS)
     with pytest.raises(errors.TimeError, match="t_span"):

@@ -1,4 +1,4 @@
-"""One problem through time: ``Problem``, the choice of a method and a step, runs, events, ``Trajectory``.
+"""Integration of one problem: ``Problem``, choice of method and step size, runs, events and ``Trajectory``.
 
-Bodies that act on each other live in ``systems``, what is stored in ``files``.
+Systems of interacting bodies are in ``systems``; saving and loading are in ``files``.
 """

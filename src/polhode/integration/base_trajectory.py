@@ -1,4 +1,4 @@
-"""What trajectories of bodies and of systems have in common: states at times, and what follows from m and q alone."""
+"""Base class of the trajectories of bodies and of systems: states at times, and quantities computed from m and q."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class BaseTrajectory(ABC):
-    """States at times ``t`` (k,), how they were computed, and how the run ended."""
+    """States at times `t` of shape (k,), with the method and the status of the run that computed them."""
 
     t: FloatArray
     m: FloatArray
@@ -28,17 +28,17 @@ class BaseTrajectory(ABC):
 
     @property
     def success(self) -> bool:
-        """Whether all bodies reached the end, or an event that ends the run."""
+        """Whether all bodies reached the end of the time span or a terminal event."""
         return not np.any(np.less(self.status, 0))
 
     @property
     def matrix(self) -> FloatArray:
-        """Attitude matrices, body to space, (k,) + batch + (3, 3)."""
+        """Attitude matrices from body to space axes, of shape (k,) + batch + (3, 3)."""
         return matrix(self.q)
 
     @property
     def m_space(self) -> FloatArray:
-        """Angular momenta about the bodies' own centers, in space axes, (k,) + batch + (3,)."""
+        """Angular momenta about the mass centers of the bodies, in space axes, of shape (k,) + batch + (3,)."""
         return rotate(self.q, self.m)
 
     @property
@@ -53,25 +53,40 @@ class BaseTrajectory(ABC):
 
     @property
     def energy(self) -> FloatArray:
-        """Kinetic and potential energy together, of the shape of ``kinetic``."""
+        """Sum of kinetic and potential energy, of the same shape as `kinetic`."""
         return self.kinetic + self.potential
 
     def energy_error(self) -> FloatArray:
-        """Energy relative to that at the start, less 1."""
+        """Return the relative energy error, ``energy / energy[0] - 1``.
+
+        Returns
+        -------
+        ndarray
+            Error of the energy relative to the energy at the start, of the same shape as `energy`.
+        """
         energy = self.energy
         return energy / energy[0] - 1.0
 
     def view(self, path: Any = None, **options: Any) -> Any:
-        """A page with everything moving in 3-D, saved to ``path`` if it is given: see ``polhode.view``."""
+        """Return an animated 3-D page of the motion; see ``polhode.view``.
+
+        Parameters
+        ----------
+        path : str or path-like, optional
+            File to which the page is saved. By default the page is not saved.
+        **options
+            Further arguments of ``polhode.view``.
+        """
         from polhode.show.page import view
 
         return view(self, path, **options)
 
     def __len__(self) -> int:
+        """Return the number of saved states."""
         return len(self.t)
 
     def _description(self, head: str, evaluations: str) -> str:
-        """Return one line: what moved, its states, and how and at which cost they were computed."""
+        """Return a one-line summary: the states, the method, the cost and the status of the run."""
         ended = "reached the end" if self.success else f"ended early: {self.message}"
         return (
             f"{head}: {len(self.t)} states, t = {self.t[0]:g} to {self.t[-1]:g}, {self.method!r}, h = {self.h:g}; "

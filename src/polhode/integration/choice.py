@@ -1,13 +1,14 @@
-"""The choice of a method and a step: by the size of the torque, and by trial runs with h and h/2.
+"""Choice of a method and a step size, by the size of the torque and by trial runs with h and h/2.
 
-What is asked for is an error of m/|m| and of q at the end. The torque is measured against the free motion: its part of
-the momentum per radian of rotation says whether it is weak (ABA schemes, made for that) or strong (Runge-Kutta-Nyström
-schemes). On a first piece of the time span each scheme of the family shows how long its steps may be; the one that
-needs the fewest torques is taken, and its step is corrected on the whole span.
+The user asks for an error of m/|m| and of q at the end. The torque is compared with the free motion: the change of
+momentum per radian of rotation, relative to the momentum, decides whether the torque is weak (ABA schemes, which are
+made for small perturbations) or strong (Runge-Kutta-Nyström schemes). Trial runs on the first part of the time span
+find the step size of each scheme of the family. The scheme that needs the fewest torque evaluations is chosen, and its
+step size is corrected on the whole time span.
 
-Runs with h and h/2 agree also where both pass over something, and by chance where a torque jumps. So torques of users
-are sampled in time before (``time_structure``), those that are not smooth are left to ``Adaptive``, and what was found
-for the others is confirmed by a run with ``Adaptive``.
+Runs with h and h/2 also agree if both skip the same feature of the torque, and may agree by chance if a torque jumps.
+Therefore user-defined torques are sampled in time first (``time_structure``): torques that are not smooth are
+integrated by ``Adaptive``, and the step size for all others is confirmed by a run with ``Adaptive``.
 """
 
 from __future__ import annotations
@@ -43,80 +44,85 @@ WEAK, STRONG, DAMPED = (
     ("V2", "S4_6", "S6_10", "SS10_35"),
 )
 VELOCITY = ("Adaptive",)
-BY_FAMILY = {WEAK: "ABA1064", STRONG: "RKN6_14a", WEAK + STRONG: "RKN6_14a", DAMPED: "S6_10", VELOCITY: "V2"}  # h given
-WEAK_TORQUE, STRONG_TORQUE = 0.01, 0.1  # of the momentum, per radian; between them both families are tried
-RADIANS = 20.0  # of rotation in the first piece
-AIM, HIGHEST, LOWEST = 0.2, 0.5, 0.05  # of the wanted error: what a step is corrected to, and when it is good enough
-ROUNDING = 2.0**-46  # an error that nobody can ask for
+# The method for each family if the user gives h.
+BY_FAMILY = {WEAK: "ABA1064", STRONG: "RKN6_14a", WEAK + STRONG: "RKN6_14a", DAMPED: "S6_10", VELOCITY: "V2"}
+WEAK_TORQUE, STRONG_TORQUE = 0.01, 0.1  # parts of the momentum per radian; both families are tried between these
+RADIANS = 20.0  # rotation in the first part of the time span, in which schemes are compared
+AIM = 0.2  # part of the wanted error that a corrected step size aims at
+HIGHEST, LOWEST = 0.5, 0.05  # parts of the wanted error between which a step size is accepted
+ROUNDING = 2.0**-46  # smallest error that can be asked for
 FINER_TOLERANCE, LARGEST_TOLERANCE = 32.0, 1e-2
-SMALLEST_TOLERANCE = 4 * SMALLEST_RTOL  # of which the error can still be estimated by a finer one
-ASYMPTOTIC = 0.1  # an error that is larger says nothing about that of a shorter step
+SMALLEST_TOLERANCE = 4 * SMALLEST_RTOL  # the error can still be estimated by a run with a smaller tolerance
+ASYMPTOTIC = 0.1  # a larger error does not predict the error of a shorter step
 MOST_TRIALS = 12
-MOST_TORQUES = 1_000_000  # of a first trial run; longer runs are judged by their first part
-SHORTER = 4  # by how much its steps may then still become shorter
+MOST_TORQUES = 1_000_000  # torque evaluations in a first trial run; longer runs are judged by their first part
+SHORTER = 4  # factor by which steps of that trial run may still become shorter
 CLEARLY_SHORTER = 0.75
-SLOW_TRIALS = 2  # whose errors fell by less than half the order, after which a scheme is given up
-STALLED = 3  # trials with shorter steps that did not halve the error, after which none is expected to
-STEP_ROUNDING = 4.0 * 2.0**-53  # times radians times the root of the number of steps: an error of round-off
+SLOW_TRIALS = 2  # trials whose errors decrease at less than half the order, after which a scheme is rejected
+STALLED = 3  # trials with shorter steps that did not halve the error, after which the search ends
+STEP_ROUNDING = 4.0 * 2.0**-53  # round-off error, per radian and per square root of the number of steps
 CLEARLY_BETTER = 0.1
-CONFIRMING = 0.1  # of the wanted error: the tolerance of the run that confirms it
+CONFIRMING = 0.1  # part of the wanted error that is the tolerance of the confirming run
 SAMPLES = 64
-FREE_STEPS = 100  # of a body without torque: as many states as a plot needs
+FREE_STEPS = 100  # steps of a body without a torque: enough states for a plot
 
 
 class Strength(NamedTuple):
-    """What the torque does to the free motion: its part of the momentum per radian, and the time of a radian."""
+    """Size of the torque relative to the free motion."""
 
-    torque: float
-    radian: float
+    torque: float  # part of the momentum by which the torque changes it per radian
+    radian: float  # time in which the body rotates by one radian
 
 
 MORE = ", which is more than was asked for: "
 ROUND_OFF = MORE + "round-off does not allow less"
-NO_NEARER = MORE + "shorter steps do not come nearer"
-SLOW = MORE + "errors do not fall as the order says"
-TOO_LONG = MORE + "trial runs with still shorter steps would take too long"
-SMALLEST = MORE + f"Adaptive takes no smaller tolerance than {SMALLEST_RTOL:.2g}"
-TOO_MANY = MORE + f"{MOST_TRIALS} trial runs did not come to it"
-NO_END = "; its error is not known: a trial run did not reach the end"
+NO_NEARER = MORE + "shorter steps do not reduce the error"
+SLOW = MORE + "errors do not decrease as the order of the method predicts"
+TOO_LONG = MORE + "trial runs with even shorter steps would take too long"
+SMALLEST = MORE + f"the smallest tolerance of Adaptive is {SMALLEST_RTOL:.2g}"
+TOO_MANY = MORE + f"{MOST_TRIALS} trial runs did not reach the wanted error"
+NO_END = "; its error is unknown because a trial run did not reach the end"
 HIDDEN = (
-    f", but the torque has features shorter than a {CELLS // 2}th of the time span, of which some may be overlooked; "
+    f", but the torque has features shorter than a {CELLS // 2}th of the time span, some of which may be missed; "
     "give their times as Torque(..., breaks=...)"
 )
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A method, its step (None if it chooses its own), why, the error that was estimated, and why it is not met."""
+    """Chosen method and step size, with the reason and the estimated error."""
 
     method: Any
-    h: float | None
+    h: float | None  # None if the method chooses its own steps
     why: str
     error: float
-    unmet: str = ""
+    unmet: str = ""  # the reason why the wanted error is not met; empty if it is met
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is asked for, and what is known before any trial run."""
+    """Problem, time span and tolerances, with the time scales that are known before any trial run."""
 
     problem: Problem
     span: tuple[float, float]
     rtol: float
     atol: float
-    radian: float  # the time of one
+    radian: float  # time in which the body rotates by one radian
     structure: TimeStructure
 
     @property
     def length(self) -> float:
+        """Length of the time span."""
         return abs(self.span[1] - self.span[0])
 
     @property
     def is_ready_made(self) -> bool:
+        """Whether there is no force, or a force of the library, which is known to be smooth."""
         return self.problem.force is None or self.problem.force.is_ready_made
 
     @property
     def wanted(self) -> float:
+        """Wanted error, not below round-off."""
         return max(self.rtol, ROUNDING)
 
     def order_of(self, method: Method) -> int:
@@ -124,31 +130,35 @@ class Task:
         return method.order_for(self.problem.force or nothing())
 
     def first(self, part: float) -> Task:
-        """The first part of the span, and of the error."""
+        """Return the task for the first `part` (0 to 1) of the time span, with the same part of the error."""
         t0, t1 = self.span
         return self if part >= 1 else replace(self, span=(t0, t0 + part * (t1 - t0)), rtol=self.rtol * part)
 
     def judged(self, method: Method, h: float) -> Task:
-        """What trial runs take: all, unless that is too long and one part of it is as good as another."""
+        """Return the task for trial runs: the first part of a long time span, unless the torque changes in time."""
         if np.isfinite(self.structure.longest).any():
             return self
         return self.first(MOST_TORQUES / (self.length / h * method.stages))
 
     def rounding(self, steps: float) -> float:
-        """An error that so many steps may have by round-off."""
+        """Return the round-off error that is expected after `steps` steps."""
         return STEP_ROUNDING * max(1.0, self.length / self.radian) * max(1.0, steps) ** 0.5
 
-    def error(self, a: End | None, b: End | None) -> float:
-        """Of a, b being the truth; infinite if one of them did not come to the end."""
+    def error(self, a: EndState | None, b: EndState | None) -> float:
+        """Return the error of state `a` with respect to `b`; infinite if either run did not reach the end."""
         return inf if a is None or b is None else max(differences(a, b, self.atol / self.wanted))
 
-    def unmet(self, found: Found) -> str:
-        """Why the error cannot be promised; empty if it can."""
-        return HIDDEN if found.met and self.structure.hidden.any() else found.unmet
+    def unmet(self, result: SearchResult) -> str:
+        """Return the reason why the wanted error cannot be guaranteed; empty if it can."""
+        return HIDDEN if result.met and self.structure.hidden.any() else result.unmet
 
 
 def has_to_choose(problem: Problem, method: Any, h: float | None, rtol: float | None) -> bool:
-    """Unless method and step are given, or the method has a step of its own or the problem one that suits it."""
+    """Return whether a method or a step size has to be chosen.
+
+    No choice is necessary if `method` and `h` are passed, if `method` chooses its own steps, or if `problem` suggests a
+    step size and `rtol` is omitted.
+    """
     if method is None:
         return True
     if isinstance(method, Adaptive):
@@ -159,77 +169,102 @@ def has_to_choose(problem: Problem, method: Any, h: float | None, rtol: float | 
 def choose(
     problem: Problem, span: tuple[float, float], method: Any, h: float | None, rtol: float, atol: float
 ) -> Choice:
-    """Whatever of method and step is not given."""
+    """Choose a method, a step size or both, whichever the user omitted.
+
+    Parameters
+    ----------
+    problem : Problem
+        Problem to integrate.
+    span : tuple of two floats
+        Start and end of the integration.
+    method : str, Scheme, method or None
+        Method of the user; None to choose one.
+    h : float or None
+        Step size of the user; None to choose one.
+    rtol, atol : float
+        Wanted error at the end.
+
+    Returns
+    -------
+    Choice
+        Method and step size, the reason, and the estimated error.
+    """
     rtol, atol = checked_tolerances(rtol, atol)
-    given = None if method is None else as_method(method)
+    user_method = None if method is None else as_method(method)
     length = abs(span[1] - span[0]) / FREE_STEPS if h is None else h
     if 0 in common_batch(body=problem.body.batch, state=problem.state.batch, force=(problem.force or nothing()).batch):
-        return Choice(given or _tried("V2"), None if isinstance(given, Adaptive) else length, "no bodies", 0.0)
-    if problem.force is None and (given is None or _drifts_exactly(given)):
-        return Choice(given or _tried("V2"), length, "no torque, so all steps are exact", 0.0)
+        return Choice(
+            user_method or _trial_method("V2"), None if isinstance(user_method, Adaptive) else length, "no bodies", 0.0
+        )
+    if problem.force is None and (user_method is None or _drifts_exactly(user_method)):
+        return Choice(user_method or _trial_method("V2"), length, "no torque, so all steps are exact", 0.0)
     strength = measured(problem, span)
     task = Task(problem, span, rtol, atol, strength.radian, _structure(problem, span))
-    if given is not None:
-        return _tolerance(task, "") if isinstance(given, Adaptive) else _given(task, given)
+    if user_method is not None:
+        return _adaptive_choice(task, "") if isinstance(user_method, Adaptive) else _with_user_method(task, user_method)
     family, names = _family(problem, strength)
     if h is not None:
-        return Choice(_tried(BY_FAMILY[names]), h, f"{family}, so {BY_FAMILY[names]}", np.nan)
+        return Choice(_trial_method(BY_FAMILY[names]), h, f"{family}, so {BY_FAMILY[names]}", np.nan)
     if task.structure.rough.any():
-        return _tolerance(task, "the torque is not smooth in time")
+        return _adaptive_choice(task, "the torque is not smooth in time")
     if names == VELOCITY:
-        return _tolerance(task, family)
-    return _of_family(task, family, names)
+        return _adaptive_choice(task, family)
+    return _best_of_family(task, family, names)
 
 
 def _structure(problem: Problem, span: tuple[float, float]) -> TimeStructure:
+    """Return the time structure of the torque of `problem`, for all bodies."""
     force = problem.force or nothing()
     batch = common_batch(body=problem.body.batch, state=problem.state.batch, force=force.batch)
     return time_structure(force, writable(rows_of(force.params, batch, force.params.shape[-1])), span)
 
 
-def _of_family(task: Task, family: str, names: tuple[str, ...]) -> Choice:
-    """The scheme that needs the fewest torques; ``Adaptive`` if that does not meet what was asked for."""
+def _best_of_family(task: Task, family: str, names: tuple[str, ...]) -> Choice:
+    """Choose the scheme that needs the fewest torques, or ``Adaptive`` if it does not meet the wanted error."""
     piece = task.first(RADIANS * task.radian / task.length)
-    best, fewest, step = "", inf, task.radian
+    best = ""
+    fewest = inf  # torque evaluations per unit of time
+    step = task.radian
     for name in names[::-1]:
-        trial = _tried(name)
+        trial = _trial_method(name)
         torques = trial.scheme.torques_per_step
-        found = _step(piece, trial, task.radian, shortest=torques / fewest, patience=SLOW_TRIALS)
-        if not best or (found.met and torques / found.x < fewest):
-            best, fewest, step = name, torques / found.x, found.x
-    method = _tried(best)
-    found = _step(task, method, step, patience=SLOW_TRIALS)
+        result = _find_step(piece, trial, task.radian, shortest=torques / fewest, patience=SLOW_TRIALS)
+        if not best or (result.met and torques / result.x < fewest):
+            best, fewest, step = name, torques / result.x, result.x
+    method = _trial_method(best)
+    result = _find_step(task, method, step, patience=SLOW_TRIALS)
     why = f"{family}; of {', '.join(names)} it needs the fewest torques"
-    choice = Choice(method, found.x, why, found.error, found.unmet)
-    confirmed = not found.met or _is_confirmed(task, method, found)
-    if (found.met and confirmed) or found.unmet == ROUND_OFF:
+    choice = Choice(method, result.x, why, result.error, result.unmet)
+    confirmed = not result.met or _is_confirmed(task, method, result)
+    if (result.met and confirmed) or result.unmet == ROUND_OFF:
         return choice
-    other = _tolerance(task, f"{family}; {best} does not converge as its order says")
-    return other if not confirmed or not other.unmet or other.error < CLEARLY_BETTER * found.error else choice
+    other = _adaptive_choice(task, f"{family}; {best} does not converge with its order")
+    return other if not confirmed or not other.unmet or other.error < CLEARLY_BETTER * result.error else choice
 
 
-def _given(task: Task, method: Method) -> Choice:
-    """The step for a method that the user gave."""
-    found = None if task.structure.rough.any() else _step(task, method, task.radian)
-    if found is None or (found.met and not _is_confirmed(task, method, found)):
-        first = task.radian if found is None else found.x
-        found = _step(task, method, first, truth=_finer(_tolerance(task, "").method))
-    return Choice(method, found.x, "", found.error, task.unmet(found))
+def _with_user_method(task: Task, method: Method) -> Choice:
+    """Choose the step size for a method of the user."""
+    result = None if task.structure.rough.any() else _find_step(task, method, task.radian)
+    if result is None or (result.met and not _is_confirmed(task, method, result)):
+        first_step = task.radian if result is None else result.x
+        result = _find_step(task, method, first_step, truth=_finer(_adaptive_choice(task, "").method))
+    return Choice(method, result.x, "", result.error, task.unmet(result))
 
 
 def _drifts_exactly(method: Any) -> bool:
+    """Return whether the free flow of a splitting method is exact."""
     return isinstance(method, Splitting) and method.flow.record.order is None
 
 
-def _tried(name: str) -> Splitting:
-    """A method that gives no advice: trial runs decide."""
+def _trial_method(name: str) -> Splitting:
+    """Return the splitting method of scheme `name`, without its advice to the user: trial runs decide."""
     method = Splitting(None, name)
     method.advises = False
     return method
 
 
 def measured(problem: Problem, span: tuple[float, float]) -> Strength:
-    """The strongest torque, of all bodies, on the free motion in the first radians."""
+    """Return the largest relative size of the torque, of all bodies, along the first radians of the free motion."""
     body, state, force = problem.body, problem.state, problem.force or nothing()
     batch = common_batch(body=body.batch, state=state.batch, force=force.batch)
     speed = float(np.linalg.norm(body.omega(state.m), axis=-1).max())
@@ -245,7 +280,10 @@ def measured(problem: Problem, span: tuple[float, float]) -> Strength:
 
 
 def _sizes(force: Force, t: FloatArray, q: FloatArray, w: FloatArray) -> FloatArray:
-    """|f| at each time, or only at the first if the torque fails: the run will come to where it does, and tell."""
+    """Return ``|f|`` at times t, or only at the first time if the torque raises.
+
+    The run itself reports such an error where it occurs.
+    """
     try:
         return np.nan_to_num(np.linalg.norm(force.torque(t, q, w), axis=-1), nan=0.0, posinf=0.0)
     except Exception:
@@ -253,6 +291,7 @@ def _sizes(force: Force, t: FloatArray, q: FloatArray, w: FloatArray) -> FloatAr
 
 
 def _family(problem: Problem, strength: Strength) -> tuple[str, tuple[str, ...]]:
+    """Return the reason for a family of schemes, and the names of its schemes."""
     force = problem.force
     assert force is not None
     if force.velocity_dependent:
@@ -267,89 +306,103 @@ def _family(problem: Problem, strength: Strength) -> tuple[str, tuple[str, ...]]
     return f"a moderate torque, {size}", WEAK + STRONG
 
 
-def _step(
+def _find_step(
     task: Task, method: Method, first: float, truth: Adaptive | None = None, shortest: float = 0.0,
     patience: int = MOST_TRIALS,
-) -> Found:  # fmt: skip
-    """The step with which ``method`` meets rtol at the end of the span; none below ``shortest`` is tried.
+) -> SearchResult:  # fmt: skip
+    """Find the step size with which `method` meets rtol at the end of the span; steps below `shortest` are not tried.
 
-    Errors are those against half the step, or, where h and h/2 may agree by chance, against ``truth``.
+    The error is estimated by a run with half the step size or, where h and h/2 may agree by chance, by a run with
+    `truth`.
     """
     judged = task.judged(method, first) if truth is None else task
-    order = task.order_of(method) if truth is None else 1  # of the errors at a jump
+    order = task.order_of(method) if truth is None else 1  # errors at a jump are of first order
     longest = min(judged.length, task.structure.longest.min() / 2)
     shortest = max(shortest, judged.length * method.stages / (SHORTER * MOST_TORQUES))
-    known = None if truth is None else _end(judged, truth)
+    known = None if truth is None else _end_state(judged, truth)
 
     def error(h: float) -> float:
-        return judged.error(_end(judged, method, h), _end(judged, method, h / 2, 2) if truth is None else known)
+        """Return the estimated error with step size `h`."""
+        return judged.error(
+            _end_state(judged, method, h), _end_state(judged, method, h / 2, 2) if truth is None else known
+        )
 
     def rounding(h: float) -> float:
+        """Return the round-off error with step size `h`."""
         return judged.rounding(judged.length / h)
 
-    found = _search(error, min(first, longest), (shortest, longest), order, judged.wanted, rounding, patience)
-    return found._replace(error=found.error * task.length / judged.length)
+    result = _search(error, min(first, longest), (shortest, longest), order, judged.wanted, rounding, patience)
+    return result._replace(error=result.error * task.length / judged.length)
 
 
-def _is_confirmed(task: Task, method: Method, found: Found) -> bool:
-    """Whether ``Adaptive``, whose steps fall on other times, comes to the same; ready-made torques need no such proof.
+def _is_confirmed(task: Task, method: Method, result: SearchResult) -> bool:
+    """Return whether a run with ``Adaptive``, which evaluates the torque at other times, confirms the step size.
 
-    Where the tolerance that ``Adaptive`` can be given does not suffice, shorter steps tell: errors must fall as the
-    order says.
+    Forces of the library need no confirmation. If the smallest tolerance of ``Adaptive`` is not sufficient, shorter
+    steps decide: errors must decrease with at least half the order of the method.
     """
     if task.is_ready_made:
         return True
-    judged = task.judged(method, found.x)
+    judged = task.judged(method, result.x)
     coarse = Adaptive(max(CONFIRMING * judged.wanted, SMALLEST_RTOL), task.atol)
-    ends = [_end(judged, method, found.x), _end(judged, coarse), _end(judged, _finer(coarse))]
+    ends = [_end_state(judged, method, result.x), _end_state(judged, coarse), _end_state(judged, _finer(coarse))]
     if min(judged.error(ends[0], ends[1]), judged.error(ends[0], ends[2])) <= judged.wanted:
         return True
     if coarse.rtol > SMALLEST_TOLERANCE and judged.error(ends[1], ends[2]) <= judged.wanted:
         return False
-    next_error = judged.error(_end(judged, method, found.x / 2, 2), _end(judged, method, found.x / 4, 4))
-    rounding = judged.rounding(4 * judged.length / found.x)
-    return next_error <= max(found.error * 2.0 ** (-task.order_of(method) / 2), rounding)
+    next_error = judged.error(_end_state(judged, method, result.x / 2, 2), _end_state(judged, method, result.x / 4, 4))
+    rounding = judged.rounding(4 * judged.length / result.x)
+    return next_error <= max(result.error * 2.0 ** (-task.order_of(method) / 2), rounding)
 
 
-def _tolerance(task: Task, why: str) -> Choice:
-    """The tolerance of steps with which ``Adaptive`` meets rtol at the end of the span.
+def _adaptive_choice(task: Task, why: str) -> Choice:
+    """Choose the tolerance with which ``Adaptive`` meets rtol at the end of the span.
 
-    Where a torque jumps, errors do not always fall with the tolerance. So what was found for a torque of the user is
-    held against a still finer run, and if that finds fault, found again by errors against it.
+    If a torque jumps, errors do not always decrease with the tolerance. Therefore the tolerance for a user-defined
+    torque is searched again, with errors relative to a run of much smaller tolerance.
     """
-    truth: list[End | None] = []
+    truth: list[EndState | None] = []
 
     def method(x: float) -> Adaptive:
+        """Return ``Adaptive`` with tolerance `x`, rounded to two digits."""
         return Adaptive(max(float(f"{x:.2g}"), SMALLEST_TOLERANCE), task.atol)
 
     def error(x: float) -> float | None:
-        coarse, fine = _end(task, method(x)), truth[0] if truth else _end(task, _finer(method(x)))
+        """Return the estimated error with tolerance `x`; None if a run did not reach the end."""
+        coarse = _end_state(task, method(x))
+        fine = truth[0] if truth else _end_state(task, _finer(method(x)))
         return None if coarse is None or fine is None else task.error(coarse, fine)
 
     def rounding(x: float) -> float:
+        """Return the round-off error, whatever the tolerance."""
         return task.rounding(task.length / task.radian)
 
     bounds = SMALLEST_TOLERANCE, LARGEST_TOLERANCE
-    found = _search(error, max(task.rtol, SMALLEST_TOLERANCE), bounds, 1.0, task.wanted, rounding)
-    if found.met and not task.is_ready_made:
-        truth.append(_end(task, _finer(_finer(method(found.x)))))
-        found = _search(error, found.x, bounds, 1.0, task.wanted, rounding)
-    return Choice(method(found.x), None, why, found.error, task.unmet(found).replace(TOO_LONG, SMALLEST))
+    result = _search(error, max(task.rtol, SMALLEST_TOLERANCE), bounds, 1.0, task.wanted, rounding)
+    if result.met and not task.is_ready_made:
+        truth.append(_end_state(task, _finer(_finer(method(result.x)))))
+        result = _search(error, result.x, bounds, 1.0, task.wanted, rounding)
+    return Choice(method(result.x), None, why, result.error, task.unmet(result).replace(TOO_LONG, SMALLEST))
 
 
 def _finer(method: Adaptive) -> Adaptive:
-    """That with which errors of ``method`` are estimated."""
+    """Return ``Adaptive`` with a smaller tolerance, by which errors of `method` are estimated."""
     tolerance = max(method.rtol / FINER_TOLERANCE, SMALLEST_RTOL)
     return Adaptive(tolerance, method.atol, method.first_step, method.max_step, method.max_steps)
 
 
-class End(NamedTuple):
+class EndState(NamedTuple):
+    """State of all bodies at the end of a run."""
+
     m: FloatArray  # batch + (3,)
-    q: FloatArray
+    q: FloatArray  # batch + (4,)
 
 
-def _end(task: Task, method: Any, h: float | None = None, least: int = 1) -> End | None:
-    """(m, q) of all bodies at the end, with so many steps or more between breaks; None if one did not reach it."""
+def _end_state(task: Task, method: Any, h: float | None = None, least: int = 1) -> EndState | None:
+    """Return the state of all bodies at the end of a run; None if a body did not reach it.
+
+    A run with fixed steps has at least `least` steps between breaks of the torque.
+    """
     run: Run | AdaptiveRun
     if isinstance(method, Adaptive):
         run = AdaptiveRun(task.problem, task.span, method, task.structure.longest)
@@ -362,46 +415,69 @@ def _end(task: Task, method: Any, h: float | None = None, least: int = 1) -> End
     if (run.current.status > 0).any():
         return None
     m, q = run.to_user(m, q)
-    return End(m[0], q[0])
+    return EndState(m[0], q[0])
 
 
-def differences(a: End, b: End, floor: float = 0.0) -> tuple[float, float]:
-    """Errors of m/|m| and of q, the largest of all bodies; ``floor`` is added to |m|."""
+def differences(a: EndState, b: EndState, floor: float = 0.0) -> tuple[float, float]:
+    """Return the errors of ``m/|m|`` and of q, each the largest of all bodies; `floor` is added to ``|m|``."""
     size = np.linalg.norm(b.m, axis=-1) + floor
     error_m = np.linalg.norm(a.m - b.m, axis=-1) / np.where(size > 0, size, 1.0)
     error_q = np.minimum(np.linalg.norm(a.q - b.q, axis=-1), np.linalg.norm(a.q + b.q, axis=-1))
     return float(error_m.max(initial=0.0)), float(error_q.max(initial=0.0))
 
 
-class Found(NamedTuple):
-    x: float
+class SearchResult(NamedTuple):
+    """Result of a search for a step size or a tolerance."""
+
+    x: float  # step size or tolerance
     error: float
-    unmet: str
+    unmet: str  # the reason why the wanted error is not met; empty if it is met
 
     @property
     def met(self) -> bool:
+        """Whether the wanted error is met."""
         return not self.unmet
 
 
 def _search(
     error_of: Callable[[float], float | None], x: float, bounds: tuple[float, float], order: float, wanted: float,
     rounding: Callable[[float], float], patience: int = MOST_TRIALS,
-) -> Found:  # fmt: skip
-    """An x (step or tolerance) whose error is a fifth of what is wanted, or so.
+) -> SearchResult:  # fmt: skip
+    """Search for a step size or tolerance x whose error is about a fifth of the wanted error.
 
-    ``error_of`` returns None where no x can help; ``rounding`` is the error that round-off may have at x; ``patience``
-    is the number of trials whose errors may fall by less than half the order.
+    Parameters
+    ----------
+    error_of : callable
+        ``error_of(x)`` returns the error, or None if no x leads to the end of the run.
+    x : float
+        First trial value.
+    bounds : tuple of two floats
+        Smallest and largest x.
+    order : float
+        Expected order of the error in x.
+    wanted : float
+        Wanted error.
+    rounding : callable
+        ``rounding(x)`` returns the round-off error to expect.
+    patience : int, optional
+        Number of trials whose errors may decrease at less than half the order.
+
+    Returns
+    -------
+    SearchResult
+        The best x, its error, and the reason if the wanted error is not met.
     """
-    before, stalled, slow = None, 0, 0
-    lowest = LOWEST * wanted if LOWEST * wanted > ROUNDING else 0.0  # of round-off it cannot be said to be too small
-    best = Found(x, inf, TOO_MANY)
+    before = None
+    stalled = slow = 0
+    lowest = LOWEST * wanted if LOWEST * wanted > ROUNDING else 0.0  # an error at round-off level is never too small
+    best = SearchResult(x, inf, TOO_MANY)
     for _ in range(MOST_TRIALS):
         error = error_of(x)
         if error is None:
-            return best if best.met else Found(x, inf, NO_END)
-        found = Found(x, error, "" if error <= wanted else TOO_MANY)
+            return best if best.met else SearchResult(x, inf, NO_END)
+        result = SearchResult(x, error, "" if error <= wanted else TOO_MANY)
         if lowest <= error <= HIGHEST * wanted or (error < wanted and x >= bounds[1]):
-            return found
+            return result
         if x <= CLEARLY_SHORTER * best.x and best.error < ASYMPTOTIC:
             slow += error > best.error * (x / best.x) ** (order / 2)
         if error <= 0.5 * best.error:
@@ -412,15 +488,15 @@ def _search(
                 return best if best.met else best._replace(unmet=ROUND_OFF)
             if stalled >= STALLED and best.error < ASYMPTOTIC:
                 break
-        best = min(best, found, key=lambda trial: trial.error)
+        best = min(best, result, key=lambda trial: trial.error)
         if slow >= patience and best.error > rounding(best.x):
             return best if best.met else best._replace(unmet=SLOW)
         if error > ASYMPTOTIC:
             factor = 0.5
         else:
-            slope = order if before is None else _slope(before, found, order)
+            slope = order if before is None else _slope(before, result, order)
             factor = min(8.0, max(0.1, (AIM * wanted / max(error, ROUNDING / 8)) ** (1.0 / slope)))
-        before = found
+        before = result
         x = min(bounds[1], x * factor)
         if x < bounds[0]:
             best = best if best.met else best._replace(unmet=TOO_LONG)
@@ -428,27 +504,42 @@ def _search(
     return best if best.met or stalled < STALLED else best._replace(unmet=NO_NEARER)
 
 
-def _slope(a: Found, b: Found, order: float) -> float:
-    """How steeply the error falls, as seen; within reason."""
+def _slope(a: SearchResult, b: SearchResult, order: float) -> float:
+    """Return the observed order of the error between two trials, limited to 0.5 to 3 times the expected order."""
     if not (a.error < ASYMPTOTIC and a.x != b.x and b.error > 0):
         return order
     return min(3.0 * order, max(0.5 * order, log(a.error / b.error) / log(a.x / b.x)))
 
 
 def explain(result: Trajectory, choice: Choice) -> None:
-    """Say in ``message`` what was chosen and why; warn if the error that was asked for cannot be promised."""
+    """Add the choice and its reason to ``result.message``; warn if the wanted error cannot be guaranteed.
+
+    Parameters
+    ----------
+    result : Trajectory
+        Result of the run, whose message is extended in place.
+    choice : Choice
+        The method and the step size that were chosen.
+
+    Warns
+    -----
+    RunWarning
+        If the wanted error is not met, or is unknown.
+    """
     step = f", h = {result.h:.4g}" if choice.h is not None else ""
-    told = f"chosen: {choice.method!r}{step}" + (f" ({choice.why})" if choice.why else "")
+    summary = f"chosen: {choice.method!r}{step}" + (f" ({choice.why})" if choice.why else "")
     if np.isfinite(choice.error):
-        told += f"; estimated error {choice.error:.1e}"
-    result.message = "; ".join(part for part in (result.message, told + choice.unmet) if part)
+        summary += f"; estimated error {choice.error:.1e}"
+    result.message = "; ".join(part for part in (result.message, summary + choice.unmet) if part)
     if choice.unmet:
         warnings.warn(result.message, RunWarning, stacklevel=3)
 
 
 def closing_check(result: Trajectory) -> tuple[float, float]:
-    """(error of m/|m|, error of q) at the end, the largest of all bodies, against a run of half the step."""
-    problem, method, span = result.problem, result.method, (float(result.t[0]), float(result.t[-1]))
+    """Return the errors of ``m/|m|`` and of q at the end, the largest of all bodies, by a run with half the step."""
+    problem = result.problem
+    method = result.method
+    span = (float(result.t[0]), float(result.t[-1]))
     task = Task(problem, span, ROUNDING, 0.0, inf, _structure(problem, span))
-    finer = _end(task, _finer(method) if isinstance(method, Adaptive) else method, abs(result.h) / 2, least=2)
-    return (inf, inf) if finer is None else differences(End(result.m[-1], result.q[-1]), finer)
+    finer = _end_state(task, _finer(method) if isinstance(method, Adaptive) else method, abs(result.h) / 2, least=2)
+    return (inf, inf) if finer is None else differences(EndState(result.m[-1], result.q[-1]), finer)

@@ -1,10 +1,11 @@
-"""Ready-made events for ``integrate(..., events=...)``: an event is a function of (t, m, q) that changes sign.
+"""Predefined events for ``integrate(..., events=...)``: an event is a function of (t, m, q) that changes sign.
 
-Times (...), momenta (..., 3) and attitudes (..., 4) come with the same leading axes, the last of which are the batch.
-As in SciPy, an event may have an attribute ``terminal`` (True ends the run, a number n ends it at the n-th time) and
-``direction`` (+1: only from negative to positive, -1: only back). As in SciPy, a terminal event that is zero at the
-start counts there, if it then goes in its direction. Other events that begin with zero, which SciPy reports, are not
-reported: a section counts returns.
+An event is called with times of shape (...), momenta of shape (..., 3) and attitudes of shape (..., 4), and returns an
+array of shape (...). The last of the leading axes are those of the batch. As in SciPy, an event may have an attribute
+``terminal`` (True ends the run, an integer n ends it at the n-th occurrence) and an attribute ``direction`` (+1: only
+from negative to positive, -1: only from positive to negative). As in SciPy, a terminal event that is zero at the start
+counts there if it then changes in its direction. Unlike in SciPy, other events that are zero at the start are not
+reported, because a Poincaré section counts returns.
 """
 
 from __future__ import annotations
@@ -34,12 +35,27 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
+    """Return the public names of this module."""
     return __all__
 
 
 class Event:
-    """A function of (t, m, q), with SciPy's ``terminal`` and ``direction``; t (...), m (..., 3), q (..., 4) -> (...).
+    """Function of (t, m, q) with the attributes ``terminal`` and ``direction`` of SciPy's events.
 
+    Parameters
+    ----------
+    name : str
+        Name of the event, which is its ``repr``.
+    value : callable
+        ``value(t, m, q)`` for t of shape (...), m (..., 3) and q (..., 4) returns an array of shape (...).
+    terminal : bool or int, optional
+        Whether the event ends the run; an integer n ends it at the n-th occurrence. The default is False.
+    direction : float, optional
+        Positive: only sign changes from negative to positive count; negative: only those from positive to negative. The
+        default is 0, by which both count.
+
+    Examples
+    --------
     >>> rise = Event("rise", lambda t, m, q: m[..., 2], terminal=True, direction=1.0)
     >>> float(rise(0.0, np.array([0.0, 0.0, -0.5]), np.array([1.0, 0.0, 0.0, 0.0])))
     -0.5
@@ -48,20 +64,40 @@ class Event:
     def __init__(
         self, name: str, value: Callable[..., FloatArray], terminal: bool | int = False, direction: float = 0.0
     ) -> None:
-        self.name, self._value, self.terminal, self.direction = name, value, terminal, direction
+        """Store the function and its attributes."""
+        self.name = name
+        self._value = value
+        self.terminal = terminal
+        self.direction = direction
 
     def __call__(self, t: FloatArray, m: FloatArray, q: FloatArray) -> FloatArray:
+        """Return the value of the event at times t (...), for m (..., 3) and q (..., 4)."""
         return self._value(t, m, q)
 
     def __repr__(self) -> str:
+        """Return the name of the event."""
         return self.name
 
 
 def middle_crossing(body: RigidBody | npt.ArrayLike, *, terminal: bool | int = False, direction: float = 0.0) -> Event:
-    """Return an event at which m has no component along the middle axis, as in a tennis racket that turns over.
+    """Return an event at which m has no component along the middle axis, as when a tennis racket flips.
 
-    A spin that only wobbles has such events too: see ``FreeMotion.flips`` and ``FreeMotion.middle_crossings``.
+    A spin that only wobbles also has these events: see ``FreeMotion.flips`` and ``FreeMotion.middle_crossings``.
 
+    Parameters
+    ----------
+    body : RigidBody or array_like
+        The body, its principal moments, or its inertia tensor.
+    terminal, direction : optional
+        See ``Event``.
+
+    Returns
+    -------
+    Event
+        The component of m along the middle axis.
+
+    Examples
+    --------
     >>> float(middle_crossing((1.0, 2.0, 3.0))(0.0, np.array([0.1, -0.2, 1.0]), np.array([1.0, 0.0, 0.0, 0.0])))
     -0.2
     """
@@ -72,8 +108,31 @@ def middle_crossing(body: RigidBody | npt.ArrayLike, *, terminal: bool | int = F
 def cone(
     axis: npt.ArrayLike, about: npt.ArrayLike, angle: float, *, terminal: bool | int = False, direction: float = 1.0
 ) -> Event:
-    """A body axis comes nearer than ``angle`` (radians) to a direction in space; with ``direction=-1``, leaves it.
+    """Return an event at which a body axis enters a cone about a direction in space; with ``direction=-1``, leaves it.
 
+    Parameters
+    ----------
+    axis : array_like, shape (3,)
+        Direction in body axes.
+    about : array_like, shape (3,)
+        Axis of the cone, in space axes.
+    angle : float
+        Half-angle of the cone in radians, between 0 and pi.
+    terminal, direction : optional
+        See ``Event``. The default direction is 1.
+
+    Returns
+    -------
+    Event
+        Cosine of the angle between the two directions, minus that of `angle`.
+
+    Raises
+    ------
+    InputError
+        If `angle` is not between 0 and pi.
+
+    Examples
+    --------
     >>> inside = cone(axis=(0, 0, 1), about=(0, 0, 1), angle=0.1)
     >>> bool(inside(0.0, np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])) > 0)
     True
@@ -86,8 +145,31 @@ def cone(
 
 
 def energy(problem: Problem, value: float, *, terminal: bool | int = False, direction: float = 0.0) -> Event:
-    """The energy of the body, potential included, crosses a value: with damping, or a force that depends on time.
+    """Return an event at which the total energy of a body crosses a value.
 
+    The energy changes with damping, or with a force that depends on time.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem whose body and force define the energy.
+    value : float
+        Energy to be crossed.
+    terminal, direction : optional
+        See ``Event``.
+
+    Returns
+    -------
+    Event
+        Kinetic plus potential energy, minus `value`; NaN where m is NaN.
+
+    Raises
+    ------
+    AttributeError
+        If the force has no energy.
+
+    Examples
+    --------
     >>> from polhode import State
     >>> free = Problem((1.0, 2.0, 3.0), State(m=(0, 0, 3.0)))
     >>> float(energy(free, 1.0)(0.0, np.array([0.0, 0.0, 3.0]), np.array([1.0, 0.0, 0.0, 0.0])))
@@ -95,9 +177,10 @@ def energy(problem: Problem, value: float, *, terminal: bool | int = False, dire
     """
     body, force = problem.body, problem.force and problem.force.without_damping()
     if force is not None:
-        force.energy_function()  # raises, naming what has no energy
+        force.energy_function()  # raises an error that names the force without an energy
 
     def excess(t: FloatArray, m: FloatArray, q: FloatArray) -> FloatArray:
+        """Return the energy minus `value`, of the shape of t."""
         known = np.asarray(np.isfinite(m).all(axis=-1))
         kinetic = 0.5 * np.sum(m * body.omega(np.nan_to_num(m)), axis=-1)
         attitude = np.where(known[..., None], q, (1.0, 0.0, 0.0, 0.0))
@@ -116,8 +199,35 @@ def section(
     terminal: bool | int = False,
     direction: float = 1.0,
 ) -> Event:
-    """Poincaré's section: a vector, ``of`` "m", "m_space" or "omega" (which needs ``body``), crosses a plane upward.
+    """Return the event of a Poincaré section: a vector crosses a plane, by default upward.
 
+    Parameters
+    ----------
+    normal : array_like, shape (3,)
+        Normal of the plane.
+    offset : float, optional
+        Distance of the plane from the origin, along `normal`. The default is 0.
+    of : {"m", "m_space", "omega"}, optional
+        The vector: momentum in body axes (the default) or in space axes, or angular velocity in body axes.
+    body : RigidBody or array_like, optional
+        The body, which is required for "omega".
+    terminal, direction : optional
+        See ``Event``. The default direction is 1.
+
+    Returns
+    -------
+    Event
+        Height of the vector above the plane.
+
+    Raises
+    ------
+    InputError
+        If `of` is "omega" and `body` is omitted.
+    UnknownNameError
+        If `of` is not one of the three names.
+
+    Examples
+    --------
     >>> crossing = section(normal=(1, 0, 0), of="m")
     >>> float(crossing(0.0, np.array([0.25, 1.0, 0.0]), np.array([1.0, 0.0, 0.0, 0.0])))
     0.25
@@ -135,6 +245,7 @@ def section(
         raise unknown_name("vector", of, vectors)
 
     def height(t: FloatArray, m: FloatArray, q: FloatArray) -> Any:
+        """Return the height of the vector above the plane, of the shape of t."""
         return np.sum(vectors[of](m, q) * n, axis=-1) - offset
 
     return Event("section", height, terminal, direction)

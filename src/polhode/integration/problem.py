@@ -1,4 +1,4 @@
-"""A problem: a body, where it starts, what acts on it, how long it is followed, and where it comes from."""
+"""Initial value problem of a rigid body: body, initial state, force and time span."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 class Problem:
-    """A rigid body, its initial state, the force that acts on it, and the time span of interest.
+    """Initial value problem: a rigid body, its initial state, the force that acts on it, and a time span.
 
     Parameters
     ----------
     body : RigidBody, or array_like of shape (..., 3) or (..., 3, 3)
         The body, its principal moments, or its inertia tensor.
     state : State, optional
-        State at ``t_span[0]``. Either ``state`` or ``omega`` must be given.
+        State at ``t_span[0]``. Exactly one of `state` and `omega` is required.
     force : Force, optional
-        What acts on the body: a ``Torque``, a ``Potential``, one of ``polhode.forces``, or a sum of them. By default
-        the body is free.
+        Force that acts on the body: a ``Torque``, a ``Potential``, one of ``polhode.forces``, or a sum of them. By
+        default the body is free.
     t_span : tuple of two floats, optional
         Start and end. The end may be before the start. The default is (0, 1).
     omega : array_like of shape (..., 3), optional
@@ -44,9 +44,16 @@ class Problem:
     references : tuple of str, optional
         Keys of the publications that the problem comes from.
     h : float, optional
-        A step size that suits the problem.
+        Suggested step size.
     truth : dict of State by time, optional
-        States that are known from elsewhere.
+        Reference states from other sources.
+
+    Raises
+    ------
+    MomentumError
+        If neither or both of `state` and `omega` are passed, or the momentum does not fit the body.
+    TimeError
+        If `t_span` is not two different finite times.
 
     Examples
     --------
@@ -70,35 +77,53 @@ class Problem:
         h: float | None = None,
         truth: Mapping[float, State] | None = None,
     ) -> None:
+        """Check the arguments; see the class for their description."""
         self.body = as_body(body)
         if (state is None) == (omega is None):
-            came = "neither" if state is None else "both"
-            raise MomentumError(f"{came} came: give either state=State(...), or omega=..., the angular velocity")
+            passed = "neither state nor omega" if state is None else "both state and omega"
+            raise MomentumError(f"got {passed}; expected either state=State(...) or omega=..., the angular velocity")
         self.state = state if state is not None else State.from_omega(self.body, omega, q)  # type: ignore[arg-type]
         self.state.check_at_rest("state")
         self.body.check_momentum(self.state.m, "state.m")
         self.force = force
         self.t_span = checked_span(t_span)
-        self.name, self.summary, self.h = name, summary, h
-        self.units, self.references, self.truth = dict(units or {}), references, dict(truth or {})
+        self.name = name
+        self.summary = summary
+        self.h = h
+        self.units = dict(units or {})
+        self.references = references
+        self.truth = dict(truth or {})
 
     @property
     def duration(self) -> float:
-        """Length of the time span, negative if it goes backward."""
+        """Length of the time span; negative if the end is before the start."""
         return self.t_span[1] - self.t_span[0]
 
     def free_motion(self) -> FreeMotion:
-        """The exact motion, with t counted from ``t_span[0]``, of a problem without a force."""
+        """Return the exact motion of a problem without a force, with t counted from ``t_span[0]``.
+
+        Returns
+        -------
+        FreeMotion
+            The motion in closed form.
+
+        Raises
+        ------
+        InputError
+            If the problem has a force.
+        """
         if self.force is not None:
             raise InputError(f"{self.name or 'this problem'} has a force: only a free body has a closed form")
         return free_motion(self.body, self.state)
 
     def __repr__(self) -> str:
+        """Return a one-line description: name, body, force and time span."""
         label = f"{self.name}: " if self.name else ""
         acting = "free" if self.force is None else repr(self.force)
         return f"Problem({label}{self.body!r}, {acting}, t from {self.t_span[0]:g} to {self.t_span[1]:g})"
 
     def _repr_html_(self) -> str:
+        """Return a description as an HTML table, for notebooks."""
         batch = np.broadcast_shapes(self.body.batch, self.state.batch)
         return html_fields(
             f"Problem {self.name}".rstrip(),
@@ -114,7 +139,7 @@ class Problem:
 
 
 def checked_span(t_span: Any) -> tuple[float, float]:
-    """Two different finite times."""
+    """Return `t_span` as two floats; raise TimeError unless they are two different finite times."""
     array = as_floats(t_span, "t_span")
     if array.shape != (2,) or not np.isfinite(array).all() or array[0] == array[1]:
         raise TimeError(f"t_span = {t_span!r}: expected two different finite times, such as (0, 10)")

@@ -1,4 +1,4 @@
-"""A run: bodies on their way, the compiled loop that moves them, and what to say when one cannot go on."""
+"""Runs: the state of a batch of bodies, the compiled loop over steps, and the messages when a body fails."""
 
 from __future__ import annotations
 
@@ -26,23 +26,26 @@ from polhode.integration.trajectory import ENDED_BY_EVENT, FAILED, INTERRUPTED, 
 from polhode.kernels.stepping.damping import OBLIQUE
 from polhode.methods.method import BatchState, Bodies, Clock, Method
 
-PIECE_SECONDS = 0.1  # after which a loop comes back to look at the clock and the keyboard
-FIRST_PIECE = 1000  # steps of all bodies together
-NO_STEP, RAISED, NOT_FINITE, TOO_SMALL = 1, 2, 3, 4  # how kernels say that a body stopped
-STOPPED = 5  # by an event
+PIECE_SECONDS = 0.1  # time after which a compiled loop returns, to show progress and to notice Ctrl-C
+FIRST_PIECE = 1000  # steps of all bodies together in the first call of a compiled loop
+NO_STEP, RAISED, NOT_FINITE, TOO_SMALL = 1, 2, 3, 4  # statuses by which kernels report why a body stopped
+STOPPED = 5  # status of a body that was stopped by a terminal event
 ACROSS = np.outer((0.0, 1.0, 1.0), (0.0, 1.0, 1.0))  # the part of a damping matrix that acts on a linear rotor
-TOO_MANY = 6  # how the kernel of Adaptive says that the budget of steps is used up
-HALVINGS, REFINEMENTS = 30, 5  # of the search for a step that works
+TOO_MANY = 6  # status by which the kernel of Adaptive reports that max_steps is exceeded
+HALVINGS, REFINEMENTS = 30, 5  # iterations of the search for a step size that has a solution
 
 
 class BaseRun:
-    """What runs with steps of one length and runs that choose their steps have in common."""
+    """Base class of runs with fixed steps and of adaptive runs."""
 
     current: BatchState
     h: float
 
     def __init__(self, problem: Problem, span: tuple[float, float], method: Any) -> None:
-        self.problem, self.method, (self.t0, self.t1) = problem, method, span
+        """Check that the method fits the force, and arrange the data of all bodies in rows for the kernels."""
+        self.problem = problem
+        self.method = method
+        self.t0, self.t1 = span
         self.force: Force = nothing() if problem.force is None else problem.force
         method.check(self.force)
         body, state, force = problem.body, problem.state, self.force
@@ -60,11 +63,13 @@ class BaseRun:
             self._damping(),
             writable(rows_of(force.params, self.batch, force.params.shape[-1])),
         )
-        self.interrupted, self.seconds = False, 0.0
+        self.interrupted = False
+        self.seconds = 0.0
 
     def _damping(self) -> FloatArray:
-        """Rows as ``kernels.stepping.damping`` takes them."""
-        D, body = self.force.damping, self.problem.body
+        """Return the damping of each body in the format of ``kernels.stepping.damping``: rows (n, 3) or (n, 21)."""
+        D = self.force.damping
+        body = self.problem.body
         if body.is_linear:
             D = D * ACROSS
         along = diagonals(D)
@@ -73,40 +78,41 @@ class BaseRun:
         return rows_of(oblique_damping(D, flow_moments(body), body.axes), self.batch, OBLIQUE)
 
     def start(self) -> tuple[FloatArray, FloatArray]:
-        """(m, q) of all bodies, in principal axes: rows to write to."""
+        """Return the initial (m, q) of all bodies in principal axes: writable arrays (n, 3) and (n, 4)."""
         m, q = to_principal(self.axes, self.problem.state.m, self.problem.state.q)
         return _own(m, self.batch, 3), _own(q, self.batch, 4)
 
     def to_user(self, m: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Rows (k, bodies, .) in principal axes as arrays (k,) + batch + (.,) in the user's axes."""
+        """Convert (m, q) of shape (k, n, .) in principal axes to (k,) + batch + (.,) in the axes of the user."""
         shape = len(m), *self.batch
         return from_principal(self.axes, m.reshape(*shape, 3), q.reshape(*shape, 4))
 
     def rows_to_user(self, m: FloatArray, q: FloatArray, body: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Rows (r, .) in principal axes, each of the body with that number, in the user's axes."""
+        """Convert (m, q) of shape (r, .) in principal axes, of bodies with indices (r,), to the axes of the user."""
         if self.axes is None:
             return m, q
         axes = np.broadcast_to(self.axes, (*self.batch, 3, 3)).reshape(-1, 3, 3)
         return from_principal(axes[body], m, q)
 
     def snapshot(self) -> dict[str, npt.NDArray[Any]]:
-        """All that is needed to go on: copies."""
+        """Return copies of all arrays that are needed to continue the run."""
         return {name: np.copy(value) for name, value in vars(self.current).items()} | {
             "seconds": np.array(self.seconds)
         }
 
     def restore(self, snapshot: dict[str, npt.NDArray[Any]]) -> None:
-        """Go on from there; no bit of what follows depends on whether the run was interrupted."""
+        """Restore a snapshot; results do not depend, to the bit, on whether the run was interrupted."""
         for name, value in vars(self.current).items():
             value[...] = snapshot[name]
         self.seconds = float(snapshot["seconds"])
 
     @property
     def all_stopped(self) -> bool:
+        """Whether no body continues."""
         return bool((self.current.status > 0).all())
 
     def user_status(self) -> Any:
-        """As in a Trajectory."""
+        """Return the status as in ``Trajectory``: an int, or for a batch an array of its shape."""
         code = self.current.status
         status = np.select([code == 0, code == STOPPED], [REACHED_END, ENDED_BY_EVENT], FAILED)
         if self.interrupted:
@@ -114,7 +120,13 @@ class BaseRun:
         return status.reshape(self.batch) if self.batch else int(status[0])
 
     def trajectory(self, t: FloatArray, m: FloatArray, q: FloatArray, **more: Any) -> Trajectory:
-        """What was computed, in the user's axes; raises, or warns, if a body could not go on."""
+        """Return the trajectory of states m and q in the axes of the user.
+
+        Raises
+        ------
+        RunError
+            If a single body failed. For a batch a RunWarning is issued instead.
+        """
         current = self.current
         rejected = int(getattr(current, "rejected", np.zeros(1)).sum())
         stats = Stats(
@@ -133,7 +145,7 @@ class BaseRun:
         return result
 
     def _explain(self, result: Trajectory) -> None:
-        """Raise what stopped the body; of a batch, whose other bodies went on, say so in a warning."""
+        """Raise a RunError for a single body that failed; warn for a batch, whose other bodies continued."""
         failed = (self.current.status > 0) & (self.current.status != STOPPED)
         i = int(np.argmax(failed))
         where = tuple(int(k) for k in np.unravel_index(i, self.batch)) if self.batch else ()
@@ -145,22 +157,23 @@ class BaseRun:
         )
         if not self.batch:
             raise RunError(result.message, result) from cause
-        told = "" if cause is None else "\n" + "".join(traceback.format_exception(cause))
+        details = "" if cause is None else "\n" + "".join(traceback.format_exception(cause))
         warnings.warn(
-            f"{int(failed.sum())} of {self.count_bodies} bodies stopped early; {result.message}{told}",
+            f"{int(failed.sum())} of {self.count_bodies} bodies stopped early; {result.message}{details}",
             RunWarning,
             stacklevel=5,
         )
 
     def _of_steps(self) -> str:
+        """Return the text that follows the number of a step in messages."""
         return ""
 
     def failed_at(self, i: int) -> tuple[float, FloatArray, FloatArray]:
-        """(t, m, q) where body i could not go on, in principal axes."""
+        """Return (t, m, q) where body `i` failed, in principal axes."""
         raise NotImplementedError
 
     def _why(self, i: int) -> tuple[str, BaseException | None]:
-        """What stopped body i, and the original exception: the torque is called once more, uncompiled."""
+        """Return why body `i` stopped, and the original exception, for which the torque is called again uncompiled."""
         if self.current.status[i] in (NO_STEP, TOO_SMALL, TOO_MANY):
             return self.why_no_step(i), None
         where = np.unravel_index(i, self.batch) if self.batch else ()
@@ -170,20 +183,21 @@ class BaseRun:
         Q, w = tuple(map(tuple, matrix(q).tolist())), tuple(body.omega(m).tolist())
         params = self.bodies.params[i if len(self.bodies.params) > 1 else 0]
         try:
-            found = self.force.python_torque(t, Q, w, params)
-        except Exception as problem:
-            return f"the torque raised {type(problem).__name__}: {problem}", problem
-        return f"the torque is {found}, not three finite numbers", None
+            torque = self.force.python_torque(t, Q, w, params)
+        except Exception as error:
+            return f"the torque raised {type(error).__name__}: {error}", error
+        return f"the torque is {torque}, not three finite numbers", None
 
     def why_no_step(self, i: int) -> str:
+        """Return the reason why body `i` cannot make a step."""
         raise NotImplementedError
 
 
 class Run(BaseRun):
-    """A run with steps of one length; between breaks of the torque, if it has any, of one length each.
+    """Run with a fixed step size; if the torque has breaks, with one step size between each two of them.
 
-    At a break the method begins anew, from the states there: nothing that it keeps from step to step goes across. ``h``
-    is the longest step. Each stretch between breaks has ``least`` steps or more.
+    At a break the method restarts from the states there, without the data that it carries from step to step. The
+    attribute ``h`` is the longest step size. Each stretch between breaks has at least `least` steps.
     """
 
     method: Method
@@ -191,6 +205,7 @@ class Run(BaseRun):
     def __init__(
         self, problem: Problem, span: tuple[float, float], method: Method, h: float | None, least: int = 1
     ) -> None:
+        """Divide `span` into steps no longer than `h`, or than the step size of the problem if `h` is None."""
         super().__init__(problem, span, method)
         self.grid = Steps(span, self.force.breaks, step_length(problem.h if h is None else h), least)
         self.count = self.grid.count
@@ -198,7 +213,7 @@ class Run(BaseRun):
         self.current = method.new_batch_state(*self.start())
 
     def at_steps(self, saves: IntArray, bar: Progress) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """(t, m, q) after those steps, in principal axes; NaN where a body did not come so far."""
+        """Return (t, m, q) after the steps `saves` (k,), in principal axes; NaN where a body did not reach them."""
         n = self.count_bodies
         m, q = np.full((len(saves), n, 3), np.nan), np.full((len(saves), n, 4), np.nan)
         self.load_steps()
@@ -211,44 +226,52 @@ class Run(BaseRun):
         return self.times(saves), m, q
 
     def load(self) -> None:
-        """Compile what will be needed, or load it from the cache: a compiler that is at work does not hear Ctrl-C."""
+        """Compile all functions of the run, or load them from the cache, because compilation cannot be interrupted."""
         self.load_steps()
         if self.force.has_energy:
             self.force.potential(self.t0, self.problem.state.q)
 
     def load_steps(self) -> None:
-        """Compile the loop over steps, or load it from the cache, by a call for no body: runs are timed without it."""
-        none = np.empty((0, self.count_bodies, 3)), np.empty((0, self.count_bodies, 4))
-        clock, nowhere = self.grid.clock(0), np.empty(0, np.int64)
-        self.method.advance(self.force)(self.bodies, clock, nowhere, 0, 0, 0, self.current, *none)
+        """Compile the loop over steps, or load it from the cache, so that compilation does not count as run time.
+
+        The loop is called for an empty range of bodies.
+        """
+        no_states = np.empty((0, self.count_bodies, 3)), np.empty((0, self.count_bodies, 4))
+        no_steps = np.empty(0, np.int64)
+        clock = self.grid.clock(0)
+        self.method.advance(self.force)(self.bodies, clock, no_steps, 0, 0, 0, self.current, *no_states)
 
     def times(self, steps: IntArray | int) -> FloatArray:
-        """After so many steps."""
+        """Return the times after numbers of steps."""
         return self.grid.times(steps)
 
     def _advance(self, saves: IntArray, m: FloatArray, q: FloatArray, bar: Progress) -> None:
-        """All the way, in pieces of about PIECE_SECONDS, none of which goes on beyond a break."""
+        """Advance to the last of `saves`, in calls of about PIECE_SECONDS, none of which crosses a break."""
         going = self.current.status == 0
-        done, saved = int(self.current.steps[going].min(initial=self.count)), 0
+        done = int(self.current.steps[going].min(initial=self.count))
+        saved = 0
         piece = max(1, FIRST_PIECE // max(1, self.count_bodies))
         while saved < len(saves) and not self.all_stopped:
             k = int(self.grid.of(done))
-            clock, end = self.grid.clock(k), int(self.grid.first[k + 1])
+            clock = self.grid.clock(k)
+            end = int(self.grid.first[k + 1])
             limit = min(done + piece, end, int(saves[-1]))
             last = int(np.searchsorted(saves, limit, side="right"))
-            some = saves[saved : max(last, saved + 1)]
-            out = m[saved : saved + len(some)], q[saved : saved + len(some)]
+            next_saves = saves[saved : max(last, saved + 1)]
+            out = m[saved : saved + len(next_saves)], q[saved : saved + len(next_saves)]
             began = time.perf_counter()
-            self._call(clock, some, limit, *out, piece)
+            self._call(clock, next_saves, limit, *out, piece)
             elapsed = time.perf_counter() - began
-            saved, made, done = max(saved, last), limit - done, limit
+            saved = max(saved, last)
+            advanced = limit - done
+            done = limit
             if done == end < self.count:
-                self._begin_anew(clock, end)
+                self._restart(clock, end)
             bar.show(min(done, self.count))
-            piece = max(1, int(made * min(8.0, max(0.25, PIECE_SECONDS / max(elapsed, 1e-6)))))
+            piece = max(1, int(advanced * min(8.0, max(0.25, PIECE_SECONDS / max(elapsed, 1e-6)))))
 
     def _call(self, clock: Clock, saves: IntArray, limit: int, m: FloatArray, q: FloatArray, steps: int) -> None:
-        """The compiled loop, for all bodies: about so many steps."""
+        """Call the compiled loop for all bodies; `steps`, the expected count, determines the number of threads."""
         advance = self.method.advance(self.force)
 
         def work(start: int, stop: int) -> int:
@@ -257,9 +280,10 @@ class Run(BaseRun):
 
         in_ranges(work, self.count_bodies, steps * self.method.stages)
 
-    def _begin_anew(self, clock: Clock, step: int) -> None:
-        """From the states after that step, as somebody who looks would see them; ``clock`` is that of the way there."""
-        current, n = self.current, self.count_bodies
+    def _restart(self, clock: Clock, step: int) -> None:
+        """Restart from the states after `step` as they would be saved; `clock` is that of the steps up to there."""
+        current = self.current
+        n = self.count_bodies
         m, q = np.full((1, n, 3), np.nan), np.full((1, n, 4), np.nan)
         self._call(clock, np.array([step]), step, m, q, 1)
         going = current.status == 0
@@ -269,12 +293,29 @@ class Run(BaseRun):
         self, body: IntArray, stretch: IntArray, t: FloatArray, h: FloatArray, m: FloatArray, q: FloatArray,
         steps: int = 1,
     ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
-        """(m, q) (r, .) after steps of lengths h (r,) from rows m, q at times t in those stretches of time, each of the
-        body with that number."""
+        """Return (m, q) after `steps` steps from each of r states.
+
+        Parameters
+        ----------
+        body, stretch : ndarray of int, shape (r,)
+            Indices of the bodies, and of the stretches of time in which the steps are.
+        t, h : ndarray, shape (r,)
+            Initial times and step sizes.
+        m, q : ndarray, shape (r, 3) and (r, 4)
+            Initial states in principal axes.
+        steps : int, optional
+            Number of steps. The default is 1.
+
+        Returns
+        -------
+        m, q : ndarray, shape (r, 3) and (r, 4)
+            States after the steps; NaN where they failed.
+        """
         current = self.method.new_batch_state(m.copy(), q.copy())
         current.status[~np.isfinite(m).all(axis=-1)] = NOT_FINITE
         m_out, q_out = np.full((1, *m.shape), np.nan), np.full((1, *q.shape), np.nan)
-        advance, bodies = self.method.advance(self.force), self.bodies.take(body)
+        advance = self.method.advance(self.force)
+        bodies = self.bodies.take(body)
         clock = Clock(t, h, self.grid.low[stretch], self.grid.high[stretch])
 
         def work(start: int, stop: int) -> int:
@@ -286,28 +327,32 @@ class Run(BaseRun):
         return m_out[0], q_out[0]
 
     def _of_steps(self) -> str:
+        """Return the number of all steps, for messages."""
         return f" of {self.count}"
 
     def failed_at(self, i: int) -> tuple[float, FloatArray, FloatArray]:
+        """Return (t, m, q) where body `i` failed, in principal axes."""
         clock = self._clock_of(i)
         t = min(max(self.method.time_of(self.current, i, clock), float(clock.low[0])), float(clock.high[0]))
         return t, self.current.m[i], self.current.q[i]
 
     def _clock_of(self, i: int) -> Clock:
-        """Of the stretch where body i is."""
+        """Return the clock of the stretch of time in which body `i` is."""
         return self.grid.clock(int(self.grid.of(self.current.steps[i])))
 
     def why_no_step(self, i: int) -> str:
+        """Return the reason why body `i` cannot make a step, and a step size that works, if one is found."""
         residual = float(self.current.residual[i])
         why = f"a step of {self.method!r} has no solution"
         why += f" (residual {residual:.1e})" if residual else ""
         why += self.method.why_no_step(self.force, self.bodies, self.current, i, float(self._clock_of(i).h[0]))
         works = self._working_step(i)
-        return f"{why}; {'no shorter step was found that has one' if works is None else f'h = {works:.3g} has one'}"
+        return f"{why}; {'no shorter step with a solution was found' if works is None else f'h = {works:.3g} has one'}"
 
     def _working_step(self, i: int) -> float | None:
-        """A length that works from where body i is: found by halving, and refined by bisection."""
-        good, bad = None, abs(float(self._clock_of(i).h[0]))
+        """Return a step size that works where body `i` failed, found by halving and refined by bisection."""
+        good = None
+        bad = abs(float(self._clock_of(i).h[0]))
         for _ in range(HALVINGS):
             if self._works(i, bad / 2):
                 good = bad / 2
@@ -319,15 +364,19 @@ class Run(BaseRun):
         return good
 
     def _works(self, i: int, length: float) -> bool:
+        """Return whether a step of size `length` from where body `i` failed has a solution."""
         t, m, q = self.failed_at(i)
-        h, stretch = np.array([np.copysign(length, self.h)]), np.array([self.grid.of(self.current.steps[i])])
+        h = np.array([np.copysign(length, self.h)])
+        stretch = np.array([self.grid.of(self.current.steps[i])])
         m, _ = self.single_steps(np.array([i]), stretch, np.array([t]), h, m[None], q[None])
         return bool(np.isfinite(m).all())
 
 
 def oblique_damping(D: FloatArray, moments: FloatArray, axes: FloatArray) -> FloatArray:
-    """Rates, P and P^-1 of ``kernels.stepping.damping``, (..., 21), for matrices D that are not diagonal in principal
-    axes."""
+    """Return the rates, P and P^-1 of ``kernels.stepping.damping`` as an array of shape (..., 21).
+
+    They are for damping matrices D (..., 3, 3) that are not diagonal in the principal axes `axes` (..., 3, 3).
+    """
     unit_D, unit_I = (_power_of_two(x.max(axis=-1, keepdims=True)) for x in (D.max(axis=-1), moments))
     root = np.sqrt(moments / unit_I)
     full = np.einsum("...ji,...jk,...kl->...il", axes, D / unit_D[..., None], axes)
@@ -338,20 +387,20 @@ def oblique_damping(D: FloatArray, moments: FloatArray, axes: FloatArray) -> Flo
 
 
 def _power_of_two(x: FloatArray) -> FloatArray:
-    """Not larger than x; 1 for 0. Dividing by it changes no digits."""
+    """Return the largest power of two that is at most x, and 1 for 0; dividing by it is exact."""
     return np.where(x > 0, np.ldexp(1.0, np.frexp(x)[1] - 1), 1.0)
 
 
 def times_within(t_eval: npt.ArrayLike, span: tuple[float, float]) -> FloatArray:
-    """The times (k,) that are wanted, all within the span."""
+    """Return `t_eval` as an array of shape (k,); raise TimeError unless all times are finite and within the span."""
     times = as_floats(t_eval, "t_eval")
     check_finite(times, "t_eval", TimeError)
     low, high = sorted(span)
     if times.ndim != 1 or not ((times >= low) & (times <= high)).all():
-        raise TimeError(f"t_eval must be times (k,) between {low:g} and {high:g}; got {show(times[:4])}...")
+        raise TimeError(f"t_eval: expected times (k,) between {low:g} and {high:g}; got {show(times[:4])}...")
     return times
 
 
 def _own(array: FloatArray, batch: tuple[int, ...], components: int) -> FloatArray:
-    """Rows (bodies, components) to write to."""
+    """Return a writable copy of `array`, broadcast to the batch, of shape (n, components)."""
     return np.array(np.broadcast_to(array, (*batch, components)), order="C").reshape(-1, components)

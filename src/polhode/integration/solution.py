@@ -1,4 +1,4 @@
-"""States at any time of a run: steps are repeated from the last state that was kept."""
+"""Dense output of a run: states at any time, by repeating steps from the last saved state."""
 
 from __future__ import annotations
 
@@ -18,61 +18,89 @@ if TYPE_CHECKING:
 
 
 class Solution(ABC):
-    """(m, q) at any times between the first and the last that the run reached; NaN after a body stopped."""
+    """Callable that returns (m, q) at any times of a run; NaN after a body stopped."""
 
-    def __init__(self, run: BaseRun, first: float, last: float, watch: EventFinder | None = None) -> None:
-        self._run, self._watch = run, watch
+    def __init__(self, run: BaseRun, first: float, last: float, event_finder: EventFinder | None = None) -> None:
+        """Store the run, its first and last time, and the event finder that knows when bodies stopped."""
+        self._run = run
+        self._event_finder = event_finder
         self.t_min, self.t_max = min(first, last), max(first, last)
 
     def __call__(self, t: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """States at times (...): m (...) + batch + (3,), q (...) + batch + (4,)."""
+        """Return the states at times `t`.
+
+        Parameters
+        ----------
+        t : array_like, shape (...)
+            Times within the time span of the run.
+
+        Returns
+        -------
+        m : ndarray, shape (...) + batch + (3,)
+            Angular momenta in body axes.
+        q : ndarray, shape (...) + batch + (4,)
+            Attitudes.
+
+        Raises
+        ------
+        TimeError
+            If a time is not finite, or outside the time span.
+        """
         times = as_floats(t, "t")
         check_finite(times[..., None], "t", TimeError)
         outside = (times < self.t_min) | (times > self.t_max)
         if outside.any():
             raise TimeError(
-                f"sol knows t from {self.t_min:g} to {self.t_max:g}; got {show(times[outside].ravel()[:4])}"
+                f"sol(t): expected t from {self.t_min:g} to {self.t_max:g}; got {show(times[outside].ravel()[:4])}"
             )
-        run, n = self._run, self._run.count_bodies
+        run = self._run
+        n = run.count_bodies
         m, q = self.rows(np.repeat(times.ravel(), n), np.tile(np.arange(n), times.size))
         m, q = m.reshape(times.size, n, 3), q.reshape(times.size, n, 4)
-        if self._watch is not None:
-            late = self._watch.after_stop(times.ravel())
+        if self._event_finder is not None:
+            late = self._event_finder.after_stop(times.ravel())
             m[late], q[late] = np.nan, np.nan
         m, q = run.to_user(m, q)
         return m.reshape(*times.shape, *run.batch, 3), q.reshape(*times.shape, *run.batch, 4)
 
     @abstractmethod
     def rows(self, t: FloatArray, body: IntArray) -> tuple[FloatArray, FloatArray]:
-        """(m, q) (r, .) in principal axes at times t (r,), each of the body with that number."""
+        """Return (m, q), of shapes (r, 3) and (r, 4), in principal axes at times t (r,) of bodies with indices (r,)."""
 
 
 class FixedSolution(Solution):
-    """Of steps of one length: whole steps from the last state kept, and one of the remaining length.
+    """Dense output of a run with fixed steps: whole steps from the last saved state, and one step of the remainder.
 
-    States at breaks are among those kept, or all states on the way are: so no steps are repeated across a break.
+    The states at breaks of the torque are always saved, so that no steps are repeated across a break.
     """
 
     def __init__(
-        self, run: Run, steps: IntArray, m: FloatArray, q: FloatArray, watch: EventFinder | None = None
+        self, run: Run, steps: IntArray, m: FloatArray, q: FloatArray, event_finder: EventFinder | None = None
     ) -> None:
+        """Store states m (k, n, 3) and q (k, n, 4) after the steps (k,), in principal axes."""
         first, last = run.times(np.array([steps[0], run.count]))
-        super().__init__(run, float(first), float(last), watch)
-        self._fixed, self._steps, self._m, self._q = run, steps, m, q
+        super().__init__(run, float(first), float(last), event_finder)
+        self._fixed = run
+        self._steps = steps
+        self._m, self._q = m, q
 
     def rows(self, t: FloatArray, body: IntArray) -> tuple[FloatArray, FloatArray]:
-        run, steps = self._fixed, self._steps
+        """Return (m, q), of shapes (r, 3) and (r, 4), in principal axes at times t (r,) of bodies with indices (r,)."""
+        run = self._fixed
+        steps = self._steps
         whole = np.maximum(run.grid.before(t), steps[0])
         stretch = run.grid.of(whole)
-        kept = np.searchsorted(steps, whole, side="right") - 1
-        m, q, missing = self._m[kept, body], self._q[kept, body], whole - steps[kept]
+        saved = np.searchsorted(steps, whole, side="right") - 1
+        m, q = self._m[saved, body], self._q[saved, body]
+        missing = whole - steps[saved]
         for count in np.unique(missing[missing > 0]):
-            some = np.flatnonzero(missing == count)
-            start, h = run.times(steps[kept[some]]), run.grid.h[stretch[some]]
-            m[some], q[some] = run.single_steps(body[some], stretch[some], start, h, m[some], q[some], int(count))
+            rows = np.flatnonzero(missing == count)
+            start = run.times(steps[saved[rows]])
+            h = run.grid.h[stretch[rows]]
+            m[rows], q[rows] = run.single_steps(body[rows], stretch[rows], start, h, m[rows], q[rows], int(count))
         start = run.times(whole)
-        some = np.flatnonzero(t != start)
-        if len(some):
-            h = (t - start)[some]
-            m[some], q[some] = run.single_steps(body[some], stretch[some], start[some], h, m[some], q[some])
+        rows = np.flatnonzero(t != start)
+        if len(rows):
+            h = (t - start)[rows]
+            m[rows], q[rows] = run.single_steps(body[rows], stretch[rows], start[rows], h, m[rows], q[rows])
         return m, q

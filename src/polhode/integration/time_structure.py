@@ -1,8 +1,8 @@
-"""How finely a torque has to be looked at in time: samples of the whole span, before any step is trusted.
+"""Time scales of a torque, from samples of the whole time span, before any step size is chosen.
 
-A method sees a torque only at its stages: a pulse between two of them does not exist for it, nor for its estimate of
-errors. Therefore torques of users that depend on t explicitly are sampled over the whole time span, at two fixed
-attitudes and angular velocities; ``kernels.stepping.time_structure`` has what is made of the samples.
+A method evaluates a torque only at its stages: it misses a pulse between two of them, and so does its error estimate.
+Therefore user-defined torques that depend on t explicitly are sampled over the whole time span, at two fixed attitudes
+and angular velocities. The samples are analyzed by ``kernels.stepping.time_structure``.
 """
 
 from __future__ import annotations
@@ -17,24 +17,27 @@ from polhode.forces import functions
 from polhode.forces.base import Force
 from polhode.kernels.stepping.time_structure import NOISE, analyze
 
-CELLS = 2039  # of the span; a prime number, so that no period of a round part of the span hides
+CELLS = 2039  # intervals of the span; a prime number, so that no period that divides the span evenly is missed
 ATTITUDES = np.array([[0.74, 0.31, -0.42, 0.43], [0.35, -0.64, 0.22, 0.65]])
-RADIANS = np.array([[0.5, -0.7, 0.6], [70.0, 50.0, -60.0]])  # in the time span: the angular velocities at them
-DIRECTION = np.array([0.54, 0.29, 0.79])  # of the component of the torque that is looked at
-SMOOTH, SHARP, HIDDEN = 3.0, 2.0, 0.25  # steps, in spacings; Adaptive looks at 12 times in a step
-AT_ONCE = 2**14  # samples
+RADIANS = np.array([[0.5, -0.7, 0.6], [70.0, 50.0, -60.0]])  # angular velocities times the length of the span
+DIRECTION = np.array([0.54, 0.29, 0.79])  # direction of the component of the torque that is analyzed
+SMOOTH, SHARP, HIDDEN = 3.0, 2.0, 0.25  # steps, in spacings; Adaptive has 12 stages in a step
+AT_ONCE = 2**14  # samples in one block
 
 
 class TimeStructure(NamedTuple):
-    """What samples say about the torques with each row of parameters."""
+    """Time structure of the torques with each row of parameters; all arrays have the shape (rows,)."""
 
-    longest: FloatArray  # (rows,), steps that pass over nothing; infinite if the torque does not change in time
-    rough: BoolArray  # (rows,), whether the torque jumps, has kinks, or changes faster than the samples
-    hidden: BoolArray  # (rows,), whether it has features of a single sample, the length of which is not known
+    longest: FloatArray  # longest steps that skip no feature; infinite if the torque does not change in time
+    rough: BoolArray  # whether the torque jumps, has kinks, or changes faster than the samples
+    hidden: BoolArray  # whether it has features of a single sample, whose length is unknown
 
 
 def time_structure(force: Force, params: FloatArray, span: tuple[float, float]) -> TimeStructure:
-    """Look at the torques with parameters (rows, k), all over the span; ready-made forces are known to be smooth."""
+    """Sample the torques with parameters (rows, k) over the span, and return their time structure.
+
+    Forces of the library are not sampled: they are known to be smooth.
+    """
     rows = len(params)
     if rows == 0 or force.is_ready_made or not force.time_dependent:
         return TimeStructure(np.full(rows, inf), np.zeros(rows, bool), np.zeros(rows, bool))
@@ -45,10 +48,12 @@ def time_structure(force: Force, params: FloatArray, span: tuple[float, float]) 
 
 
 def _of_block(force: Force, t: FloatArray, params: FloatArray) -> TimeStructure:
-    cell, rows = abs(t[-1] - t[0]) / CELLS, len(params)
+    """Return the time structure for parameters (rows, k), from samples at times t."""
+    cell = abs(t[-1] - t[0]) / CELLS
+    rows = len(params)
     try:
         f = _torques(force, t, params)
-    except Exception:  # of the user's function; the run will come to where it fails, and tell
+    except Exception:  # raised by the function of the user; the run reports it where it occurs
         return TimeStructure(np.full(rows, 2 * cell), np.ones(rows, bool), np.zeros(rows, bool))
     size = np.abs(f).max(axis=-1, keepdims=True)
     f /= np.where(size > 0, size, 1.0)
@@ -63,10 +68,11 @@ def _of_block(force: Force, t: FloatArray, params: FloatArray) -> TimeStructure:
 
 
 def _torques(force: Force, t: FloatArray, params: FloatArray) -> FloatArray:
-    """A component of the torque at two states, with parameters (rows, k), at times (T,): (2 rows, T)."""
-    rows, w = len(params), RADIANS / abs(t[-1] - t[0])
+    """Return a component of the torque at two states, with parameters (rows, k), at times (T,): shape (2 rows, T)."""
+    rows = len(params)
+    w = RADIANS / abs(t[-1] - t[0])
     states = (np.repeat(x, rows * len(t), axis=0) for x in (ATTITUDES, w))
-    own = writable(np.tile(np.repeat(params, len(t), axis=0), (2, 1)))
+    params_rows = writable(np.tile(np.repeat(params, len(t), axis=0), (2, 1)))
     out = np.empty((2 * rows * len(t), 3))
-    functions.torques(force.torque_function(), (t, *states, own, out))
+    functions.torques(force.torque_function(), (t, *states, params_rows, out))
     return np.nan_to_num(out @ DIRECTION, nan=0.0, posinf=0.0, neginf=0.0).reshape(2 * rows, len(t))

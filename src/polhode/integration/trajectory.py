@@ -1,4 +1,4 @@
-"""What an integration returns: states at the times that were asked for, and what follows from them."""
+"""Result of an integration: states at the saved times, and quantities computed from them."""
 
 from __future__ import annotations
 
@@ -26,10 +26,20 @@ REACHED_END, ENDED_BY_EVENT, FAILED, INTERRUPTED = 0, 1, -1, -2  # statuses, as 
 
 @dataclass(frozen=True)
 class Stats:
-    """What a run cost: of all bodies together, and seconds.
+    """Cost of a run: numbers for all bodies together, and the run time.
 
-    ``steps``, ``torques`` (evaluations), ``iterations`` (of methods that solve equations) and ``rejected`` (steps, of
-    methods that choose them).
+    Attributes
+    ----------
+    steps : int
+        Number of steps.
+    torques : int
+        Number of torque evaluations.
+    seconds : float
+        Run time without compilation.
+    iterations : int
+        Number of iterations of methods that solve equations.
+    rejected : int
+        Number of rejected steps of adaptive methods.
     """
 
     steps: int
@@ -40,9 +50,9 @@ class Stats:
 
 
 class Trajectory(BaseTrajectory):
-    """What an integration returns: states at the saved times, and what follows from them.
+    """Result of an integration: states at the saved times, and quantities computed from them.
 
-    Made by ``integrate``, ``load`` and ``resume``.
+    Trajectories are returned by ``integrate``, ``load`` and ``resume``.
 
     Attributes
     ----------
@@ -53,14 +63,14 @@ class Trajectory(BaseTrajectory):
     q : ndarray of shape (k,) + batch + (4,)
         Attitude, scalar first, body to space.
     status : int, or ndarray of shape batch
-        How each body ended: 0 at the end of the time span, 1 by an event, -1 because it could not go on, -2 because the
-        run was interrupted. Rows after that are NaN.
+        Status of each body: 0 if it reached the end of the time span, 1 if an event ended its run, -1 if it failed, -2
+        if the run was interrupted. Later rows are NaN.
     message : str
-        What was chosen, or why the run ended early.
+        The chosen method, or the reason why the run ended early.
     problem : Problem
-        What was integrated.
+        The problem that was integrated.
     method : method
-        How it was integrated.
+        The method of integration.
     h : float
         Step size.
     stats : Stats
@@ -99,9 +109,15 @@ class Trajectory(BaseTrajectory):
         sol: Any = None,
         events: tuple[list[Any], list[Any], list[Any]] | None = None,
     ) -> None:
-        self.problem, self.t, self.m, self.q = problem, t, m, q
-        self.method, self.h, self.stats = method, h, stats
-        self.status, self.message, self._sol = status, message, sol
+        """Store the states and the data of the run; see the class for their description."""
+        self.problem = problem
+        self.t, self.m, self.q = t, m, q
+        self.method = method
+        self.h = h
+        self.stats = stats
+        self.status = status
+        self.message = message
+        self._sol = sol
         self.t_events: Any
         self.m_events: Any
         self.q_events: Any
@@ -110,24 +126,28 @@ class Trajectory(BaseTrajectory):
 
     @property
     def sol(self) -> Any:
-        """A function of times (...): (m, q), (...) + batch + (3,) and (4,); steps are repeated from stored states."""
+        """Dense output: ``sol(t)`` returns (m, q) at times t of shape (...).
+
+        The arrays have the shapes (...) + batch + (3,) and (...) + batch + (4,). Steps are repeated from saved states.
+        An AttributeError is raised if the steps were not saved.
+        """
         if self._sol is None:
-            raise AttributeError(f"steps of {self.method!r} were not kept; type integrate(..., dense_output=True)")
+            raise AttributeError(f"steps of {self.method!r} were not saved; type integrate(..., dense_output=True)")
         return self._sol
 
     @property
     def body(self) -> RigidBody:
-        """The body, or bodies."""
+        """Body or batch of bodies."""
         return self.problem.body
 
     @property
     def omega(self) -> FloatArray:
-        """Angular velocity in body axes, (k,) + batch + (3,)."""
+        """Angular velocity in body axes, of shape (k,) + batch + (3,)."""
         return self.body.omega(np.nan_to_num(self.m)) + 0.0 * self.m
 
     @property
     def rotation(self) -> Rotation:
-        """Attitudes as a SciPy Rotation, of one body."""
+        """Attitudes of a single body as a SciPy Rotation."""
         return as_rotation(self.q)
 
     @property
@@ -137,7 +157,9 @@ class Trajectory(BaseTrajectory):
 
     @property
     def multipliers(self) -> FloatArray:
-        """Lagrange multipliers of ``|q| = 1`` for steps of ``QuatEM`` and ``QuatVI``, (k - 1,), every step being saved.
+        """Lagrange multipliers of ``|q| = 1`` for the steps of ``QuatEM`` and ``QuatVI``, of shape (k - 1,).
+
+        An AttributeError is raised for other methods, for batches, and unless every step was saved.
 
         With p = ``quaternion_momentum``, the constraint adds -multiplier q to dp/dt (Betsch and Siebert 2009, Remarks
         4.2 and 4.3, and (E1)). Those of ``QuatVI`` contain the curvature of the unit sphere, also without a force.
@@ -150,12 +172,12 @@ class Trajectory(BaseTrajectory):
 
     @property
     def kinetic(self) -> FloatArray:
-        """Kinetic energy, (k,) + batch."""
+        """Kinetic energy, of shape (k,) + batch."""
         return 0.5 * np.sum(self.m * self.omega, axis=-1)
 
     @property
     def potential(self) -> FloatArray:
-        """Potential energy, (k,) + batch; AttributeError, naming the force, if it has none."""
+        """Potential energy, of shape (k,) + batch; an AttributeError is raised if the force has no energy."""
         force = self.problem.force
         if force is None:
             return np.zeros(self.m.shape[:-1])
@@ -164,47 +186,78 @@ class Trajectory(BaseTrajectory):
         return np.where(reached, force.potential(times, np.where(reached[..., None], self.q, IDENTITY)), np.nan)
 
     def invariants(self) -> dict[str, float]:
-        """What should stay, and the largest amount by which it did not: relative, but for ``|q|``.
+        """Return the largest drift of each conserved quantity, relative to its value at the start.
 
-        Energy where the force has one and takes none away; of a free body ``|m|`` and the momentum in space; with a
-        force that knows a symmetry axis, the momentum along it.
+        The drift of ``|q|`` is absolute. The energy is included if the force has one and no damping; ``|m|`` and the
+        momentum in space if the body is free; the momentum along the symmetry axis of the force if it has one.
+
+        Returns
+        -------
+        dict of str to float
+            The largest absolute drift of each quantity, of all states and bodies.
         """
         return {name: float(np.nanmax(np.abs(drift))) if drift.size else 0.0 for name, drift in drifts(self).items()}
 
     def state(self, index: int = -1) -> State:
-        """The state at one of the times: the last, unless told otherwise."""
+        """Return the state at one of the saved times.
+
+        Parameters
+        ----------
+        index : int, optional
+            Index of the time. The default is -1, the last time.
+
+        Returns
+        -------
+        State
+            The state of the body or of the batch.
+        """
         return self.problem.state.replaced(self.m[index], self.q[index])
 
     def to_xarray(self) -> Any:
-        """As an ``xarray.Dataset``, with units and frames in its attributes."""
+        """Return the trajectory as an ``xarray.Dataset``, with units and frames in its attributes."""
         from polhode.files.saving import to_xarray
 
         return to_xarray(self)
 
     def save(self, path: Any, **options: Any) -> None:
-        """To a file whose name ends in .nc (netCDF), .zarr, .csv or .aem (CCSDS, see ``polhode.files.aem.write``)."""
+        """Save the trajectory to a file.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Path whose name ends in .nc (netCDF), .zarr, .csv or .aem (CCSDS, see ``polhode.files.aem.write``).
+        **options
+            Further arguments of the writer of this format.
+        """
         from polhode.files.saving import save
 
         save(self, path, **options)
 
     def plot(self, *kinds: str) -> Figure:
-        """Plot the panels that are named, or those that suit the trajectory: see ``polhode.plot.plot_trajectory``.
+        """Plot the trajectory; see ``polhode.plot.plot_trajectory``.
+
+        Parameters
+        ----------
+        *kinds : str
+            Names of the panels. By default the panels are chosen to suit the trajectory.
 
         Returns
         -------
         matplotlib.figure.Figure
-            A notebook shows it; in a script, ``matplotlib.pyplot.show()`` does.
+            The figure. In a script, show it by ``matplotlib.pyplot.show()``.
         """
         from polhode.show.plot import plot_trajectory
 
         return plot_trajectory(self, kinds or None)
 
     def __repr__(self) -> str:
+        """Return a one-line summary: the states, the method, the cost and the status of the run."""
         batch = "x".join(map(str, self.m.shape[1:-1]))
         head = f"Trajectory of {self.problem.name or 'a body'}" + (f" ({batch} bodies)" if batch else "")
         return self._description(head, "torques")
 
     def _repr_html_(self) -> str:
+        """Return a summary as an HTML table, for notebooks."""
         return html_fields(
             f"Trajectory of {self.problem.name or 'a body'}",
             {
