@@ -277,7 +277,7 @@ def test_interactions_add_up(rng):
     np.testing.assert_allclose(total.dipoles(Q), Q @ MU)
     with pytest.raises(AttributeError, match="no energy"):
         Field(pull, [1.0]).energy(0.0, x, Q)
-    with pytest.raises(AttributeError, match="knows no dipoles"):
+    with pytest.raises(AttributeError, match="has no dipoles"):
         parts[1].dipoles(Q)
 
 

@@ -327,7 +327,7 @@ def test_energy_and_momentum_in_a_box():
         (lambda: System(BODY, states(), DipolarSoftSpheres((0, 0, 1), cutoff=2.0), (5, 5, 3)), "cutoff=1.5"),
         (lambda: System(BODY, states(), DipolarSoftSpheres((0, 0, 1)), 5.0), "no cut-off"),
         (lambda: System(BODY, states(), PairPotential(dipole_energy), 5.0), "no cut-off"),
-        (lambda: System(BODY, states(), Odd(), 5.0), "cannot be in a box"),
+        (lambda: System(BODY, states(), Odd(), 5.0), "does not support a periodic box"),
         (lambda: System(BODY, states(), DipolarSoftSpheres((0, 0, 1), cutoff=1.0), (5, 5)), "box"),
         (lambda: System(BODY, states(), DipolarSoftSpheres((0, 0, 1), cutoff=1.0), (5, 5, -5)), "box"),
         (lambda: System(BODY, states(), DipolarSoftSpheres((0, 0, 1), cutoff=1.0), "big"), "box"),

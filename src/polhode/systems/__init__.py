@@ -1,4 +1,4 @@
-"""Bodies that act on each other: ``System``, its runs, interactions, adapters to other programs.
+"""Systems of interacting bodies: ``System``, its runs, interactions, and adapters to other programs.
 
-Bodies that only share a call are batches, and those with random parameters are in ``ensembles``.
+Bodies that do not interact are integrated as batches; bodies with random parameters are in ``ensembles``.
 """

@@ -1,4 +1,4 @@
-"""The free flight of all bodies of a system for one length of time, by any flow; the exact one in vectorized blocks."""
+"""Free flight of all bodies of a system by any flow; the exact flow is evaluated in vectorized blocks."""
 
 from __future__ import annotations
 
@@ -11,25 +11,28 @@ from polhode.flows.flow import Flow
 from polhode.kernels.exact.batch import propagate_range
 from polhode.kernels.exact.standard_form import propagate_rows
 
-BLOCK = 64  # bodies that stay together, as lanes of one block
+BLOCK = 64  # bodies in one vectorized block
 
 
 class Drift:
-    """drift(m, q, time) moves bodies with principal moments (n, 3), in place on m (n, 3) and q (n, 4)."""
+    """Free flight of bodies: ``drift(m, q, time)`` updates m (n, 3) and q (n, 4) in place."""
 
     def __init__(self, flow: Flow, moments: FloatArray) -> None:
-        alike = bool((moments == moments[0]).all())
-        self.flow, self.moments = flow, np.ascontiguousarray(moments[:1] if alike else moments)
+        """Prepare `flow` for bodies with principal moments (n, 3)."""
+        all_equal = bool((moments == moments[0]).all())
+        self.flow = flow
+        self.moments = np.ascontiguousarray(moments[:1] if all_equal else moments)
         self.parameters = np.array([float(x) for x in flow.exact_parameters])
         self.fractions = np.array([float(x) for x in flow.fractions])
         self.bodies = len(moments)
         self.alone = np.empty(self.bodies, np.int64)
         self.time = np.empty(1)
         self.step = self._exactly if isinstance(flow, Exact) else self._by_flow
-        self.done, self.iterations = np.empty(self.bodies, np.int64), np.empty(self.bodies)
+        self.done = np.empty(self.bodies, np.int64)
+        self.iterations = np.empty(self.bodies)
 
     def __call__(self, m: FloatArray, q: FloatArray, time: float) -> int:
-        """Move the bodies; return the number of the first one without a result, or NOBODY."""
+        """Advance all bodies by `time`; return the index of the first invalid body, or NOBODY."""
         self.time[0] = time
 
         def work(start: int, stop: int) -> int:
@@ -38,6 +41,7 @@ class Drift:
         return in_ranges(work, -(-self.bodies // BLOCK), BLOCK * len(self.fractions))
 
     def _exactly(self, m: FloatArray, q: FloatArray, start: int, stop: int) -> int:
+        """Advance bodies start to stop by the exact flow; those that the vectorized loop skips follow one by one."""
         operands = self.moments, m, q, self.time
         bad, left = propagate_range(*operands, start, stop, m, q, self.alone)
         if left:
@@ -45,5 +49,6 @@ class Drift:
         return bad
 
     def _by_flow(self, m: FloatArray, q: FloatArray, start: int, stop: int) -> int:
-        told = self.parameters, self.flow.size, self.fractions, self.moments, self.time
-        return self.flow.repeat((*told, 1, start, stop, m, q, self.done, self.iterations))
+        """Advance bodies start to stop by a flow other than the exact one."""
+        arguments = self.parameters, self.flow.size, self.fractions, self.moments, self.time
+        return self.flow.repeat((*arguments, 1, start, stop, m, q, self.done, self.iterations))

@@ -1,4 +1,4 @@
-"""Where systems of bodies start: lattices, random attitudes, velocities of a temperature. All by seed."""
+"""Initial states of systems: lattices, random attitudes and thermal momenta, all determined by a seed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,31 @@ from polhode.core.checks import as_floats, whole_number
 from polhode.core.errors import InertiaError, InputError
 from polhode.core.rotation import normalize
 
-ATTITUDES, VELOCITIES, PLACES = 1, 2, 3  # streams of random numbers that belong to one seed
+ATTITUDES, VELOCITIES, PLACES = 1, 2, 3  # independent streams of random numbers with one seed
 
 
 def cubic_lattice(side: int, spacing: float) -> FloatArray:
-    """Places (side^3, 3) on a cubic lattice, whose center is the origin.
+    """Return the positions of a cubic lattice centered at the origin.
 
+    Parameters
+    ----------
+    side : int
+        Number of positions along an edge.
+    spacing : float
+        Distance of neighbors.
+
+    Returns
+    -------
+    ndarray, shape (side**3, 3)
+        The positions.
+
+    Raises
+    ------
+    InputError
+        If `side` or `spacing` is not positive.
+
+    Examples
+    --------
     >>> cubic_lattice(2, 1.0)[:3]
     array([[-0.5, -0.5, -0.5],
            [-0.5, -0.5,  0.5],
@@ -29,21 +48,27 @@ def cubic_lattice(side: int, spacing: float) -> FloatArray:
 
 
 def spread_in_cube(count: int, length: float) -> FloatArray:
-    """``count`` places of the smallest cubic lattice that has so many, in a cube around the origin; gaps are spread.
+    """Return `count` positions, shape (count, 3), of a cubic lattice in a cube of edge `length` around the origin.
 
+    The lattice is the smallest one with at least `count` positions. Vacant positions are distributed evenly.
+
+    Examples
+    --------
     >>> spread_in_cube(9, 3.0).shape
     (9, 3)
     """
     side = 1
     while side**3 < count:
         side += 1
-    places = cubic_lattice(side, length / side)
-    return places[(np.arange(count) * len(places)) // count]
+    positions = cubic_lattice(side, length / side)
+    return positions[(np.arange(count) * len(positions)) // count]
 
 
 def scattered(x: FloatArray, deviation: float, seed: int = 0) -> FloatArray:
-    """Return places (n, 3) moved at random, each coordinate by normal numbers of that standard deviation.
+    """Return positions x (n, 3) with normally distributed displacements of standard deviation `deviation` added.
 
+    Examples
+    --------
     >>> float(scattered(np.zeros((10_000, 3)), 0.1, seed=1).std().round(2))
     0.1
     """
@@ -53,8 +78,22 @@ def scattered(x: FloatArray, deviation: float, seed: int = 0) -> FloatArray:
 
 
 def random_attitudes(count: int, seed: int = 0) -> FloatArray:
-    """Quaternions (count, 4), all attitudes alike likely.
+    """Return uniformly distributed random attitudes.
 
+    Parameters
+    ----------
+    count : int
+        Number of attitudes.
+    seed : int, optional
+        Seed of the random numbers. The default is 0.
+
+    Returns
+    -------
+    ndarray, shape (count, 4)
+        Unit quaternions.
+
+    Examples
+    --------
     >>> random_attitudes(5, seed=1).shape
     (5, 4)
     """
@@ -64,11 +103,38 @@ def random_attitudes(count: int, seed: int = 0) -> FloatArray:
 def maxwell_boltzmann(
     body: RigidBody, count: int, kT: float, seed: int = 0, *, at_rest: bool = True
 ) -> tuple[FloatArray, FloatArray]:
-    """Momenta p (count, 3) in space and m (count, 3) in body axes, of temperature kT in units of energy.
+    """Return random momenta with the Maxwell-Boltzmann distribution.
 
-    ``at_rest`` takes the mean velocity away, so that the total momentum is 0: the temperature of the places is then
-    lower by a factor of 1 - 1/count, on average.
+    Parameters
+    ----------
+    body : RigidBody
+        The body, with a mass; one for all, or a batch of shape (count,).
+    count : int
+        Number of bodies.
+    kT : float
+        Temperature in units of energy.
+    seed : int, optional
+        Seed of the random numbers. The default is 0.
+    at_rest : bool, optional
+        Whether to subtract the mean velocity, so that the total momentum is 0. The temperature of the translation is
+        then lower by a factor of 1 - 1/count, on average. The default is True.
 
+    Returns
+    -------
+    p : ndarray, shape (count, 3)
+        Linear momenta in space axes.
+    m : ndarray, shape (count, 3)
+        Angular momenta in body axes.
+
+    Raises
+    ------
+    InputError
+        If `kT` is negative or not finite.
+    InertiaError
+        If the body has no mass.
+
+    Examples
+    --------
     >>> p, m = maxwell_boltzmann(RigidBody((1.0, 2.0, 3.0), mass=2.0), 20_000, kT=0.5, seed=1)
     >>> (m**2).mean(axis=0).round(1)  # kT times the moments
     array([0.5, 1. , 1.5])
@@ -78,7 +144,8 @@ def maxwell_boltzmann(
         raise InputError(f"kT = {kT!r}: expected a finite number, 0 or more")
     if body.mass is None:
         raise InertiaError("the body has no mass: type RigidBody(inertia, mass=...)")
-    random, n = _generator(seed, VELOCITIES), whole_number(count, "count", 1)
+    random = _generator(seed, VELOCITIES)
+    n = whole_number(count, "count", 1)
     mass = np.broadcast_to(body.mass, (n,))[:, None]
     p = random.normal(size=(n, 3)) * np.sqrt(energy * mass)
     m = random.normal(size=(n, 3)) * np.sqrt(energy * np.broadcast_to(flow_moments(body), (n, 3)))
@@ -90,4 +157,5 @@ def maxwell_boltzmann(
 
 
 def _generator(seed: int, stream: int) -> np.random.Generator:
+    """Return the random number generator of one stream of a seed."""
     return np.random.default_rng([stream, whole_number(seed, "seed")])

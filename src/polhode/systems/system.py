@@ -1,4 +1,4 @@
-"""A system: many bodies that move, turn, and act on each other."""
+"""Systems of rigid bodies that translate, rotate and interact."""
 
 from __future__ import annotations
 
@@ -22,25 +22,41 @@ from polhode.systems.interactions.molecular import Molecular
 from polhode.systems.interactions.neighbors import Box
 from polhode.systems.start import cubic_lattice, maxwell_boltzmann, random_attitudes, scattered, spread_in_cube
 
-ONE_OR_ALL = "give one body for all, or one for each state"
+ONE_OR_ALL = "expected one body for all states, or one for each state"
 
 
 class System:
-    """N bodies with their states at ``t_span[0]``, to be followed to ``t_span[1]`` under an interaction.
+    """System of n interacting rigid bodies: bodies, states at ``t_span[0]``, interaction and time span.
 
     Parameters
     ----------
     bodies : RigidBody or list of RigidBody
-        A RigidBody with a mass, for all or as a batch (n,), or a list of n of them, linear rotors among them.
+        A RigidBody with a mass, which is one body for all states or a batch of shape (n,), or a list of n bodies.
+        Linear rotors are allowed.
     states : State or sequence of State
-        A State with x (n, 3), m, q, and p if they move, or a list of n of them.
+        A State with positions x (n, 3), m, q, and optionally linear momenta p, or a list of n states.
     interaction : Interaction
-        See ``polhode.interactions``; interactions add up.
+        One of ``polhode.interactions``, or a sum of them.
     box : array_like or Box, optional
-        Lengths (Lx, Ly, Lz), or one for all, of a box that repeats itself: every body meets the nearest image of every
-        other one. Places are not wrapped; ``system.box.wrapped(x)`` does. None: open space.
+        Lengths (Lx, Ly, Lz) of a periodic box, or one length for all: each body interacts with the nearest image of
+        every other body. Positions are not wrapped; use ``system.box.wrapped(x)``. By default space is open.
+    t_span : tuple of two floats, optional
+        Start and end of the integration. The default is (0, 1).
     h : float, optional
-        A step that suits the system.
+        Suggested step size.
+    name : str, optional
+        Label for tables and plots.
+
+    Raises
+    ------
+    InputError
+        If `interaction` or `box` is not valid.
+    ShapeError
+        If the numbers of bodies and states differ.
+    MomentumError
+        If a state has no position, or a momentum that does not fit its body.
+    InertiaError
+        If a body has no mass.
 
     Examples
     --------
@@ -62,6 +78,7 @@ class System:
         h: float | None = None,
         name: str = "",
     ) -> None:
+        """Check the arguments; see the class for their description."""
         if not isinstance(interaction, Interaction):
             raise InputError(
                 f"interaction is {interaction!r}; expected one of polhode.interactions, such as "
@@ -72,7 +89,9 @@ class System:
         self.bodies = _bodies(bodies, self.count)
         self.box = box if isinstance(box, Box) else Box(box)
         self.interaction = interaction.in_box(self.box)
-        self.t_span, self.h, self.name = checked_span(t_span), h, name
+        self.t_span = checked_span(t_span)
+        self.h = h
+        self.name = name
         for i, body in enumerate(self.bodies):
             body.check_momentum(self.state.m if len(self.bodies) == 1 else self.state.m[i], "states.m")
             if body.mass is None:
@@ -92,21 +111,53 @@ class System:
         energy: float | None = None,
         **more: Any,
     ) -> System:
-        """Return side^3 equal bodies on a cubic lattice, with random attitudes and velocities of temperature kT.
+        """Return a system of equal bodies on a cubic lattice, with random attitudes and thermal momenta.
 
-        Places are moved at random by ``scatter``, the standard deviation of each coordinate in units of the spacing.
-        With ``energy``, the first and the last body get opposite momenta along the diagonal, instead of their own, so
-        that kinetic and potential energy together have that value (Celledoni et al. 2008, section 3.4).
+        Parameters
+        ----------
+        body : RigidBody
+            The body, with a mass.
+        side : int
+            Number of bodies along an edge; the system has side**3 bodies.
+        spacing : float
+            Distance of neighbors.
+        interaction : Interaction
+            One of ``polhode.interactions``, or a sum of them.
+        kT : float, optional
+            Temperature in units of energy. The default is 0.
+        seed : int, optional
+            Seed of the random numbers. The default is 0.
+        scatter : float, optional
+            Standard deviation of random displacements, for each coordinate, in units of `spacing`. The default is 0.
+        energy : float, optional
+            Total energy. The first and the last body then have opposite momenta along the diagonal, instead of thermal
+            ones, so that the total energy has this value (Celledoni et al. 2008, section 3.4).
+        **more
+            Further arguments of ``System``.
 
+        Returns
+        -------
+        System
+            The system.
+
+        Raises
+        ------
+        InputError
+            If a number is out of range, or `energy` is less than the energy without these two momenta.
+
+        Notes
+        -----
         The lattices of Celledoni et al. 2008, Figures 3.9 and 3.10, are::
 
             body = RigidBody((1, 1.88, 2.88), mass=1)
             weak = System.lattice(body, 5, 4.0, DipolarSoftSpheres((0, 1, 1)), kT=0.5, seed=1)
             strong = System.lattice(body, 5, 2.0, DipolarSoftSpheres((0, 1, 1)), seed=1)
 
-        to be run by ``integrate(weak, (0, 1), method=Splitting(Exact(), "RKN4_6b"), h=1/steps)``, and compared at equal
-        ``stats.torques`` by ``abs(traj.energy_error()).max()``; see benchmarks/dipoles.py.
+        They are integrated by ``integrate(weak, (0, 1), method=Splitting(Exact(), "RKN4_6b"), h=1/steps)``. Methods are
+        compared at equal ``stats.torques`` by ``abs(traj.energy_error()).max()``; see benchmarks/dipoles.py.
 
+        Examples
+        --------
         >>> from polhode.systems.interactions import DipolarSoftSpheres
         >>> gas = System.lattice(RigidBody((1, 2, 3), mass=1), 3, 2.0, DipolarSoftSpheres((0, 0, 1)), kT=0.5, seed=1)
         >>> gas.count, float(abs(gas.state.p.sum(axis=0)).max()) < 1e-14
@@ -119,14 +170,15 @@ class System:
 
     @property
     def energy(self) -> float:
-        """Kinetic and potential energy together, at the start."""
-        state, omega = self.state, scale_along(self.axes, 1.0 / self.moments, self.state.m, "m")
+        """Sum of kinetic and potential energy at the start."""
+        state = self.state
+        omega = scale_along(self.axes, 1.0 / self.moments, self.state.m, "m")
         x, p = np.asarray(state.x), np.asarray(state.p)
         kinetic = 0.5 * float(np.sum(state.m * omega) + np.sum(p * p / self.mass[:, None]))
         return kinetic + self.interaction.energy(self.t_span[0], x, matrix(state.q))
 
     def _at_energy(self, energy: float) -> System:
-        """The same bodies, the first and the last of them with opposite momenta that make up for the energy."""
+        """Return the system with opposite momenta of the first and the last body, so that it has this energy."""
         p = np.array(self.state.p)
         p[0] = p[-1] = 0.0
         still = self.replaced(State(self.state.m, self.state.q, x=self.state.x, p=p))
@@ -134,7 +186,7 @@ class System:
         if not 0 <= missing < np.inf:
             raise InputError(
                 f"energy = {energy!r}; the bodies have {still.energy:.6g} with the first and the last of them at rest: "
-                "expected a finite number that is not smaller; or give a wider spacing"
+                "expected a finite number that is not smaller; increase energy or spacing"
             )
         reduced_mass = 1.0 / (1.0 / self.mass[0] + 1.0 / self.mass[-1])
         p[0] = np.sqrt(2.0 * missing * reduced_mass / 3.0)
@@ -152,11 +204,37 @@ class System:
         seed: int = 0,
         **more: Any,
     ) -> System:
-        """``count`` molecules of a model in a cubic box, on a lattice, with random attitudes, at temperature kT.
+        """Return a system of molecules on a lattice in a periodic cubic box, with random attitudes and thermal momenta.
 
-        ``density`` is their number in a unit of volume; that of the model, unless told otherwise. What begins on a
-        lattice has to melt: its temperature changes for a while.
+        The lattice melts after the start, and the temperature changes meanwhile.
 
+        Parameters
+        ----------
+        molecules : Molecular
+            Model of a molecule, with a body.
+        count : int
+            Number of molecules.
+        kT : float
+            Temperature in units of energy.
+        density : float, optional
+            Number of molecules per unit of volume. The default is that of the model.
+        seed : int, optional
+            Seed of the random numbers. The default is 0.
+        **more
+            Further arguments of ``System``.
+
+        Returns
+        -------
+        System
+            The system.
+
+        Raises
+        ------
+        InputError
+            If the model has no body, or a number is out of range.
+
+        Examples
+        --------
         >>> from polhode.systems.interactions import BOLTZMANN, water
         >>> liquid = System.liquid(water("SPC/E"), 216, kT=298.15 * BOLTZMANN, seed=1)
         >>> liquid.count, liquid.box
@@ -166,7 +244,7 @@ class System:
             raise InputError(f"{molecules!r} has no body; type Molecular.from_atoms(masses, positions, ...) or water()")
         per_volume = molecules.number_density if density is None else density
         if per_volume is None or not 0 < per_volume < np.inf:
-            raise InputError(f"density = {per_volume!r}: expected the number of molecules in a unit of volume")
+            raise InputError(f"density = {per_volume!r}: expected the number of molecules per unit of volume")
         length = (whole_number(count, "count", 1) / per_volume) ** (1 / 3)
         x = spread_in_cube(count, length)
         p, m = maxwell_boltzmann(molecules.body, count, kT, seed)
@@ -174,60 +252,86 @@ class System:
         return cls(molecules.body, state, molecules, length, **more)
 
     def replaced(self, state: State) -> System:
-        """The same bodies in another state: that of the end of a run, for instance."""
+        """Return a system of the same bodies in another state, such as that of the end of a run."""
         bodies = self.bodies[0] if len(self.bodies) == 1 else self.bodies
         return System(bodies, state, self.interaction, self.box, t_span=self.t_span, h=self.h, name=self.name)
 
     def at_temperature(self, kT: float) -> System:
-        """The same bodies at the same places, momenta scaled so that both temperatures are kT.
+        """Return the system with momenta scaled so that translation and rotation have temperature kT.
 
+        Parameters
+        ----------
+        kT : float
+            Temperature in units of energy, positive.
+
+        Returns
+        -------
+        System
+            The same bodies at the same positions.
+
+        Raises
+        ------
+        InputError
+            If `kT` or one of the kinetic energies is not positive.
+
+        Examples
+        --------
         >>> from polhode.systems.interactions import DipolarSoftSpheres
         >>> gas = System.lattice(RigidBody((1, 2, 3), mass=1), 3, 2.0, DipolarSoftSpheres((0, 0, 1)), kT=0.5, seed=1)
         >>> float((gas.at_temperature(2.0).state.p ** 2).sum() / (3 * gas.count)).__round__(12)
         2.0
         """
-        state, moving, turning = self.state, 3 * self.count, 3 * self.count - int(self.linear.sum())
-        p, omega = np.asarray(state.p), scale_along(self.axes, 1.0 / self.moments, state.m, "m")
+        state = self.state
+        translations = 3 * self.count
+        rotations = 3 * self.count - int(self.linear.sum())
+        p = np.asarray(state.p)
+        omega = scale_along(self.axes, 1.0 / self.moments, state.m, "m")
         twice = float((p * p / self.mass[:, None]).sum()), float((state.m * omega).sum())
         if not min(*twice, kT) > 0:
             raise InputError(f"kT = {kT!r}, and twice the kinetic energies are {twice}: expected positive numbers")
-        u, v = (np.sqrt(kT * count / energy) for count, energy in zip((moving, turning), twice, strict=True))
+        u, v = (np.sqrt(kT * count / energy) for count, energy in zip((translations, rotations), twice, strict=True))
         return self.replaced(State(v * state.m, state.q, x=state.x, p=u * p))
 
     @cached_property
     def mass(self) -> FloatArray:
-        """(n,)"""
+        """Masses of the bodies, of shape (n,)."""
         return self._each(lambda body: body.mass, ())
 
     @cached_property
     def moments(self) -> FloatArray:
-        """Principal moments (n, 3) as flows use them: a linear rotor turns like a sphere whose m stays across it."""
+        """Principal moments of shape (n, 3) as flows use them.
+
+        A linear rotor moves like a sphere whose m is perpendicular to the axis of the rotor.
+        """
         return self._each(flow_moments, (3,))
 
     @cached_property
     def axes(self) -> FloatArray | None:
-        """Principal axes (n, 3, 3), columns in body axes; None if those of all bodies are the body axes."""
+        """Principal axes of shape (n, 3, 3), columns in body axes; None if they are the body axes of all bodies."""
         if all(body.is_principal for body in self.bodies):
             return None
         return self._each(lambda body: body.axes, (3, 3))
 
     @cached_property
     def linear(self) -> npt.NDArray[np.bool_]:
-        """Which bodies are linear rotors, (n,)."""
+        """Whether each body is a linear rotor, of shape (n,)."""
         return np.array(self._each(lambda body: np.array(body.is_linear), ()), dtype=np.bool_)
 
-    def _each(self, what: Any, shape: tuple[int, ...]) -> Any:
-        """Something of every body, (n,) + shape."""
-        values = np.concatenate([np.broadcast_to(what(b), (*b.batch, *shape)).reshape(-1, *shape) for b in self.bodies])
+    def _each(self, value_of: Any, shape: tuple[int, ...]) -> Any:
+        """Return ``value_of(body)`` for all bodies, as an array of shape (n,) + shape."""
+        rows = [np.broadcast_to(value_of(b), (*b.batch, *shape)).reshape(-1, *shape) for b in self.bodies]
+        values = np.concatenate(rows)
         return np.ascontiguousarray(np.broadcast_to(values, (self.count, *shape)))
 
     def __repr__(self) -> str:
+        """Return a one-line description: name, number of bodies, interaction, box and time span."""
         label = f"{self.name}: " if self.name else ""
         where = f"{self.box}, " if self.box.repeats else ""
         span = f"t from {self.t_span[0]:g} to {self.t_span[1]:g}"
         return f"System({label}{self.count} bodies, {self.interaction!r}, {where}{span})"
 
     def _repr_html_(self) -> str:
+        """Return a description as an HTML table, for notebooks."""
         return html_fields(
             f"System {self.name}".rstrip(),
             {
@@ -240,39 +344,41 @@ class System:
 
 
 def _bodies(bodies: Any, count: int) -> tuple[RigidBody, ...]:
-    """One for all (batch () or (n,)), or n of them."""
+    """Return a tuple of one body, of batch () or (count,), or of `count` bodies; raise unless the numbers fit."""
     if isinstance(bodies, RigidBody) or not _are_bodies(bodies):
         body = as_body(bodies)
         if body.batch not in ((), (count,)):
-            raise ShapeError(f"bodies are {body.batch}, states ({count},): {ONE_OR_ALL}")
+            raise ShapeError(f"bodies have the batch {body.batch}, and states the batch ({count},); {ONE_OR_ALL}")
         return (body,)
     if len(bodies) != count or any(body.batch for body in bodies):
-        raise ShapeError(f"{len(bodies)} bodies came with {count} states: {ONE_OR_ALL}")
+        raise ShapeError(f"got {len(bodies)} bodies and {count} states; {ONE_OR_ALL}")
     return tuple(bodies)
 
 
 def _are_bodies(bodies: Any) -> bool:
+    """Return whether `bodies` is a sequence with a RigidBody in it."""
     return isinstance(bodies, Sequence) and any(isinstance(body, RigidBody) for body in bodies)
 
 
 def _joined_states(states: State | Sequence[State]) -> State:
-    """A batch (n,) of states with places and momenta, all of the same shape."""
+    """Return a batch (n,) of states with positions and linear momenta, all arrays having n rows."""
     if not isinstance(states, State):
         if not (isinstance(states, Sequence) and states and all(isinstance(s, State) for s in states)):
             raise InputError(f"states is {states!r}; expected State(m=..., q=..., x=..., p=...) with rows, or a list")
-        states = State(*(np.stack([getattr(s, k) for s in states]) for k in "mq"), **_places(states))
+        states = State(*(np.stack([getattr(s, k) for s in states]) for k in "mq"), **_positions(states))
     if len(states.batch) != 1:
         raise ShapeError(f"states have the batch {states.batch}; expected (n,), one state for each body")
     if states.x is None:
-        raise MomentumError("states have no places: type State(m=..., q=..., x=..., p=...)")
+        raise MomentumError("states have no positions x; type State(m=..., q=..., x=..., p=...)")
     p = np.zeros(3) if states.p is None else states.p
     rows = [np.array(np.broadcast_to(v, (*states.batch, v.shape[-1]))) for v in (states.m, states.q, states.x, p)]
     return State(rows[0], rows[1], x=rows[2], p=rows[3])
 
 
-def _places(states: Sequence[State]) -> dict[str, Any]:
+def _positions(states: Sequence[State]) -> dict[str, Any]:
+    """Return positions x and linear momenta p of a sequence of states, as arguments of ``State``."""
     if any(s.x is None for s in states):
-        raise MomentumError("a state has no place: type State(m=..., q=..., x=..., p=...)")
+        raise MomentumError("a state has no position x; type State(m=..., q=..., x=..., p=...)")
     return {
         "x": np.stack([np.asarray(s.x) for s in states]),
         "p": np.stack([np.zeros(3) if s.p is None else s.p for s in states]),

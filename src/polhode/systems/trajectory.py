@@ -1,4 +1,4 @@
-"""What the integration of a system returns: the states of all bodies at times, and what follows from them."""
+"""Result of the integration of a system: states of all bodies at the saved times, and quantities computed from them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,35 @@ from polhode.systems.system import System
 
 
 class SystemTrajectory(BaseTrajectory):
-    """States at times ``t`` (k,): ``x``, ``p``, ``m`` (k, n, 3) and ``q`` (k, n, 4); x and p in space, m in body axes.
+    """Result of the integration of a system: states of all bodies at the saved times.
 
-    ``status`` is 0 if the end was reached, -1 if the run could not go on (``message`` says why), -2 if it was
-    interrupted. Temperatures are energies: k_B is 1. ``stats.torques`` counts evaluations of all forces and torques.
+    Temperatures are energies: k_B is 1.
 
+    Attributes
+    ----------
+    t : ndarray, shape (k,)
+        Times.
+    x, p : ndarray, shape (k, n, 3)
+        Positions and linear momenta in space axes.
+    m : ndarray, shape (k, n, 3)
+        Angular momenta in body axes.
+    q : ndarray, shape (k, n, 4)
+        Attitudes, scalar first, body to space.
+    status : int
+        0 if the end was reached, -1 if the run failed, -2 if it was interrupted.
+    message : str
+        The reason why the run ended early.
+    system : System
+        The system that was integrated.
+    method : method
+        The method of integration.
+    h : float
+        Step size.
+    stats : Stats
+        Cost. ``stats.torques`` is the number of evaluations of all forces and torques.
+
+    Examples
+    --------
     >>> from polhode import RigidBody, integrate
     >>> from polhode.systems.interactions import DipolarSoftSpheres
     >>> gas = System.lattice(RigidBody((1, 2, 3), mass=1), 2, 2.0, DipolarSoftSpheres((0, 0, 1)), kT=0.1, seed=1)
@@ -45,42 +69,49 @@ class SystemTrajectory(BaseTrajectory):
         status: int = 0,
         message: str = "",
     ) -> None:
-        self.system, self.t, self.x, self.p, self.m, self.q = system, t, x, p, m, q
-        self.method, self.h, self.stats, self.status, self.message = method, h, stats, status, message
+        """Store the states and the data of the run; see the class for their description."""
+        self.system = system
+        self.t = t
+        self.x, self.p, self.m, self.q = x, p, m, q
+        self.method = method
+        self.h = h
+        self.stats = stats
+        self.status = status
+        self.message = message
 
     @property
     def wrapped(self) -> FloatArray:
-        """Places in the box around the origin, (k, n, 3); ``x`` itself follows bodies out of it."""
+        """Positions wrapped into the box around the origin, of shape (k, n, 3); ``x`` is not wrapped."""
         return self.system.box.wrapped(self.x)
 
     @property
     def omega(self) -> FloatArray:
-        """Angular velocities in body axes, (k, n, 3)."""
+        """Angular velocities in body axes, of shape (k, n, 3)."""
         return scale_along(self.system.axes, 1.0 / self.system.moments, self.m, "m")
 
     @property
     def velocity(self) -> FloatArray:
-        """(k, n, 3)"""
+        """Velocities of the mass centers in space axes, of shape (k, n, 3)."""
         return self.p / self.system.mass[:, None]
 
     @property
     def kinetic_translation(self) -> FloatArray:
-        """Of all bodies, (k,)."""
+        """Kinetic energy of the translation of all bodies, of shape (k,)."""
         return 0.5 * np.sum(self.p * self.velocity, axis=(-2, -1))
 
     @property
     def kinetic_rotation(self) -> FloatArray:
-        """Of all bodies, (k,)."""
+        """Kinetic energy of the rotation of all bodies, of shape (k,)."""
         return 0.5 * np.sum(self.m * self.omega, axis=(-2, -1))
 
     @property
     def kinetic(self) -> FloatArray:
-        """(k,)"""
+        """Kinetic energy of all bodies, of shape (k,)."""
         return self.kinetic_translation + self.kinetic_rotation
 
     @cached_property
     def potential(self) -> FloatArray:
-        """(k,); AttributeError, naming it, if the interaction has none."""
+        """Potential energy, of shape (k,); an AttributeError is raised if the interaction has no energy."""
         interaction = self.system.interaction
         if not interaction.has_energy:
             raise AttributeError(f"{interaction!r} has no energy; type Field(forces, energy=...)")
@@ -89,45 +120,69 @@ class SystemTrajectory(BaseTrajectory):
 
     @property
     def temperature_translation(self) -> FloatArray:
-        """2/3 of the kinetic energy per body, (k,); no degree of freedom is left away for the total momentum."""
+        """Temperature of the translation, of shape (k,): 2/3 of the kinetic energy per body.
+
+        All 3 n degrees of freedom are counted, also if the total momentum is conserved.
+        """
         return self.kinetic_translation * (2.0 / (3 * self.system.count))
 
     @property
     def temperature_rotation(self) -> FloatArray:
-        """Twice the energy per degree of freedom, (k,): of those a linear rotor has two, other bodies three."""
+        """Temperature of the rotation, of shape (k,): twice the kinetic energy per degree of freedom.
+
+        A linear rotor has two degrees of freedom, other bodies have three.
+        """
         return self.kinetic_rotation * (2.0 / (3 * self.system.count - int(self.system.linear.sum())))
 
     @property
     def momentum(self) -> FloatArray:
-        """Total linear momentum, (k, 3)."""
+        """Total linear momentum in space axes, of shape (k, 3)."""
         return self.p.sum(axis=-2)
 
     @property
     def angular_momentum(self) -> FloatArray:
-        """Total angular momentum about the origin, in space axes, (k, 3)."""
+        """Total angular momentum about the origin, in space axes, of shape (k, 3)."""
         return np.sum(np.cross(self.x, self.p) + self.m_space, axis=-2)
 
     @property
     def dipole_moment(self) -> FloatArray:
-        """Total dipole moment in space axes, (k, 3); AttributeError if the interaction knows no dipoles."""
+        """Total dipole moment in space axes, of shape (k, 3); an AttributeError is raised if there are no dipoles."""
         return self.system.interaction.dipoles(self.matrix).sum(axis=-2)
 
     def state(self, index: int = -1) -> State:
-        """The states of all bodies at one of the times: the last, unless told otherwise."""
+        """Return the state of all bodies at one of the saved times.
+
+        Parameters
+        ----------
+        index : int, optional
+            Index of the time. The default is -1, the last time.
+
+        Returns
+        -------
+        State
+            A batch of shape (n,) with positions and linear momenta.
+        """
         return State(self.m[index], self.q[index], x=self.x[index], p=self.p[index])
 
     def __repr__(self) -> str:
+        """Return a one-line summary: the states, the method, the cost and the status of the run."""
         head = f"SystemTrajectory of {self.system.name or 'a system'} ({self.system.count} bodies)"
         return self._description(head, "evaluations")
 
     def to_xarray(self) -> Any:
-        """As an ``xarray.Dataset``, with frames in its attributes: see ``polhode.files.system_record``."""
+        """Return an ``xarray.Dataset`` with frames in its attributes; see ``polhode.files.system_record``."""
         from polhode.files.saving import dataset_of
 
         return dataset_of(pack_system(self))
 
     def save(self, path: Any) -> None:
-        """To a file whose name ends in .nc (netCDF) or .zarr, to be read by xarray."""
+        """Save the trajectory to a file that xarray can read.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Path whose name ends in .nc (netCDF) or .zarr.
+        """
         from polhode.files.saving import save_record
 
         save_record(pack_system(self), path)

@@ -1,4 +1,4 @@
-"""Other programs as interactions: they get the places of sites and return an energy and forces on the sites.
+"""Adapters to other programs, which compute an energy and the forces on sites from the positions of the sites.
 
 >>> from polhode import adapters
 >>> adapters.SiteForces.__name__
@@ -13,4 +13,5 @@ __all__ = ["SiteEngine", "SiteForces"]
 
 
 def __dir__() -> list[str]:
+    """Return the public names of this module."""
     return __all__

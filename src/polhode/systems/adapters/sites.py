@@ -1,4 +1,4 @@
-"""The protocol of engines: places of sites in, an energy and forces on the sites out."""
+"""Forces of other programs (engines), which compute an energy and forces from the positions of sites."""
 
 from __future__ import annotations
 
@@ -13,27 +13,36 @@ from polhode.core.errors import InputError, ShapeError
 from polhode.systems.interactions.base import Interaction, as_sites
 from polhode.systems.interactions.neighbors import Box, closest_pair
 
-DIFFERENCE = 2.0**-14  # of the first body's place, relative to the size of bodies, or to their distance without one
-TOLERANCE = 1e-3  # of that, relative to the sizes of forces; single precision passes, a wrong sign or unit does not
+DIFFERENCE = 2.0**-14  # displacement in a check of forces, relative to the size of bodies, or to their distance
+TOLERANCE = 1e-3  # of that check, relative to the largest force: accepts single precision, not a wrong sign or unit
 
 
 @runtime_checkable
 class SiteEngine(Protocol):
-    """What ``SiteForces`` needs of an engine. If it has an attribute ``box``, that must be the system's."""
+    """Protocol of engines of ``SiteForces``; an optional attribute ``box`` must be equal to the box of the system."""
 
     def evaluate(self, positions: FloatArray) -> tuple[float, npt.ArrayLike]:
-        """Energy, and forces (n, s, 3), for places (n, s, 3) of the s sites of n bodies, in space axes."""
+        """Return the energy and forces (n, s, 3) for positions (n, s, 3) of the s sites of n bodies, in space axes."""
 
 
 class SiteForces(Interaction):
-    """Forces of an engine on sites that are fixed to bodies, all alike.
+    """Interaction by the forces of an engine on sites that are fixed to equal bodies.
 
     Parameters
     ----------
-    sites : array_like
-        (s, 3) in body axes, measured from the mass center.
+    sites : array_like, shape (s, 3)
+        Positions of the sites in body axes, relative to the mass center.
     engine : SiteEngine
-        Anything with ``evaluate(positions) -> (energy, forces)``; see ``SiteEngine``.
+        Object with a method ``evaluate(positions) -> (energy, forces)``; see ``SiteEngine``.
+    name : str, optional
+        Name of the interaction. By default it contains the type of `engine`.
+
+    Raises
+    ------
+    InputError
+        If `engine` has no method ``evaluate``.
+    ShapeError
+        If `sites` has another shape.
 
     Examples
     --------
@@ -49,6 +58,7 @@ class SiteForces(Interaction):
     """
 
     def __init__(self, sites: npt.ArrayLike, engine: SiteEngine, *, name: str | None = None) -> None:
+        """Check the arguments; see the class for their description."""
         self.sites = as_sites(sites)
         if not isinstance(engine, SiteEngine):
             raise InputError(f"engine is {engine!r}; expected an object with evaluate(positions) -> (energy, forces)")
@@ -56,24 +66,26 @@ class SiteForces(Interaction):
         self.name = name or f"SiteForces({type(engine).__name__})"
 
     def evaluate(self, t: float, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> float:
+        """Add the forces and torques (n, 3) on all bodies to `force` and `torque`; return the energy."""
         arms = np.einsum("nij,sj->nsi", Q, self.sites)
-        energy, found = self._ask(x[:, None] + arms)
-        force += found.sum(axis=1)
-        torque += np.cross(arms, found).sum(axis=1)
+        energy, forces = self._call_engine(x[:, None] + arms)
+        force += forces.sum(axis=1)
+        torque += np.cross(arms, forces).sum(axis=1)
         return energy
 
-    def _ask(self, positions: FloatArray) -> tuple[float, FloatArray]:
-        energy, found = self.engine.evaluate(positions)
-        forces = np.asarray(found, dtype=np.float64)
+    def _call_engine(self, positions: FloatArray) -> tuple[float, FloatArray]:
+        """Return the energy and forces (n, s, 3) of the engine for positions (n, s, 3); raise unless the shape fits."""
+        energy, result = self.engine.evaluate(positions)
+        forces = np.asarray(result, dtype=np.float64)
         if forces.shape != positions.shape:
             raise ShapeError(
                 f"the engine of {self.name} returned forces of shape {forces.shape}; expected {positions.shape}, "
-                "as the positions it was given"
+                "the shape of the positions"
             )
         return float(energy), forces
 
     def check(self, t: float, x: FloatArray, Q: FloatArray) -> None:
-        """Hold the force on the first body against a difference of energies, along that force."""
+        """Raise an InputError unless the force on the first body agrees with a difference of energies along it."""
         force, torque = np.zeros_like(x), np.zeros_like(x)
         energy = self.evaluate(t, x, Q, force, torque)
         size = float(np.linalg.norm(force[0]))
@@ -85,20 +97,22 @@ class SiteForces(Interaction):
         slope = (self.energy(t, x + step, Q) - self.energy(t, x - step, Q)) / (2 * np.linalg.norm(step[0]))
         if not abs(slope + size) <= TOLERANCE * np.linalg.norm(force, axis=-1).max():
             raise InputError(
-                f"{self.name}: the energy changes by {slope:.6g} per unit of length where body 0 goes along its force, "
+                f"{self.name}: the energy changes by {slope:.6g} per unit of length if body 0 moves along its force, "
                 f"{show(force[0])}; expected {-size:.6g}. Energy and forces must be in one system of units, and forces "
                 "minus the gradient"
             )
 
     def in_box(self, box: Box) -> Interaction:
-        """As it is: the engine knows its own box, which must be the same one if it tells."""
-        told = getattr(self.engine, "box", None)
-        lengths = np.zeros(3) if told is None else Box(told).lengths
+        """Return the interaction unchanged; raise an InputError if the engine has another box."""
+        engine_box = getattr(self.engine, "box", None)
+        lengths = np.zeros(3) if engine_box is None else Box(engine_box).lengths
         if hasattr(self.engine, "box") and not np.allclose(lengths, box.lengths, rtol=1e-9, atol=0.0):
             raise InputError(
-                f"{self.name} has the box {told!r}, and the system is in {box!r}: type System(..., box={told!r})"
+                f"{self.name} has the box {engine_box!r}, and the system is in {box!r}: type "
+                f"System(..., box={engine_box!r})"
             )
         return self
 
     def dipoles(self, Q: FloatArray) -> Any:
-        raise AttributeError(f"{self.name} knows no dipoles: its engine has the charges")
+        """Raise an AttributeError, because only the engine has the charges."""
+        raise AttributeError(f"{self.name} has no dipoles: its engine has the charges")

@@ -1,4 +1,4 @@
-"""What acts between the bodies of a ``System``, one file each; interactions add up.
+"""Interactions between the bodies of a ``System``; they can be added.
 
 >>> from polhode import interactions
 >>> interactions.DipolarSoftSpheres((0, 0, 1)) + interactions.Field(lambda t, x, Q, F, T, p: None, name="nothing")
@@ -28,4 +28,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
+    """Return the public names of this module."""
     return __all__

@@ -1,4 +1,4 @@
-"""Interaction: forces and torques on all bodies of a system, and their energy. And sums of interactions."""
+"""Base class of interactions: forces and torques on all bodies of a system, and their energy; sums of interactions."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from polhode.systems.interactions.neighbors import Box
 
 
 class Interaction(ABC):
-    """What acts between bodies, or on all of them from outside.
+    """Base class of interactions between bodies, and of external forces on all bodies.
 
-    A subclass has ``evaluate``, a ``name``, and says whether it has an energy. All vectors are in space axes; attitude
-    matrices are those of the users' body axes.
+    A subclass implements ``evaluate``, and sets ``name`` and ``has_energy``. All vectors are in space axes; attitude
+    matrices are those of the body axes of the user. Interactions can be added.
     """
 
     name: str
@@ -27,58 +27,79 @@ class Interaction(ABC):
 
     @abstractmethod
     def evaluate(self, t: float, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> float:
-        """Add the forces and torques (n, 3) on bodies at x (n, 3) with attitudes Q (n, 3, 3).
+        """Add the forces and torques on all bodies to `force` and `torque`, and return the energy.
 
-        Returns the energy, or NaN where that does not come with them.
+        Parameters
+        ----------
+        t : float
+            Time.
+        x : ndarray, shape (n, 3)
+            Positions of the bodies.
+        Q : ndarray, shape (n, 3, 3)
+            Attitude matrices of the bodies.
+        force, torque : ndarray, shape (n, 3)
+            Arrays to which forces and torques are added, in space axes.
+
+        Returns
+        -------
+        float
+            The energy; NaN if it is not computed together with the forces.
         """
 
     def energy(self, t: float, x: FloatArray, Q: FloatArray) -> float:
-        """The energy of bodies at x (n, 3) with attitudes Q (n, 3, 3)."""
+        """Return the energy of bodies at positions x (n, 3) with attitude matrices Q (n, 3, 3)."""
         return self.evaluate(t, x, Q, np.zeros_like(x), np.zeros_like(x))
 
     def check(self, t: float, x: FloatArray, Q: FloatArray) -> None:  # noqa: B027
-        """Refuse bodies that the interaction is not made for, or an interaction that contradicts itself there."""
+        """Raise an error if the interaction does not fit the bodies, or its forces do not fit its energy there."""
 
     def in_box(self, box: Box) -> Interaction:
-        """This interaction between bodies in a box, and all their images; InputError if it is not made for that."""
+        """Return this interaction for bodies in `box` and their images; raise an InputError if it is unsupported."""
         if box.repeats:
-            raise InputError(f"{self.name} cannot be in a box that repeats itself; omit box")
+            raise InputError(f"{self.name} does not support a periodic box; omit box")
         return self
 
     def dipoles(self, Q: FloatArray) -> FloatArray:
-        """The dipole moments of bodies with attitudes Q (..., n, 3, 3), in space axes, (..., n, 3)."""
-        raise AttributeError(f"{self.name} knows no dipoles; polhode.interactions.DipolarSoftSpheres does")
+        """Return the dipole moments, shape (..., n, 3), in space axes, of bodies with attitudes Q (..., n, 3, 3)."""
+        raise AttributeError(f"{self.name} has no dipoles; polhode.interactions.DipolarSoftSpheres and Molecular have")
 
     def __add__(self, other: Any) -> Interaction:
+        """Return the sum of two interactions."""
         return Sum(self, other) if isinstance(other, Interaction) else NotImplemented
 
     def __repr__(self) -> str:
+        """Return the name of the interaction."""
         return self.name
 
 
 class Sum(Interaction):
-    """Two interactions at once."""
+    """Sum of two interactions."""
 
     def __init__(self, first: Interaction, second: Interaction) -> None:
+        """Store the two interactions."""
         self._both = first, second
         self.name = f"{first.name} + {second.name}"
         self.has_energy = first.has_energy and second.has_energy
 
     def evaluate(self, t: float, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> float:
+        """Add the forces and torques (n, 3) of both parts to `force` and `torque`; return the total energy."""
         return sum(part.evaluate(t, x, Q, force, torque) for part in self._both)
 
     def energy(self, t: float, x: FloatArray, Q: FloatArray) -> float:
+        """Return the total energy of both parts."""
         return sum(part.energy(t, x, Q) for part in self._both)
 
     def check(self, t: float, x: FloatArray, Q: FloatArray) -> None:
+        """Check both parts."""
         for part in self._both:
             part.check(t, x, Q)
 
     def in_box(self, box: Box) -> Interaction:
+        """Return the sum of both parts in a box."""
         return Sum(*(part.in_box(box) for part in self._both))
 
     def dipoles(self, Q: FloatArray) -> FloatArray:
-        """Of the first part that has some."""
+        """Return the dipole moments of the first part that has any."""
         try:
             return self._both[0].dipoles(Q)
         except AttributeError:
@@ -86,14 +107,14 @@ class Sum(Interaction):
 
 
 def as_sites(sites: npt.ArrayLike) -> FloatArray:
-    """Places (s, 3) in body axes, a copy."""
-    places = as_floats(sites, "sites", 3).copy()
-    check_finite(places, "sites", InputError)
-    if places.ndim != 2 or not len(places):
-        raise ShapeError(f"sites has shape {places.shape}; expected (s, 3), a place in body axes for each site")
-    return places
+    """Return a copy of the positions of sites, shape (s, 3), in body axes."""
+    positions = as_floats(sites, "sites", 3).copy()
+    check_finite(positions, "sites", InputError)
+    if positions.ndim != 2 or not len(positions):
+        raise ShapeError(f"sites has shape {positions.shape}; expected (s, 3), a position in body axes for each site")
+    return positions
 
 
 def takes(func: Any, name: str, arguments: str) -> None:
-    """Refuse what cannot be called with those arguments."""
+    """Raise an error unless `func` can be called with the arguments, given as names separated by commas."""
     check_call(func, name, tuple(arguments.split(", ")))

@@ -1,4 +1,4 @@
-"""Dipolar soft spheres: V = 4 eps (sig/r)^12 and the energy of two dipoles. Celledoni et al. 2008, section 3.4."""
+"""Dipolar soft spheres: V = 4 eps (sig/r)^12 plus the energy of two dipoles (Celledoni et al. 2008, section 3.4)."""
 
 from __future__ import annotations
 
@@ -15,21 +15,29 @@ from polhode.kernels.pairs.dipoles import INPUTS, SUMS, TILE, dipole_forces, fil
 from polhode.kernels.pairs.near_dipoles import sum_dipoles
 from polhode.systems.interactions.near import ADDING, ITEM, NearInteraction, in_order
 
-PAIR, NEAR_PAIR = 4e-9, 2.6e-8  # seconds for a pair of bodies, and for one of a list of neighbors
+PAIR, NEAR_PAIR = 4e-9, 2.6e-8  # seconds for one of all pairs of bodies, and for a pair of the list of neighbors
 MOST_PARTS = 16
 
 
 class DipolarSoftSpheres(NearInteraction):
-    """Spheres that repel each other by 4 epsilon (sigma/r)^12, with a dipole each; all pairs, or with a cut-off.
+    """Interaction of soft spheres with dipoles: repulsion 4 epsilon (sigma/r)^12, and dipole-dipole energy.
 
     Parameters
     ----------
-    dipole : array_like
-        In body axes, (3,), or (n, 3) if bodies differ; energies are d_i.d_j/r^3 - 3 (d_i.r)(d_j.r)/r^5.
+    dipole : array_like, shape (3,) or (n, 3)
+        Dipole moment in body axes, for all bodies or for each body. The energy of two dipoles is
+        d_i.d_j/r^3 - 3 (d_i.r)(d_j.r)/r^5.
     epsilon, sigma : float, optional
-        Strength (0 or more) and radius (more than 0) of the repulsion.
+        Strength (0 or more) and radius (more than 0) of the repulsion. The default is 1 for both.
     cutoff, switch, skin : float, optional
-        See ``NearInteraction``.
+        See ``NearInteraction``. By default all pairs interact.
+
+    Raises
+    ------
+    InputError
+        If a number is out of range.
+    ShapeError
+        If `dipole` has another shape.
 
     Examples
     --------
@@ -54,6 +62,7 @@ class DipolarSoftSpheres(NearInteraction):
         switch: float | None = None,
         skin: float | None = None,
     ) -> None:
+        """Check the arguments; see the class for their description."""
         mu = as_floats(dipole, "dipole", 3)
         check_finite(mu, "dipole", InputError)
         if mu.ndim > 2:
@@ -67,11 +76,13 @@ class DipolarSoftSpheres(NearInteraction):
         self._set_cutoff(cutoff, switch, skin)
 
     def evaluate(self, t: float, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> float:
+        """Add the forces and torques (n, 3) on all bodies to `force` and `torque`; return the energy."""
         eps4 = 4.0 * self.epsilon * self.sigma**12
         if self.cutoff < np.inf:
             dipoles = np.ascontiguousarray(self.dipoles(Q))
             return self._sum(sum_dipoles, (dipoles, eps4), x, force, torque, NEAR_PAIR)
-        n, mu = len(x), self.dipole.reshape(-1, 3)
+        n = len(x)
+        mu = self.dipole.reshape(-1, 3)
         parts = parts_of(n)
         weight = PAIR * n * n / (2 * parts * ITEM)
         if threads_for(parts, weight) == 1:
@@ -84,21 +95,30 @@ class DipolarSoftSpheres(NearInteraction):
         return in_order(energies)
 
     def check(self, t: float, x: FloatArray, Q: FloatArray) -> None:
+        """Raise an error unless there is one dipole for all bodies, or one for each."""
         if self.dipole.ndim == 2 and len(self.dipole) != len(x):
-            raise ShapeError(f"dipole has {len(self.dipole)} rows, and there are {len(x)} bodies; give (3,) or (n, 3)")
+            raise ShapeError(
+                f"dipole has {len(self.dipole)} rows, and there are {len(x)} bodies; expected (3,) or (n, 3)"
+            )
 
     def dipoles(self, Q: FloatArray) -> FloatArray:
+        """Return the dipole moments, shape (..., n, 3), in space axes, of bodies with attitudes Q (..., n, 3, 3)."""
         return np.einsum("...ij,...j->...i", Q, self.dipole)
 
     def __repr__(self) -> str:
-        of = show(self.dipole) if self.dipole.ndim == 1 else f"<{len(self.dipole)} dipoles>"
-        return f"{self.name}({of}, epsilon={self.epsilon:g}, sigma={self.sigma:g}{self._shown_cutoff()})"
+        """Return the name with the dipole, epsilon, sigma and the cut-off."""
+        dipole = show(self.dipole) if self.dipole.ndim == 1 else f"<{len(self.dipole)} dipoles>"
+        return f"{self.name}({dipole}, epsilon={self.epsilon:g}, sigma={self.sigma:g}{self._shown_cutoff()})"
 
 
 @cache
 def parts_of(n: int) -> int:
-    """Into how many parts the sum over all pairs is cut: by the number of bodies alone, so that threads change no bit.
+    """Return the number of parts of the sum over all pairs of n bodies.
 
+    It depends on the number of bodies only, so that results do not depend on the number of threads.
+
+    Examples
+    --------
     >>> parts_of(125), parts_of(1000), parts_of(8000)
     (2, 16, 16)
     """

@@ -1,4 +1,4 @@
-"""Forces and torques on all bodies at once, filled in by a function of the user: fields, many-body forces, engines."""
+"""User-defined forces and torques on all bodies at once: external fields, many-body forces, other programs."""
 
 from __future__ import annotations
 
@@ -24,22 +24,32 @@ ENERGY = f"f8(f8, {ROWS}, {MATRICES}, {NUMBERS})"
 
 
 class Field(Interaction):
-    """Forces and torques that a function writes into arrays.
+    """Interaction whose forces and torques are written into arrays by a user-defined function.
 
     Parameters
     ----------
     forces : callable
-        forces(t, x, Q, F, T, p) writes forces into F (n, 3), in space axes, and torques into T (n, 3), which come
-        filled with zeros; bodies are at x (n, 3) with attitude matrices Q (n, 3, 3), p is the array of parameters.
-    params : array_like, optional
-        Numbers (k,).
+        ``forces(t, x, Q, F, T, p)`` writes forces into F (n, 3), in space axes, and torques into T (n, 3). Both arrays
+        are initialized with zeros. The bodies are at positions x (n, 3) with attitude matrices Q (n, 3, 3), and p is
+        the array of parameters.
+    params : array_like, shape (k,), optional
+        Parameters.
     energy : callable, optional
-        energy(t, x, Q, p) -> a number, if there is one.
+        ``energy(t, x, Q, p)`` returns the energy as a number. By default the interaction has no energy.
     frame : {"body", "space"}, optional
-        "body" or "space", the axes of the torques.
+        Axes of the torques. The default is "body".
     arrays : bool, optional
-        Call the functions as they are, from Python, instead of compiling them: right for NumPy's array operations, and
-        for other programs.
+        Whether to call the functions from Python instead of compiling them, as required for functions that call other
+        programs, and suitable for NumPy's array operations. The default is False.
+    name : str, optional
+        Name of the interaction. By default it contains that of `forces`.
+
+    Raises
+    ------
+    InputError
+        If a function cannot be called with these arguments, or `frame` is unknown.
+    ShapeError
+        If `params` is not of shape (k,).
 
     Examples
     --------
@@ -61,18 +71,22 @@ class Field(Interaction):
         arrays: bool = False,
         name: str | None = None,
     ) -> None:
+        """Check the arguments; see the class for their description."""
         takes(forces, "forces", "t, x, Q, F, T, p")
         if energy is not None:
             takes(energy, "energy", "t, x, Q, p")
         self.params = writable(as_params(params))
         if self.params.ndim != 1:
-            raise ShapeError(f"params has shape {self.params.shape}; expected numbers (k,)")
-        self._forces, self._energy, self._compile = forces, energy, not arrays
+            raise ShapeError(f"params has shape {self.params.shape}; expected (k,)")
+        self._forces = forces
+        self._energy = energy
+        self._compile = not arrays
         self._space = in_space(frame)
         self.name = name or f"Field({getattr(forces, '__name__', repr(forces))})"
         self.has_energy = energy is not None
 
     def evaluate(self, t: float, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> float:
+        """Add the forces and torques (n, 3) on all bodies to `force` and `torque`; return NaN instead of an energy."""
         F, T = np.zeros_like(force), np.zeros_like(torque)
         self._functions[0](t, x, Q, F, T, self.params)
         force += F
@@ -80,25 +94,26 @@ class Field(Interaction):
         return nan
 
     def in_box(self, box: Box) -> Interaction:
-        """As it is: what a box means is up to the functions, which see places that leave it."""
+        """Return the interaction unchanged: its functions receive unwrapped positions, and have to handle the box."""
         return self
 
     def energy(self, t: float, x: FloatArray, Q: FloatArray) -> float:
+        """Return the energy of all bodies; raise an AttributeError if there is no energy function."""
         if self._energy is None:
             raise AttributeError(f"{self.name} has no energy; type Field(forces, energy=...)")
         return float(self._functions[1](t, x, Q, self.params))
 
     @cached_property
     def _functions(self) -> tuple[Callable[..., Any], ...]:
-        """Forces and energy, compiled unless they are wanted as they are."""
+        """Functions of the forces and of the energy, if there is one, compiled unless `arrays` is true."""
         pairs = ((self._forces, FORCES), (self._energy, ENERGY))
         return tuple(_compiled(func, kind) if self._compile else func for func, kind in pairs if func is not None)
 
 
 def _compiled(func: Callable[..., Any], signature: str) -> Callable[..., Any]:
-    """Compiled; what Numba cannot compile stays as it is, with one warning."""
+    """Return the compiled function; if Numba cannot compile it, warn and return it unchanged."""
     try:
         return compiled_as_it_is(func, signature) if JIT else plain(func)
-    except Exception as problem:  # Numba has many kinds
-        warn_slow(func, problem)
+    except Exception as error:  # Numba raises exceptions of many types
+        warn_slow(func, error)
         return func

@@ -1,4 +1,4 @@
-"""Rigid molecules with Lennard-Jones and charges on their sites; and models of water."""
+"""Rigid molecules with Lennard-Jones and Coulomb interactions between their sites, and models of water."""
 
 from __future__ import annotations
 
@@ -17,31 +17,45 @@ from polhode.systems.interactions.base import as_sites
 from polhode.systems.interactions.near import NearInteraction
 
 COULOMB = 138.93545764438198  # e^2 N_A/(4 pi eps_0) in kJ/mol nm, CODATA 2018
-BOLTZMANN = 0.00831446261815324  # k_B N_A in kJ/(mol K): temperature to kT
-DALTON_PER_NM3 = 1.66053906660  # kg/m^3, CODATA 2018: density
+BOLTZMANN = 0.00831446261815324  # k_B N_A in kJ/(mol K), which converts a temperature to kT
+DALTON_PER_NM3 = 1.66053906660  # in kg/m^3, CODATA 2018, for densities
 SITE_PAIR = 4.6e-9  # seconds for a pair of sites
 Electrostatics = Literal["reaction field", "shifted force", "plain"]
 
 
 class Molecular(NearInteraction):
-    """Lennard-Jones and charges between the sites of molecules that are all alike.
+    """Lennard-Jones and Coulomb interaction between the sites of equal molecules.
 
-    With units of nm, ps, u (daltons) and kJ/mol, which fit together, as usual in molecular dynamics; others need
-    another ``coulomb``. Unlike sites mix by Lorentz and Berthelot: sigma (a + b)/2, epsilon sqrt(a b).
+    The units are nm, ps, u (daltons) and kJ/mol, which are consistent and usual in molecular dynamics; other units need
+    another value of `coulomb`. Parameters of unlike sites are combined by the Lorentz-Berthelot rules: sigma (a + b)/2,
+    epsilon sqrt(a b).
 
     Parameters
     ----------
-    sites : array_like
-        (s, 3) in body axes, measured from the mass center.
-    charges, sigma, epsilon : array_like, optional
-        (s,) or a number for all.
+    sites : array_like, shape (s, 3)
+        Positions of the sites in body axes, relative to the mass center.
+    charges, sigma, epsilon : array_like, shape (s,) or (), optional
+        Charges and Lennard-Jones parameters, for each site or for all sites. The defaults are 0, 1 and 0.
     cutoff, switch, skin : float, optional
-        See ``NearInteraction``; by distances of mass centers, all sites of two molecules together.
-    electrostatics : str, optional
-        "reaction field", C (1/r + k r^2 - c), of a medium of ``permittivity`` (inf: a conductor) beyond the cut-off;
-        "shifted force", C (1/r + r/rc^2 - 2/rc), rc the cut-off; or "plain", C/r, the only one without.
+        See ``NearInteraction``. Distances are those of mass centers, and apply to all sites of two molecules. By
+        default all pairs interact.
+    electrostatics : {"reaction field", "shifted force", "plain"}, optional
+        "reaction field" is C (1/r + k r^2 - c), with a medium of relative permittivity `permittivity` beyond the
+        cut-off; "shifted force" is C (1/r + r/rc^2 - 2/rc), rc being the cut-off; "plain" is C/r, the only one that is
+        possible without a cut-off. The default is "reaction field" with a cut-off and "plain" without.
+    permittivity : float, optional
+        Relative permittivity of the medium, 1 or more. The default is inf, a conductor.
     coulomb : float, optional
-        Energy of two unit charges at unit distance.
+        Energy of two unit charges at unit distance. The default is ``COULOMB``.
+
+    Raises
+    ------
+    InputError
+        If a number is out of range.
+    ShapeError
+        If `sites` or a parameter of the sites has another shape.
+    UnknownNameError
+        If `electrostatics` is unknown.
 
     Examples
     --------
@@ -70,34 +84,59 @@ class Molecular(NearInteraction):
         permittivity: float = inf,
         coulomb: float = COULOMB,
     ) -> None:
+        """Check the arguments; see the class for their description."""
         self.sites = as_sites(sites)
         self.charges, self.sigma, self.epsilon = (
             self._of_sites(value, name)
             for value, name in ((charges, "charges"), (sigma, "sigma"), (epsilon, "epsilon"))
         )
         if (self.sigma < 0).any() or (self.epsilon < 0).any():
-            raise InputError(f"sigma = {sigma!r} and epsilon = {epsilon!r} must be 0 or more")
+            raise InputError(f"sigma = {sigma!r}, epsilon = {epsilon!r}: expected numbers, 0 or more")
         self._set_cutoff(cutoff, switch, skin)
         self.electrostatics, far = _far_charges(electrostatics, permittivity, self.cutoff)
-        distance, depth = 0.5 * (self.sigma[:, None] + self.sigma), np.sqrt(self.epsilon[:, None] * self.epsilon)
+        distance = 0.5 * (self.sigma[:, None] + self.sigma)
+        depth = np.sqrt(self.epsilon[:, None] * self.epsilon)
         C = coulomb * self.charges[:, None] * self.charges
         self._tables = 4 * depth * distance**12, 4 * depth * distance**6, C, far
 
     @classmethod
     def from_atoms(cls, masses: npt.ArrayLike, positions: npt.ArrayLike, **more: Any) -> Molecular:
-        """Of point masses (s,) at positions (s, 3), in any axes; ``body`` then is one molecule, in its principal axes.
+        """Return the interaction of molecules that consist of point masses; its ``body`` is one molecule.
 
+        Parameters
+        ----------
+        masses : array_like, shape (s,)
+            Masses of the atoms, positive.
+        positions : array_like, shape (s, 3)
+            Positions of the atoms, in any axes and relative to any point.
+        **more
+            Further arguments of ``Molecular``, except for the sites.
+
+        Returns
+        -------
+        Molecular
+            The interaction, with sites in the principal axes of the molecule.
+
+        Raises
+        ------
+        ShapeError
+            If the shapes do not fit, or a mass is not positive.
+
+        Examples
+        --------
         >>> Molecular.from_atoms([14.0067] * 2, [(0, 0, 0), (0, 0, 0.11)], sigma=0.33, epsilon=0.3).body
         RigidBody.linear(0.0847405, mass=28.0134)
         """
-        weights, r = as_floats(masses, "masses"), as_floats(positions, "positions", 3)
+        weights = as_floats(masses, "masses")
+        r = as_floats(positions, "positions", 3)
         if weights.ndim != 1 or r.shape != (len(weights), 3) or not (weights > 0).all():
             raise ShapeError(f"masses {weights.shape} and positions {r.shape}: expected (s,), positive, and (s, 3)")
         r = r - weights @ r / weights.sum()
         _, spread, axes = np.linalg.svd(r * np.sqrt(weights)[:, None])
         axes[2] *= np.linalg.det(axes)
         second = np.pad(spread, (0, 3 - len(spread))) ** 2
-        moments, mass = second.sum() - second, float(weights.sum())
+        moments = second.sum() - second
+        mass = float(weights.sum())
         linear = second[1] <= 1e-24 * second[0]
         body = RigidBody.linear(moments[1], mass=mass) if linear else RigidBody.from_moments(moments, mass=mass)
         molecules = cls(r @ axes.T, **more)
@@ -105,26 +144,30 @@ class Molecular(NearInteraction):
         return molecules
 
     def _of_sites(self, value: npt.ArrayLike, name: str) -> FloatArray:
+        """Return a parameter of the sites as an array of shape (s,)."""
         numbers = as_floats(value, name)
         if numbers.shape not in ((), (len(self.sites),)):
-            raise ShapeError(f"{name} has shape {numbers.shape}; expected a number, or ({len(self.sites)},), as sites")
+            raise ShapeError(f"{name} has shape {numbers.shape}; expected a number, or ({len(self.sites)},)")
         check_finite(np.atleast_1d(numbers), name, InputError)
         return np.array(np.broadcast_to(numbers, (len(self.sites),)))
 
     def evaluate(self, t: float, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> float:
-        places = np.empty((len(x), self.sites.size))
-        place_sites(Q, self.sites, places)
-        return self._sum(sum_molecules, (places, *self._tables), x, force, torque, SITE_PAIR * len(self.sites) ** 2)
+        """Add the forces and torques (n, 3) on all bodies to `force` and `torque`; return the energy."""
+        arms = np.empty((len(x), self.sites.size))  # sites relative to the mass centers, in space axes
+        place_sites(Q, self.sites, arms)
+        return self._sum(sum_molecules, (arms, *self._tables), x, force, torque, SITE_PAIR * len(self.sites) ** 2)
 
     def dipoles(self, Q: FloatArray) -> FloatArray:
+        """Return the dipole moments, shape (..., n, 3), in space axes, of bodies with attitudes Q (..., n, 3, 3)."""
         return np.einsum("...ij,j->...i", Q, self.charges @ self.sites)
 
     def __repr__(self) -> str:
+        """Return the name with the number of sites, the cut-off and the electrostatics."""
         return f"{self.name}({len(self.sites)} sites{self._shown_cutoff()}, {self.electrostatics})"
 
 
 def _far_charges(kind: Electrostatics | None, permittivity: float, cutoff: float) -> tuple[str, FloatArray]:
-    """(which, (c0, c1, c2)) of ``kernels.pairs.molecules``."""
+    """Return the kind of electrostatics, and its coefficients (c0, c1, c2) of ``kernels.pairs.molecules``."""
     chosen = kind or ("reaction field" if cutoff < inf else "plain")
     known = "reaction field", "shifted force", "plain"
     if chosen not in known:
@@ -143,13 +186,13 @@ def _far_charges(kind: Electrostatics | None, permittivity: float, cutoff: float
 
 
 class WaterModel(NamedTuple):
-    """Geometry (nm, degrees), charge of the oxygen (e), its Lennard-Jones (nm, kJ/mol)."""
+    """Parameters of a model of water with three sites."""
 
-    bond: float
-    angle: float
-    charge: float
-    sigma: float
-    epsilon: float
+    bond: float  # nm
+    angle: float  # degrees
+    charge: float  # of the oxygen, in elementary charges
+    sigma: float  # of the oxygen, nm
+    epsilon: float  # of the oxygen, kJ/mol
 
 
 TETRAHEDRAL = np.degrees(acos(-1 / 3))
@@ -164,11 +207,32 @@ WATER_DENSITY = 997.0  # kg/m^3 at 25 C
 
 
 def water(model: str = "SPC/E", *, cutoff: float | None = 0.9, **more: Any) -> Molecular:
-    """Rigid water in nm, ps, u, kJ/mol: "SPC", "SPC/E" or "TIP3P". Sites are O, H, H; more goes to ``Molecular``.
+    """Return a model of rigid water with the sites O, H, H, in units of nm, ps, u and kJ/mol.
 
-    ``body`` is one molecule, ``number_density`` that of the liquid at 25 C (molecules per nm^3), which
-    ``System.liquid`` starts with; kT is ``BOLTZMANN`` times the temperature in K.
+    Its ``body`` is one molecule, and its ``number_density`` that of the liquid at 25 C in molecules per nm^3, which
+    ``System.liquid`` uses by default. kT is ``BOLTZMANN`` times the temperature in K.
 
+    Parameters
+    ----------
+    model : {"SPC", "SPC/E", "TIP3P"}, optional
+        Name of the model. The default is "SPC/E".
+    cutoff : float or None, optional
+        Cut-off in nm; None for none. The default is 0.9.
+    **more
+        Further arguments of ``Molecular``.
+
+    Returns
+    -------
+    Molecular
+        The interaction.
+
+    Raises
+    ------
+    UnknownNameError
+        If `model` is unknown.
+
+    Examples
+    --------
     >>> model = water("SPC/E")
     >>> model.body
     RigidBody((0.005968, 0.01344, 0.019408), mass=18.0154)

@@ -1,4 +1,4 @@
-"""Rigid molecules whose sites act on each other along the line between them: v(r), summed over sites and pairs."""
+"""Rigid molecules with a user-defined energy v(r) between their sites, summed over sites and pairs."""
 
 from __future__ import annotations
 
@@ -17,22 +17,33 @@ from polhode.systems.interactions.pair import COMPLEX_HINT, PAIR_FORM, PairInter
 
 
 class SitePotential(PairInteraction):
-    """The sum of v(r) over all sites of all pairs of molecules, which are alike; r is the distance of two sites.
+    """Interaction of equal molecules by an energy v(r) of the distance r of two sites, summed over sites and pairs.
 
     Parameters
     ----------
-    sites : array_like
-        Where they are in body axes, (s, 3).
+    sites : array_like, shape (s, 3)
+        Positions of the sites in body axes.
     energy : callable
-        energy(r, a, b, p) -> a number; a and b are the parameters of the two sites, p those of all.
+        ``energy(r, a, b, p)`` returns v as a number; a and b are the parameters of the two sites, and p the parameters
+        of the interaction.
     slope : callable, optional
-        slope(r, a, b, p) -> dv/dr; without it, by a complex r, to rounding.
-    site_params : array_like, optional
-        (s, k) numbers, k for each site: charges, for instance.
-    params : array_like, optional
-        Numbers (k,).
+        ``slope(r, a, b, p)`` returns dv/dr. By default it is computed to round-off by `energy` with a complex r.
+    site_params : array_like, shape (s, k), optional
+        Parameters of each site, such as charges.
+    params : array_like, shape (k,), optional
+        Parameters of the interaction.
     cutoff, switch, skin : float, optional
-        See ``NearInteraction``; by distances of bodies, all sites of two of them together.
+        See ``NearInteraction``. Distances are those of bodies, and apply to all sites of two bodies. By default all
+        pairs interact.
+    name : str, optional
+        Name of the interaction. By default it contains that of `energy`.
+
+    Raises
+    ------
+    InputError
+        If a function cannot be called with these arguments, or a number is out of range.
+    ShapeError
+        If an array has another shape.
 
     Examples
     --------
@@ -55,23 +66,27 @@ class SitePotential(PairInteraction):
         skin: float | None = None,
         name: str | None = None,
     ) -> None:
-        places = as_sites(sites)
-        own = as_floats(site_params, "site_params")
-        own = np.empty((len(places), 0)) if own.size == 0 else own
-        if own.ndim != 2 or len(own) != len(places):
+        """Check the arguments; see the class for their description."""
+        positions = as_sites(sites)
+        numbers = as_floats(site_params, "site_params")
+        numbers = np.empty((len(positions), 0)) if numbers.size == 0 else numbers
+        if numbers.ndim != 2 or len(numbers) != len(positions):
             raise ShapeError(
-                f"site_params has shape {own.shape}; expected ({len(places)}, k), a row of numbers for each site"
+                f"site_params has shape {numbers.shape}; expected ({len(positions)}, k), a row of numbers for each site"
             )
         takes(energy, "energy", "r, a, b, p")
-        self.sites, self._complex = places.copy(), slope is None
+        self.sites = positions.copy()
+        self._complex = slope is None
         if slope is None:
             radial = Part(PAIR_FORM, templates.radial_of_energy, (energy,))
         else:
             takes(slope, "slope", "r, a, b, p")
             radial = Part(PAIR_FORM, templates.radial_of_slope, (energy, slope))
-        function = Function(PAIR_FORM, templates.pair_of_sites, (radial, templates.crossed), (self.sites, own.copy()))
+        constants = (self.sites, numbers.copy())
+        function = Function(PAIR_FORM, templates.pair_of_sites, (radial, templates.crossed), constants)
         name = name or f"SitePotential({getattr(energy, '__name__', repr(energy))})"
         super().__init__(function, params, name, cutoff, switch, skin)
 
     def _hint(self) -> str:
+        """Return what to do if the functions cannot be compiled, or fail."""
         return COMPLEX_HINT.replace("gradient", "slope") if self._complex else super()._hint()
