@@ -1,4 +1,4 @@
-"""Numbers for kernels: error-free arithmetic, series, trigonometry, quaternions, vectors, elliptic functions, lanes.
+"""Arithmetic for kernels: error-free sums, series, trigonometry, quaternions, vectors, elliptic integrals, lanes.
 
-Nothing here knows an inertia.
+Nothing in this package depends on the moments of inertia of a body.
 """

@@ -1,4 +1,7 @@
-"""Dual numbers: a value and its derivative along one direction. Every rule is exact: no differences, no step."""
+"""Dual numbers: a value and its derivative along one direction.
+
+Every rule of differentiation is exact; no finite differences are used.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from polhode.kernels.compiler.jit import inline
 
 
 class Dual(NamedTuple):
-    """A value and its derivative."""
+    """Value `v` and its derivative `d` along one direction."""
 
     v: float
     d: float
@@ -16,27 +19,34 @@ class Dual(NamedTuple):
 
 @inline
 def add(x, y):
+    """Return the dual number x + y."""
     return Dual(x.v + y.v, x.d + y.d)
 
 
 @inline
 def sub(x, y):
+    """Return the dual number x - y."""
     return Dual(x.v - y.v, x.d - y.d)
 
 
 @inline
 def scale(x, factor):
+    """Return the dual number x times the float ``factor``."""
     return Dual(x.v * factor, x.d * factor)
 
 
 @inline
 def mul(x, y):
+    """Return the dual number x y."""
     return Dual(x.v * y.v, x.d * y.v + x.v * y.d)
 
 
 @inline
 def div(x, y):
-    """x/y for y != 0. One division of values: in a loop over directions it is done once."""
+    """Return the dual number x/y for y != 0.
+
+    There is a single division, of values only: in a loop over directions the compiler does it once.
+    """
     per_y = 1.0 / y.v
     quotient = x.v * per_y
     return Dual(quotient, (x.d - quotient * y.d) * per_y)

@@ -2,7 +2,8 @@
 
 A pair (hi, lo) stands for the unevaluated sum hi + lo. References: T. J. Dekker, Numer. Math. 18 (1971) 224;
 D. E. Knuth, TAOCP vol. 2, 4.2.2; J. R. Shewchuk, Discrete Comput. Geom. 18 (1997) 305.
-All of this is ``exact``: an optimizer that fuses a product into a sum here would destroy the identities.
+All functions are compiled strictly (``inline_strict``): an optimizer that fuses a product into a sum would destroy the
+identities.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ SPLITTER = 134217729.0  # 2^27 + 1
 
 @inline_strict
 def two_sum(a, b):
-    """s + e = a + b exactly, s the rounded sum (Knuth)."""
+    """Return (s, e) with s + e = a + b exactly, where s is the rounded sum (Knuth)."""
     s = a + b
     v = s - a
     return s, (a - (s - v)) + (b - v)
@@ -26,7 +27,7 @@ def two_sum(a, b):
 
 @inline_strict
 def fast_two_sum(a, b):
-    """The same for |a| >= |b| (Dekker)."""
+    """Return (s, e) with s + e = a + b exactly, where s is the rounded sum, for |a| >= |b| (Dekker)."""
     s = a + b
     return s, b - (s - a)
 
@@ -35,19 +36,20 @@ if JIT:
 
     @inline_strict
     def two_prod(a, b):
-        """p + e = a b exactly, p the rounded product (fused multiply-add)."""
+        """Return (p, e) with p + e = a b exactly, where p is the rounded product (fused multiply-add)."""
         p = a * b
         return p, fma(a, b, -p)
 
 else:
 
     def _split(a):
+        """Return two halves of a, of at most 26 bits each, whose sum is a exactly (Dekker)."""
         c = SPLITTER * a
         high = c - (c - a)
         return high, a - high
 
     def two_prod(a, b):
-        """p + e = a b exactly, p the rounded product (Dekker's splitting)."""
+        """Return (p, e) with p + e = a b exactly, where p is the rounded product (Dekker's splitting)."""
         p = a * b
         a1, a2 = _split(a)
         b1, b2 = _split(b)
@@ -56,14 +58,14 @@ else:
 
 @inline_strict
 def dd_mul(ah, al, bh, bl):
-    """(ah + al)(bh + bl) as a pair, relative error below 2^-102."""
+    """Return (ah + al)(bh + bl) as a pair, with a relative error below 2^-102."""
     p, e = two_prod(ah, bh)
     return fast_two_sum(p, e + (ah * bl + al * bh))
 
 
 @inline_strict
 def dd_add(ah, al, bh, bl):
-    """(ah + al) + (bh + bl) as a pair; error below 2^-104 (|a| + |b|), also where they cancel."""
+    """Return (ah + al) + (bh + bl) as a pair, with an error below 2^-104 (|a| + |b|) even under cancellation."""
     s, e = two_sum(ah, bh)
     t, f = two_sum(al, bl)
     s, e = fast_two_sum(s, e + t)
@@ -72,13 +74,13 @@ def dd_add(ah, al, bh, bl):
 
 @inline_strict
 def dd_sub(ah, al, bh, bl):
-    """(ah + al) - (bh + bl) as a pair, as ``dd_add``."""
+    """Return (ah + al) - (bh + bl) as a pair, with the accuracy of ``dd_add``."""
     return dd_add(ah, al, -bh, -bl)
 
 
 @inline_strict
 def dd_div(ah, al, bh, bl):
-    """(ah + al)/(bh + bl) as a pair, by long division with three digits; relative error below 2^-101."""
+    """Return (ah + al)/(bh + bl) as a pair, by long division with three digits; relative error below 2^-101."""
     q1 = ah / bh
     ph, pl = dd_mul(bh, bl, q1, 0.0)
     rh, rl = dd_sub(ah, al, ph, pl)
@@ -91,7 +93,10 @@ def dd_div(ah, al, bh, bl):
 
 @inline_strict
 def dd_sqrt(ah, al):
-    """The square root of ah + al >= 0 as a pair, by one Newton step (Karp, Markstein 1997); error below 2^-101."""
+    """Return the square root of ah + al >= 0 as a pair, with an error below 2^-101.
+
+    The method is a single Newton step (Karp, Markstein 1997).
+    """
     if ah == 0.0:
         return 0.0, 0.0
     root = sqrt(ah)
@@ -102,9 +107,10 @@ def dd_sqrt(ah, al):
 
 @noinline_strict
 def exact_sum(terms, count):
-    """The sum of terms[:count], exact up to one final rounding per component (Shewchuk's GROW-EXPANSION, fig. 6).
+    """Return the sum of terms[:count], exact up to one final rounding per component.
 
-    ``terms`` is overwritten by the non-overlapping expansion of the sum.
+    The algorithm is Shewchuk's GROW-EXPANSION (fig. 6). ``terms`` is overwritten by the non-overlapping expansion of
+    the sum.
     """
     for i in range(1, count):
         carry = terms[i]
@@ -112,6 +118,6 @@ def exact_sum(terms, count):
             carry, terms[j] = two_sum(carry, terms[j])
         terms[i] = carry
     total = 0.0
-    for i in range(count):  # from the smallest component up
+    for i in range(count):  # from the smallest component to the largest
         total += terms[i]
     return total

@@ -1,8 +1,8 @@
-"""Elliptic integrals, in full precision up to the separatrix.
+"""Elliptic integrals in full precision up to the separatrix.
 
-Everything takes the complementary parameter mc = k'^2 = 1 - k^2 (or kc = k'), never k: near k = 1 the
-distance to the separatrix is the information, and forming 1 - k^2 would lose it. Arguments are assumed to be
-in the domain that each docstring states; every loop is bounded, so NaN goes in and comes out.
+All functions take the complementary parameter mc = k'^2 = 1 - k^2 (or kc = k') instead of k: near k = 1 the distance
+from the separatrix is the information, and 1 - k^2 would lose it. Arguments are assumed to be in the domain stated in
+each docstring. Every loop is bounded, and NaN is propagated.
 
 References: R. Bulirsch, Numer. Math. 13 (1969) 305 (cel); B. C. Carlson, Numer. Algorithms 10 (1995) 13; NIST Digital
 Library of Mathematical Functions (DLMF), chapter 19.
@@ -15,24 +15,31 @@ from math import asinh, atan2, inf, pi, sqrt
 from polhode.kernels.compiler.jit import inline
 
 AGM_STEPS = 16  # kc = 5e-324, the smallest positive double, needs 13
-SERIES_GAP = 0.3  # one step later the series of the mean needs three terms
-CEL_GAP = 5e-4  # one step later the integral of the third kind is right to about 100 gap^5
-AGM_GAP = 1e-8  # the mean of a and b is then the limit to (gap/4)^2
+SERIES_GAP = 0.3  # relative gap after which, one step later, three terms of the series of the mean are enough
+CEL_GAP = 5e-4  # one step later the error of the integral of the third kind is about 100 gap^5
+AGM_GAP = 1e-8  # the mean of a and b then differs from the limit by (gap/4)^2
 DUPLICATIONS = 600  # p/x = 1e308 in R_J needs 516; R_F needs at most 14
 CARLSON_SPREAD = 0.008  # series of degree 7: remainder below spread^8 = 0.15 eps
 
 
 @inline
 def cel_step(mean, geometric, p, a, b):
-    """One step of Bulirsch's cel, with means in place of his sums: no powers of two to keep."""
-    product, per_p = mean * geometric, 1.0 / p
+    """Return (mean, geometric, p, a, b) after one step of Bulirsch's cel.
+
+    Means replace the sums of the original, so that no powers of two have to be tracked.
+    """
+    product = mean * geometric
+    per_p = 1.0 / p
     g = product * per_p
     return 0.5 * (mean + geometric), sqrt(product), 0.5 * (p + g), 0.5 * (a + b * per_p), 0.5 * (b + a * g)
 
 
 @inline
 def mean_limit(mean, geometric):
-    """The arithmetic-geometric mean of two close numbers, and its reciprocal (DLMF 19.5.1 and its reciprocal)."""
+    """Return the arithmetic-geometric mean of two close numbers and its reciprocal.
+
+    Both are series: DLMF 19.5.1 and the series of its reciprocal.
+    """
     total = mean + geometric
     per_total = 1.0 / total
     x = (mean - geometric) * per_total
@@ -43,14 +50,15 @@ def mean_limit(mean, geometric):
 
 @inline
 def _cel(kc, p, a, b):
-    """(M, 1/M, W) with K = pi/(2M) and K W = int_0^(pi/2) (a cos^2 + b sin^2)/((cos^2 + p sin^2) D).
+    """Return (M, 1/M, W) with K = pi/(2M) and K W = int_0^(pi/2) (a cos^2 + b sin^2)/((cos^2 + p sin^2) D).
 
     D = sqrt(cos^2 + kc^2 sin^2), kc > 0, p > 0; M is the arithmetic-geometric mean of 1 and kc (DLMF 19.8.5). The last
-    steps of M are taken at once, by a series, so that those who need only M do not wait for W. For a, b >= 0 all terms
-    are positive.
+    steps of M are replaced by a series, so that code that uses only M does not wait for W. For a, b >= 0 all terms are
+    positive.
     """
     p = sqrt(p)
-    mean, geometric, b = 1.0, kc, b / p
+    mean, geometric = 1.0, kc
+    b = b / p
     for _ in range(AGM_STEPS):
         gap = abs(mean - geometric)
         mean, geometric, p, a, b = cel_step(mean, geometric, p, a, b)
@@ -67,7 +75,7 @@ def _cel(kc, p, a, b):
 
 @inline
 def complete_k(mc):
-    """K, the quarter period, for mc in [0, 1]; infinite at mc = 0 (DLMF 19.8.5)."""
+    """Return K, the quarter period, for mc in [0, 1]; it is infinite at mc = 0 (DLMF 19.8.5)."""
     if mc == 0.0:
         return inf
     a, b = 1.0, sqrt(mc)
@@ -80,9 +88,9 @@ def complete_k(mc):
 
 @inline
 def complete_k_and_l(kc, n):
-    """(K, L), L = int_0^(pi/2) sin^2 / ((1 + n sin^2) sqrt(cos^2 + kc^2 sin^2)), for kc > 0, n > -1.
+    """Return (K, L), L = int_0^(pi/2) sin^2 / ((1 + n sin^2) sqrt(cos^2 + kc^2 sin^2)), for kc > 0, n > -1.
 
-    K - n L is the integral of the third kind. Takes the modulus kc = sqrt(mc).
+    K - n L is the integral of the third kind. The first argument is the complementary modulus kc = sqrt(mc).
     """
     _, per_mean, weight = mean_and_weight(kc, n)
     K = 0.5 * pi * per_mean
@@ -91,13 +99,16 @@ def complete_k_and_l(kc, n):
 
 @inline
 def mean_and_weight(kc, n):
-    """(M, 1/M, W) with K = pi/(2M), L = K W of ``complete_k_and_l``: the kernel's hot path."""
+    """Return (M, 1/M, W) with K = pi/(2M) and L = K W of ``complete_k_and_l``.
+
+    The kernels of single steps call this function instead of ``complete_k_and_l``.
+    """
     return _cel(kc, 1.0 + n, 0.0, 1.0)
 
 
 @inline
 def carlson_rc(x, y):
-    """R_C(x, y) for x >= 0 and y > 0 (DLMF 19.2.18-19), or y < 0, its Cauchy principal value (19.2.20)."""
+    """Return R_C(x, y) for x >= 0 and y > 0 (DLMF 19.2.18-19), or its Cauchy principal value for y < 0 (19.2.20)."""
     factor = 1.0
     if y < 0.0:
         factor = sqrt(x / (x - y))
@@ -113,7 +124,7 @@ def carlson_rc(x, y):
 
 @inline
 def carlson_rf(x, y, z):
-    """R_F(x, y, z) for x, y, z >= 0, at most one of them 0 (Carlson 1995, algorithm 1)."""
+    """Return R_F(x, y, z) for x, y, z >= 0, at most one of them 0 (Carlson 1995, algorithm 1)."""
     for _ in range(DUPLICATIONS):
         mean = (x + y + z) / 3.0
         dx, dy, dz = 1.0 - x / mean, 1.0 - y / mean, 1.0 - z / mean
@@ -127,7 +138,7 @@ def carlson_rf(x, y, z):
 
 @inline
 def _rf_series(dx, dy, dz):
-    """Taylor series of R_F about equal arguments, to degree 7 (DLMF 19.36.1), dx + dy + dz = 0."""
+    """Return the Taylor series of R_F about equal arguments, to degree 7 (DLMF 19.36.1), for dx + dy + dz = 0."""
     e2 = dx * dy - dz * dz
     e3 = dx * dy * dz
     series = e2 * (-1.0 / 10.0 + e2 * (1.0 / 24.0 - e2 * 5.0 / 208.0 + e3 / 16.0) - e3 * 3.0 / 44.0)
@@ -136,12 +147,13 @@ def _rf_series(dx, dy, dz):
 
 @inline
 def carlson_rj(x, y, z, p):
-    """R_J(x, y, z, p) for p > 0 and x, y, z >= 0, at most one of them 0 (Carlson 1995, algorithm 3).
+    """Return R_J(x, y, z, p) for p > 0 and x, y, z >= 0, at most one of them 0 (Carlson 1995, algorithm 3).
 
-    His 1 + e_n is formed as 2 sqrt(p) (p + shift)/d_n, which is the same number free of cancellation: his
+    Carlson's 1 + e_n is computed as 2 sqrt(p) (p + shift)/d_n, which is the same number without cancellation: his
     e_n = (p - x)(p - y)(p - z)/d_n^2 tends to -1 for small p.
     """
-    total, quarter = 0.0, 1.0
+    total = 0.0
+    quarter = 1.0
     for _ in range(DUPLICATIONS):
         mean = (x + y + z + 2.0 * p) / 5.0
         dx, dy, dz, dp = 1.0 - x / mean, 1.0 - y / mean, 1.0 - z / mean, 1.0 - p / mean
@@ -158,8 +170,12 @@ def carlson_rj(x, y, z, p):
 
 @inline
 def _rj_series(dx, dy, dz, dp):
-    """Taylor series of R_J about equal arguments, to degree 7 (DLMF 19.36.2), dx + dy + dz + 2 dp = 0."""
-    xyz, p2 = dx * dy * dz, dp * dp
+    """Return the Taylor series of R_J about equal arguments, to degree 7 (DLMF 19.36.2).
+
+    The arguments satisfy dx + dy + dz + 2 dp = 0.
+    """
+    xyz = dx * dy * dz
+    p2 = dp * dp
     e2 = dx * dy + dy * dz + dz * dx - 3.0 * p2
     e3 = xyz + 2.0 * dp * (e2 + 2.0 * p2)
     e4 = dp * (2.0 * xyz + dp * (e2 + 3.0 * p2))

@@ -1,4 +1,4 @@
-"""The exponential of SO(3), and the inverse of its derivative: what a Munthe-Kaas method needs.
+"""The exponential map of SO(3) and the inverse of its derivative, as used by Munthe-Kaas methods.
 
 For Q = Q0 exp(hat(s)) and Q' = Q hat(w), in body axes,
 
@@ -6,11 +6,12 @@ For Q = Q0 exp(hat(s)) and Q' = Q hat(w), in body axes,
     s' = w + s x w/2 + c s x (s x w),   c = (1 - (a/2) cot(a/2))/a^2                                          (2)
 
 (H. Munthe-Kaas, High order Runge-Kutta methods on manifolds, 1999; the sign of s x w/2 is that of body axes, where
-exp stands on the right.) With x = a^2 and the entire functions
+exp is the right factor.) With x = a^2 and the entire functions
 
     T = sin(a/2)/(a/2) = sum (-x/4)^k/(2k + 1)!,   P = (T - cos(a/2))/x = 1/2 sum (k + 1) (-x/4)^k/(2k + 3)!  (3)
 
-these are cos(a/2) = T - x P, sin(a/2)/a = T/2 and c = P/T: no root, no case for small a, and nothing cancels.
+these are cos(a/2) = T - x P, sin(a/2)/a = T/2 and c = P/T. No square root and no special case for small a is needed,
+and no terms cancel.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from polhode.kernels.compiler.jit import inline
 from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.vectors import cross_of_numbers
 
-FARTHEST = pi * pi  # of x, up to which the series below hold
+FARTHEST = pi * pi  # largest x for which the series below are accurate
 TERMS = 11
 T = tuple((-0.25) ** k / factorial(2 * k + 1) for k in range(TERMS))
 P = tuple(0.5 * (k + 1) * (-0.25) ** k / factorial(2 * k + 3) for k in range(TERMS))
@@ -29,7 +30,7 @@ P = tuple(0.5 * (k + 1) * (-0.25) ** k / factorial(2 * k + 3) for k in range(TER
 
 @inline
 def series(c, x):
-    """sum c[k] x^k, paired so that the processor need not wait for one term after the other."""
+    """Return sum c[k] x^k, with terms in pairs so that the processor can compute several of them at the same time."""
     x2 = x * x
     x4 = x2 * x2
     low = (c[0] + c[1] * x) + (c[2] + c[3] * x) * x2
@@ -39,7 +40,7 @@ def series(c, x):
 
 @inline
 def rotation(s1, s2, s3):
-    """(cos(a/2), sin(a/2)/a, c) of (1) and (2), for |s|^2 <= FARTHEST."""
+    """Return (cos(a/2), sin(a/2)/a, c) of (1) and (2), for |s|^2 <= FARTHEST."""
     x = s1 * s1 + s2 * s2 + s3 * s3
     t, p = series(T, x), series(P, x)
     return t - x * p, 0.5 * t, p / t
@@ -47,20 +48,20 @@ def rotation(s1, s2, s3):
 
 @inline
 def turned(q0, q1, q2, q3, r0, r, s1, s2, s3):
-    """q (r0, r s): the attitude (1)."""
+    """Return q (r0, r s), the attitude (1), as four numbers."""
     return product(q0, q1, q2, q3, r0, r * s1, r * s2, r * s3)
 
 
 @inline
 def unit(q0, q1, q2, q3):
-    """q after one Newton step towards |q| = 1: enough next to it."""
+    """Return q after one Newton step towards |q| = 1, which is enough if |q| is already close to 1."""
     f = 1.5 - 0.5 * (q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3)
     return f * q0, f * q1, f * q2, f * q3
 
 
 @inline
 def rate(c, s1, s2, s3, w1, w2, w3):
-    """s' of (2)."""
+    """Return s' of (2) as three numbers."""
     u1, u2, u3 = cross_of_numbers(s1, s2, s3, w1, w2, w3)
     v1, v2, v3 = cross_of_numbers(s1, s2, s3, u1, u2, u3)
     return w1 + (0.5 * u1 + c * v1), w2 + (0.5 * u2 + c * v2), w3 + (0.5 * u3 + c * v3)

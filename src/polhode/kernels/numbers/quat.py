@@ -1,4 +1,4 @@
-"""Quaternions as four numbers, scalar first."""
+"""Quaternions as four numbers, scalar part first."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from polhode.kernels.compiler.jit import inline
 
 @inline
 def product(a0, a1, a2, a3, b0, b1, b2, b3):
-    """The Hamilton product a b."""
+    """Return the Hamilton product a b as four numbers."""
     return (
         a0 * b0 - a1 * b1 - a2 * b2 - a3 * b3,
         a0 * b1 + a1 * b0 + a2 * b3 - a3 * b2,
@@ -18,7 +18,7 @@ def product(a0, a1, a2, a3, b0, b1, b2, b3):
 
 @inline
 def matrix(q0, q1, q2, q3):
-    """Q of a unit quaternion, as three rows."""
+    """Return the rotation matrix Q of a unit quaternion, as a tuple of three rows."""
     return (
         (q0 * q0 + q1 * q1 - q2 * q2 - q3 * q3, 2.0 * (q1 * q2 - q0 * q3), 2.0 * (q1 * q3 + q0 * q2)),
         (2.0 * (q1 * q2 + q0 * q3), q0 * q0 - q1 * q1 + q2 * q2 - q3 * q3, 2.0 * (q2 * q3 - q0 * q1)),

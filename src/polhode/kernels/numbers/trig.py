@@ -9,48 +9,55 @@ import numpy as np
 from polhode.kernels.compiler.jit import inline
 from polhode.kernels.numbers.series import COS, HALF_PI, SIN
 
-MANY = 1e6  # |x| up to which multiples of pi/2 in three parts leave nothing behind
-SLIGHT = 0.0625  # |x| up to which the first terms of the series are enough
+MANY = 1e6  # |x| up to which pi/2 in three parts reduces x without loss
+SLIGHT = 0.0625  # |y| up to which the first terms of the series are enough
 TWO_OVER_PI = 0.6366197723675814
 
 
 @inline
 def rint(x):
-    """The nearest whole number, as a float."""
+    """Return the integer nearest to x, as a float."""
     return float(np.rint(x))
 
 
 @inline
 def floor(x):
-    """The next whole number below, as a float."""
+    """Return the largest integer that is not larger than x, as a float."""
     return float(np.floor(x))
 
 
 @inline
 def sincos(x, low):
-    """(sin, cos) of x + low, |low| at most an ulp of x; absolute error about 2^-53, any finite x."""
+    """Return (sin, cos) of x + low for any finite x, with an absolute error of about 2^-53.
+
+    |low| is at most one unit in the last place of x.
+    """
     if abs(x) > MANY:
-        s, c, s_low, c_low = math.sin(x), math.cos(x), math.sin(low), math.cos(low)
+        s, c = math.sin(x), math.cos(x)
+        s_low, c_low = math.sin(low), math.cos(low)
         return s * c_low + c * s_low, c * c_low - s * s_low
     return sincos_near(x, low)
 
 
 @inline
 def sincos_near(x, low):
-    """The same for |x| <= MANY, without branches or calls: a loop over it is vectorized."""
+    """Return (sin, cos) of x + low for |x| <= MANY, with the accuracy of ``sincos``.
+
+    There are no branches and no calls, so that a loop over this function is vectorized.
+    """
     turns = rint(x * TWO_OVER_PI)
     r = ((x - turns * HALF_PI[0]) - turns * HALF_PI[1]) - (turns * HALF_PI[2] - low)
     s, c = sincos_small(r)
     half = floor(0.5 * turns)
     sign = 1.0 - 2.0 * (half - 2.0 * floor(0.5 * half))
     b = (turns - 2.0 * half) * sign  # sine of the quarter turns: 0, 1, 0, -1
-    a = sign - b  # and their cosine. Not by branches: at random angles the processor would take half of them wrongly
+    a = sign - b  # cosine of the quarter turns; without branches, which are unpredictable at random angles
     return s * a + c * b, c * a - s * b
 
 
 @inline
 def sincos_small(r):
-    """(sin, cos) of r, |r| <= pi/4, a little more at most."""
+    """Return (sin, cos) of r, where |r| is at most pi/4 or slightly more."""
     rr = r * r
     r4 = rr * rr
     s = ((SIN[7] * rr + SIN[6]) * r4 + (SIN[5] * rr + SIN[4])) * r4 + (SIN[3] * rr + SIN[2])
@@ -61,13 +68,16 @@ def sincos_small(r):
 
 @inline
 def is_odd(n):
-    """Whether the whole number n, a float, is odd."""
+    """Return whether the integer n, a float, is odd."""
     return floor(0.5 * n) < 0.5 * n
 
 
 @inline
 def sincos_of_sum(x, y):
-    """(sin, cos) of x + y. If y is slight, as it often is, the work for x does not wait for y."""
+    """Return (sin, cos) of x + y.
+
+    If |y| <= SLIGHT, which is the usual case, the computation for x does not wait for y.
+    """
     if abs(y) > SLIGHT:
         return sincos(x + y, 0.0)
     s, c = sincos(x, 0.0)
