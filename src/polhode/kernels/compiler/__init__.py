@@ -1,6 +1,6 @@
-"""What turns kernels into machine code: decorators, the cache, intrinsics, limits.
+"""Compilation of kernels to machine code: decorators, the cache on disk, intrinsics and limits of input.
 
-It knows nothing of rigid bodies.
+Nothing in this package depends on rigid bodies.
 """
 
 import os

@@ -1,4 +1,7 @@
-"""Where compiled code is kept on disk, and which sources it belongs to. Imports nothing that compiles."""
+"""The folder of compiled code on disk, and the stamp of the sources it was compiled from.
+
+This module imports nothing that compiles.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,14 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[2]
 COMPILED_FOLDERS = ("kernels", "flows", "forces", "methods")  # every folder that holds code Numba compiles
-KEPT_STAMPS = 8  # caches of older sources that are kept for other checkouts and versions
+KEPT_STAMPS = 8  # number of caches that are kept, for other checkouts and versions
 
 
 def source_stamp() -> str:
-    """Content hash of every compiled source. Numba itself only watches the file of the cached function."""
+    """Return a hash of the contents of every compiled source file, as 16 hexadecimal digits.
+
+    Numba itself only watches the file of the cached function.
+    """
     digest = hashlib.sha256()
     for folder in COMPILED_FOLDERS:
         for path in sorted((PACKAGE / folder).rglob("*.py")):
@@ -24,11 +30,17 @@ def source_stamp() -> str:
     return digest.hexdigest()[:16]
 
 
-LOADED = source_stamp()  # before any other kernel module is imported
+LOADED = source_stamp()  # computed before any other kernel module is imported
 
 
 def cache_root() -> Path | None:
-    """Where compiled code is kept: ``POLHODE_CACHE_DIR``, or the platform's folder for caches; None without a home."""
+    """Return the folder of all caches: ``POLHODE_CACHE_DIR``, or the cache folder of the platform.
+
+    Returns
+    -------
+    Path or None
+        None if there is no home directory.
+    """
     if chosen := os.environ.get("POLHODE_CACHE_DIR"):
         return Path(chosen)
     if sys.platform == "win32":
@@ -44,9 +56,13 @@ def cache_root() -> Path | None:
 
 
 def cache_folder() -> Path | None:
-    """The cache of exactly these sources; None where nothing can be written (then nothing is cached).
+    """Return the cache folder of the sources that this process has loaded, and create it if necessary.
 
-    None also if a source was edited since this process began to load them: its code is of neither stamp.
+    Returns
+    -------
+    Path or None
+        None if the folder is not writable, and then nothing is cached. Also None if a source file was edited after this
+        process began to load the sources: its code then belongs to neither stamp.
     """
     root = cache_root()
     if root is None or source_stamp() != LOADED:
@@ -59,15 +75,16 @@ def cache_folder() -> Path | None:
         return None
     if not os.access(folder, os.W_OK):
         return None
-    _forget_old_stamps(folder.parent)
+    _remove_old_caches(folder.parent)
     return folder
 
 
-def _forget_old_stamps(root: Path) -> None:
+def _remove_old_caches(root: Path) -> None:
+    """Remove all but the KEPT_STAMPS most recently used caches in the folder ``root``."""
     try:
-        stamps = [p for p in root.iterdir() if re.fullmatch("[0-9a-f]{16}", p.name)]  # nothing else is ours to delete
+        stamps = [p for p in root.iterdir() if re.fullmatch("[0-9a-f]{16}", p.name)]  # others are not ours
         folders = sorted(stamps, key=lambda p: p.stat().st_mtime, reverse=True)
-    except OSError:  # another process is tidying up
+    except OSError:  # another process removes old caches too
         return
     for old in folders[KEPT_STAMPS:]:
         shutil.rmtree(old, ignore_errors=True)

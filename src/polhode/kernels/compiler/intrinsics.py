@@ -1,4 +1,4 @@
-"""Instructions that Numba has no function for, by LLVM: fused products, rows as vectors, bits of numbers."""
+"""Instructions that Numba has no functions for, by LLVM: fused products, rows as vectors, bits of numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if JIT:
 
     @intrinsic
     def fma(typingctx, a, b, c):
-        """a*b + c rounded once."""
+        """Return a*b + c, rounded once."""
 
         def codegen(context, builder, signature, args):
             return builder.fma(*args)
@@ -24,35 +24,43 @@ if JIT:
 
     @intrinsic
     def prefetch(typingctx, array, i):
-        """Ask for number i of a contiguous array, counted flat, to come into the cache; it need not exist."""
+        """Request that number i of a contiguous array (index into the flat array, may be out of range) is cached."""
 
         def codegen(context, builder, signature, args):
             data = context.make_array(signature.args[0])(context, builder, args[0]).data
-            pointer, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
+            pointer = ir.IntType(8).as_pointer()
+            flag = ir.IntType(32)
             kind = ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag])
             request = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
             address = builder.bitcast(builder.gep(data, [args[1]]), pointer)
-            builder.call(request, [address, flag(0), flag(3), flag(1)])  # to read, to be kept, data
+            builder.call(request, [address, flag(0), flag(3), flag(1)])  # read access, highest locality, data cache
             return context.get_dummy_value()
 
         return types.void(array, types.int64), codegen
 
     def _vector_at(context, builder, array_type, array, number, count):
-        """The address of ``count`` doubles of an array, from ``number`` on, counted flat, as those of one vector."""
+        """Return a pointer to ``count`` doubles of an array as a vector.
+
+        ``number`` is the index of the first of them in the flat array.
+        """
         data = context.make_array(array_type)(context, builder, array).data
         return builder.bitcast(builder.gep(data, [number]), ir.VectorType(ir.DoubleType(), count).as_pointer())
 
     def _constants(numbers):
+        """Return the integers ``numbers`` as a constant vector of LLVM, for shuffles."""
         return ir.Constant(ir.VectorType(ir.IntType(32), len(numbers)), list(numbers))
 
     def _void_of_rows(rows, i, w, columns, l):
+        """Return the signature of the intrinsics that copy rows."""
         return types.void(rows, types.int64, w, columns, types.int64)
 
     @intrinsic
     def four_rows_in(typingctx, rows, i, w, columns, l):
-        """Four rows, from the number i of ``rows`` on, into the lanes l.. of ``columns``, a tuple of places in w.
+        """Copy four rows into lanes l, ..., l + 3 of a block.
 
-        As one load and a few shuffles: the compiler by itself moves number by number.
+        ``i`` is the index of the first number in the flat array ``rows``, and ``columns`` is a tuple of the positions
+        of the columns in the block ``w``. The copy is one load and a few shuffles; the compiler would move single
+        numbers.
         """
 
         def codegen(context, builder, signature, args):
@@ -69,8 +77,16 @@ if JIT:
         return _void_of_rows(rows, i, w, columns, l), codegen
 
     def _rows_out(past_cache):
+        """Return the intrinsic that copies lanes of a block into four rows of three or four columns.
+
+        With ``past_cache`` the rows are stored without loading them into the cache first; they must be aligned to 16
+        bytes.
+        """
+
         @intrinsic
         def rows_out(typingctx, rows, i, w, columns, l):
+            """Copy lanes l, ..., l + 3 of a block into four rows: the inverse of ``four_rows_in``."""
+
             def codegen(context, builder, signature, args):
                 rows, i, w, columns, l = args
                 width = signature.args[3].count
@@ -94,12 +110,12 @@ if JIT:
 
         return rows_out
 
-    four_rows_out = _rows_out(past_cache=False)  # the reverse of ``four_rows_in``, for three or four columns
-    four_rows_past_cache = _rows_out(past_cache=True)  # straight to memory, without reading what is there first
+    four_rows_out = _rows_out(past_cache=False)
+    four_rows_past_cache = _rows_out(past_cache=True)
 
     @intrinsic
     def address(typingctx, array):
-        """Where an array begins."""
+        """Return the address of the first number of an array."""
 
         def codegen(context, builder, signature, args):
             data = context.make_array(signature.args[0])(context, builder, args[0]).data
@@ -109,7 +125,7 @@ if JIT:
 
     @intrinsic
     def wait_for_memory(typingctx):
-        """All that was stored is there, also for other threads."""
+        """Wait until everything that was stored is visible, also to other threads."""
 
         def codegen(context, builder, signature, args):
             builder.fence("seq_cst")
@@ -119,6 +135,8 @@ if JIT:
 
     @intrinsic
     def _bits_of(typingctx, x):
+        """Return the bits of a float as an integer."""
+
         def codegen(context, builder, signature, args):
             return builder.bitcast(args[0], context.get_value_type(types.int64))
 
@@ -126,6 +144,8 @@ if JIT:
 
     @intrinsic
     def _from_bits(typingctx, n):
+        """Return the float with the bits of the integer n."""
+
         def codegen(context, builder, signature, args):
             return builder.bitcast(args[0], context.get_value_type(types.float64))
 
@@ -133,13 +153,19 @@ if JIT:
 
     @inline_strict
     def binade(x):
-        """(2^k, 2^-k) with 2^k <= |x| < 2^(k+1), for normal numbers; any two numbers for others."""
+        """Return (2^k, 2^-k) with 2^k <= |x| < 2^(k+1) for a normal number x.
+
+        For other x the result is unspecified.
+        """
         bits = _bits_of(x) & 0x7FF0000000000000
         return _from_bits(bits), _from_bits(0x7FE0000000000000 - bits)
 
     @inline_strict
     def power_of_two(x):
-        """(2^k, 2^-k) with 2^k <= |x| < 2^(k+1); k is kept within +-1022, so both are normal numbers."""
+        """Return (2^k, 2^-k) with 2^k <= |x| < 2^(k+1).
+
+        k is limited to the range -1022, ..., 1022, so that both results are normal numbers.
+        """
         bits = _bits_of(x) & 0x7FF0000000000000
         bits = min(max(bits, 0x0010000000000000), 0x7FD0000000000000)
         return _from_bits(bits), _from_bits(0x7FE0000000000000 - bits)
@@ -147,14 +173,17 @@ if JIT:
 else:
 
     def prefetch(array, i):
-        """Nothing: see the compiled one."""
+        """Do nothing: uncompiled code does not prefetch."""
 
     def fma(a, b, c):
-        """a*b + c, rounded twice: uncompiled code must not rely on more (see ``eft.two_prod``)."""
+        """Return a*b + c, rounded twice: uncompiled code must not rely on a single rounding (see ``eft.two_prod``)."""
         return a * b + c
 
     def power_of_two(x):
-        """(2^k, 2^-k) with 2^k <= |x| < 2^(k+1); k is kept within +-1022, so both are normal numbers."""
+        """Return (2^k, 2^-k) with 2^k <= |x| < 2^(k+1).
+
+        k is limited to the range -1022, ..., 1022, so that both results are normal numbers.
+        """
         k = min(max(math.frexp(x)[1] - 1, -1022), 1022) if x else -1022
         return math.ldexp(1.0, k), math.ldexp(1.0, -k)
 

@@ -1,14 +1,12 @@
-"""How kernels are compiled, or left as plain Python.
+"""Decorators that compile kernels, or leave them as plain Python functions.
 
-Five decorators:
+``inline``           a building block, inlined into its callers. Products may be fused with sums ('contract').
+``noinline``         like ``inline``, but called: for large functions with several callers.
+``inline_strict``    like ``inline``, but without fused products: for error-free transformations.
+``noinline_strict``  like ``inline_strict``, but called: for code that is rarely executed.
+``entry_point``      a function for the user layer: compiled for one signature on first use, cached, releases the GIL.
 
-``inline``           a building block, inlined into whatever calls it. Products may be fused with sums ('contract').
-``noinline``         the same, but called: for large code that has several callers.
-``inline_strict``    like ``inline``, but without any freedom for the optimizer: for error-free transformations.
-``noinline_strict``  like ``inline_strict``, but called: for what almost never happens.
-``entry_point``      what the user layer calls: compiled for one signature on first use, cached, releases the GIL.
-
-With ``POLHODE_JIT=0`` all of them leave the Python function as it is (for debugging, coverage, other number types).
+With ``POLHODE_JIT=0`` all of them return the Python function unchanged (for debugging, coverage, other number types).
 """
 
 from __future__ import annotations
@@ -23,89 +21,119 @@ from polhode.kernels.compiler.cache import cache_folder
 if JIT:
     import numba
 
-    from polhode.kernels.compiler.numba_internals import is_compiled, scipy_left_alone, use_cache
+    from polhode.kernels.compiler.numba_internals import is_compiled, use_cache, without_scipy_linalg
 
-    CALLED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
-    INLINED = {"forceinline": True, **CALLED}
+    NOINLINE_OPTIONS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
+    INLINE_OPTIONS = {"forceinline": True, **NOINLINE_OPTIONS}
 
     def inline(func):
-        return numba.njit(fastmath={"contract"}, **INLINED)(func)
+        """Compile a kernel that is inlined into its callers; products may be fused with sums."""
+        return numba.njit(fastmath={"contract"}, **INLINE_OPTIONS)(func)
 
     def noinline(func):
-        return numba.njit(fastmath={"contract"}, **CALLED)(func)
+        """Compile a kernel that is called, not inlined; products may be fused with sums."""
+        return numba.njit(fastmath={"contract"}, **NOINLINE_OPTIONS)(func)
 
     def inline_strict(func):
-        return numba.njit(**INLINED)(func)
+        """Compile a kernel that is inlined into its callers, without fused products."""
+        return numba.njit(**INLINE_OPTIONS)(func)
 
     def noinline_strict(func):
-        return numba.njit(**CALLED)(func)
+        """Compile a kernel that is called, not inlined, without fused products."""
+        return numba.njit(**NOINLINE_OPTIONS)(func)
 
-    COMPILING = threading.Lock()  # what follows changes settings of Numba for a moment
+    COMPILE_LOCK = threading.Lock()  # compilation changes global settings of Numba temporarily
 
     class Entry:
-        """A kernel that compiles on its first call, for one signature: other types are converted or refused."""
+        """Kernel that is compiled on its first call, for one signature.
+
+        Arguments of other types are converted or rejected.
+        """
 
         def __init__(self, func, signature, cache):
+            """Store the Python function, its signature, and whether its machine code is cached on disk."""
             functools.update_wrapper(self, func)
             self._signature = signature
             self._cache = cache
             self._compiled = None
 
         def __call__(self, *args):
+            """Call the compiled kernel, and compile it first if necessary."""
             if self._compiled is None:
                 self.function()
             return self._compiled(*args)
 
         def function(self):
-            """The compiled function itself, to be handed to compiled code."""
-            with COMPILING:
+            """Return the compiled function, which other compiled code can call."""
+            with COMPILE_LOCK:
                 self._compiled = self._compiled or self._compile()
             return self._compiled
 
         def _compile(self):
+            """Return the kernel compiled for its signature, or loaded from the cache."""
             folder = cache_folder() if self._cache else None
             compiled = numba.njit(nogil=True, error_model="numpy", fastmath={"contract"})(self.__wrapped__)
             if folder is not None:
                 use_cache(compiled, folder)
-            with scipy_left_alone():
+            with without_scipy_linalg():
                 compiled.compile(self._signature)
             compiled.disable_compile()
             return compiled
 
         def __reduce__(self):
-            """By name, as functions are: machine code belongs to this process."""
+            """Return the qualified name: entries are pickled by name, because machine code belongs to this process."""
             return self.__qualname__
 
     def entry_point(signature, cache=True):
+        """Return a decorator that compiles a kernel for ``signature`` on its first call."""
         return lambda func: Entry(func, signature, cache)
 
-    AS_IN_PYTHON = {"error_model": "python", "boundscheck": True, "fastmath": {"contract"}}
+    PYTHON_SEMANTICS = {"error_model": "python", "boundscheck": True, "fastmath": {"contract"}}
 
     def compile_user(func, signature=None):
-        """A function of the user, compiled in memory for one signature, or for whatever compiled code calls it with.
+        """Compile a function of the user in memory.
 
-        As in Python, division by zero and an index that does not exist raise. What Numba cannot compile raises too.
+        As in Python, division by zero and an index out of range raise an exception.
+
+        Parameters
+        ----------
+        func : callable
+            Python function, entry point, or function compiled by ``numba.njit``, which is returned as it is.
+        signature : str, optional
+            Signature to compile for. If omitted, the function is compiled for the types that its callers use.
+
+        Returns
+        -------
+        callable
+            Compiled function.
+
+        Raises
+        ------
+        numba.core.errors.NumbaError
+            If Numba cannot compile the function.
         """
         if isinstance(func, Entry):
             return func.function()
         if is_compiled(func):
             return func
         if signature is None:
-            return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **AS_IN_PYTHON)(func)
-        with COMPILING, scipy_left_alone(), warnings.catch_warnings():
+            return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **PYTHON_SEMANTICS)(func)
+        with COMPILE_LOCK, without_scipy_linalg(), warnings.catch_warnings():
             warnings.simplefilter("ignore", numba.NumbaWarning)
-            return numba.njit(signature, **AS_IN_PYTHON)(func)
+            return numba.njit(signature, **PYTHON_SEMANTICS)(func)
 
 else:
 
     def inline(func):
+        """Return the Python function unchanged."""
         return func
 
     noinline = inline_strict = noinline_strict = inline
 
     def entry_point(signature, cache=True):
+        """Return a decorator that returns the Python function unchanged."""
         return inline
 
     def compile_user(func, signature=None):
-        """``func`` as it is; one that the user has compiled, as it was."""
+        """Return ``func`` as a Python function, also if the user has compiled it."""
         return getattr(func, "py_func", func)

@@ -1,6 +1,9 @@
-"""What input the kernels take. Imports nothing, so that the user layer can say it without loading the compiler."""
+"""Limits of the input of kernels.
 
-NORM_TOLERANCE = 1e-6  # how far |q| of an attitude may be from 1
-LARGEST_RATIO = 1e150  # of the moments of one body
-LONGEST = 1e150  # radians, or so; beyond, squares of small components underflow while their effect does not
-NOBODY = 2**62  # in place of the number of a body; larger than all, so that the least of several numbers counts
+This module imports nothing, so that the user layer can use the limits without loading the compiler.
+"""
+
+NORM_TOLERANCE = 1e-6  # largest deviation of |q| from 1 that is accepted for an attitude
+LARGEST_RATIO = 1e150  # largest ratio of two moments of one body
+LONGEST = 1e150  # longest step, in about radians: beyond, squares of small components underflow, but not their effect
+NOBODY = 2**62  # returned in place of the index of a body; larger than every index, so that minima ignore it

@@ -1,9 +1,10 @@
-"""Everything that uses the private interface of Numba, with its reasons.
+"""All code that uses the private interface of Numba, and why it does.
 
-``Cache``: Numba's own cache watches the file of a function alone, not the files of what is compiled into it, and it
-loads files that are damaged.
-``scipy_left_alone``: Numba imports scipy.linalg at every start.
-``address_of``, ``call_by_address``: Numba's first-class functions take 0.1 ms to pass, a try block as long as a call.
+``Cache``: Numba's own cache watches only the file of a function, not the files of the functions that are compiled into
+it, and it loads damaged files.
+``without_scipy_linalg``: Numba imports scipy.linalg at every start.
+``address_of``, ``call_by_address``: passing a first-class function of Numba takes 0.1 ms, and a try block takes as long
+as a call.
 ``borrowed``, ``keep``: reference counts of arrays are atomic operations around every call.
 """
 
@@ -21,11 +22,11 @@ from uuid import uuid4
 
 from polhode.kernels.compiler import JIT
 
-CHECKSUM = 16  # bytes, at the beginning of every file of the cache
+CHECKSUM = 16  # number of bytes at the beginning of every file of the cache
 
 
 class CacheWarning(UserWarning):
-    """Compiled code on disk is damaged: it is removed and compiled again."""
+    """Warning that compiled code on disk is damaged: it is removed, and the function is compiled again."""
 
 
 if JIT:
@@ -38,61 +39,69 @@ if JIT:
     from numba.extending import intrinsic
 
     class Cache(NullCache):
-        """Machine code of one function in a folder: a file for each processor and version, a checksum and a pickle.
+        """Machine code of one function in a folder: one file for each processor and version, a checksum and a pickle.
 
-        Files are replaced as a whole, so that several processes may read and write at once. One that is damaged is
+        Files are replaced as a whole, so that several processes may read and write at the same time. A damaged file is
         removed, with one warning in each process, and the function is compiled again.
         """
 
         _warned = False
 
         def __init__(self, func, folder):
-            self._folder, self._name = folder, re.sub(r"[^\w.]", "_", f"{func.__module__}.{func.__qualname__}")
-            source = Path(func.__code__.co_filename).read_bytes()  # the folder's stamp knows those of the package only
+            """Store the folder, and the name and the hash of the source file of ``func``."""
+            self._folder = folder
+            self._name = re.sub(r"[^\w.]", "_", f"{func.__module__}.{func.__qualname__}")
+            source = Path(func.__code__.co_filename).read_bytes()  # the stamp covers files of the package only
             self._source = hashlib.sha256(source).hexdigest()
 
         def load_overload(self, sig, target_context):
+            """Return the compiled function for the signature ``sig``, or None if it is not in the cache."""
             target_context.refresh()
             path = self._path(sig, target_context.codegen())
             try:
                 content = path.read_bytes()
-            except OSError:  # it was never written, or cannot be read
+            except OSError:  # the file does not exist, or cannot be read
                 return None
             try:
                 if self._checksum(content[CHECKSUM:]) != content[:CHECKSUM]:
                     raise ValueError("the checksum differs")
                 return CompileResult._rebuild(target_context, *pickle.loads(content[CHECKSUM:]))
-            except Exception as problem:  # whatever the pickle holds
+            except Exception as problem:  # a damaged pickle may raise anything
                 self._remove(path, problem)
                 return None
 
         def save_overload(self, sig, data):
-            if data.library.has_dynamic_globals:  # addresses of this process
+            """Write the compiled function ``data`` for the signature ``sig``; failures of the disk are ignored."""
+            if data.library.has_dynamic_globals:  # the code contains addresses of this process
                 return
-            content, path = dumps(data._reduce()), self._path(sig, data.codegen)
-            new = path.with_name(f"{path.name}.{uuid4().hex}.partial")
+            content = dumps(data._reduce())
+            path = self._path(sig, data.codegen)
+            partial = path.with_name(f"{path.name}.{uuid4().hex}.partial")
             try:
-                new.write_bytes(self._checksum(content) + content)
-                new.replace(path)
+                partial.write_bytes(self._checksum(content) + content)
+                partial.replace(path)
             except OSError:  # a full disk, for instance
                 with suppress(OSError):
-                    new.unlink()
+                    partial.unlink()
 
         def _path(self, sig, codegen):
+            """Return the path of the file for a signature and a processor."""
             versions = numba.__version__, sys.implementation.cache_tag
             key = hashlib.sha256(repr((str(sig), codegen.magic_tuple(), versions, self._source)).encode()).hexdigest()
             return self._folder / f"{self._name}-{key[:16]}.nbc"
 
         def _checksum(self, content):
+            """Return the checksum of ``content`` as CHECKSUM bytes."""
             return hashlib.blake2b(content, digest_size=CHECKSUM).digest()
 
         def _remove(self, path, problem):
+            """Remove a damaged file, and warn if this is the first one in this process."""
             with suppress(OSError):
                 path.unlink()
             if not Cache._warned:
                 Cache._warned = True
                 warnings.warn(
-                    f"compiled code in {path} is damaged ({problem}); such files are removed, and compiled again",
+                    f"compiled code in {path} is damaged ({problem}); damaged files are removed and compiled again",
                     CacheWarning,
                     stacklevel=2,
                 )
@@ -100,11 +109,11 @@ if JIT:
     def use_cache(compiled, folder):
         """Let the dispatcher ``compiled`` load and save its machine code in a folder.
 
-        Code that was executed without a module is not cached: what Numba stores names the module, and cannot be loaded.
+        Code that was executed without a module is not cached: Numba stores the module name and could not load it.
         """
         if compiled.py_func.__module__ not in sys.modules:
             return
-        with suppress(OSError):  # what was typed into a console or a notebook has no file, and is not cached
+        with suppress(OSError):  # functions of a console or a notebook have no file
             compiled._cache = Cache(compiled.py_func, folder)
 
     def is_compiled(function):
@@ -112,30 +121,34 @@ if JIT:
         return isinstance(function, Dispatcher)
 
     @contextmanager
-    def scipy_left_alone():
-        """Spare Numba the import of scipy.linalg, a quarter of a second at every start.
+    def without_scipy_linalg():
+        """Prevent Numba from importing scipy.linalg, which takes a quarter of a second at every start.
 
-        Numba imports it with its array functions to learn whether there is a BLAS. SciPy is installed with polhode,
-        so there is; functions that use it still ask again, and import it then.
+        Numba imports it with its array functions to find out whether there is a BLAS. SciPy is installed with polhode,
+        so there is one; functions that use it check again, and import it then.
         """
         linalg = importlib.import_module("numba.np.linalg")
-        asked = linalg.ensure_blas
+        original = linalg.ensure_blas
         linalg.ensure_blas = lambda: None
         try:
             yield
         finally:
-            linalg.ensure_blas = asked
+            linalg.ensure_blas = original
 
     def address_of(function, signature):
-        """Of a compiled function: a number, which takes no time to hand to kernels (a function takes 0.1 ms)."""
+        """Return the address of a compiled function, compiled for ``signature``, as an integer.
+
+        Passing an integer to a kernel takes no time, whereas passing a function takes 0.1 ms.
+        """
         arguments, result = sigutils.normalize_signature(signature)
         compiled = function.get_compile_result(result(*arguments))
         return compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
 
     def call_by_address(signature, nothing):
-        """call(address, arguments) -> (result, whether it raised), for functions of that signature.
+        """Return an intrinsic call(address, arguments) -> (result, raised) for functions of a signature.
 
-        Where one raises, the result means nothing. A try block of Numba's would cost as much as the call.
+        ``raised`` is True if the function raised an exception; the result is then unspecified. A try block of Numba
+        would cost as much as the call.
         """
         kinds, result = sigutils.normalize_signature(signature)
 
@@ -145,11 +158,11 @@ if JIT:
                 convention = context.call_conv
                 kind = convention.get_function_type(result, kinds)
                 function = builder.inttoptr(args[0], kind.as_pointer())
-                given = [
+                values = [
                     context.cast(builder, value, signature.args[1][k], kinds[k])
                     for k, value in enumerate(cgutils.unpack_tuple(builder, args[1]))
                 ]
-                status, value = convention.call_function(builder, function, result, kinds, given)
+                status, value = convention.call_function(builder, function, result, kinds, values)
                 return context.make_tuple(builder, signature.return_type, [value, status.is_error])
 
             return types.Tuple((result, types.boolean))(types.int64, arguments), codegen
@@ -158,9 +171,10 @@ if JIT:
 
     @intrinsic
     def borrowed(typingctx, array):
-        """The same array without its reference counts, which Numba otherwise keeps in atomic steps around every call.
+        """Return the same array without reference counts.
 
-        Whoever borrows has to ``keep`` what was made here, for as long as it is needed.
+        Numba otherwise updates the counts by atomic operations around every call. The owner of the array has to call
+        ``keep`` on it after the last use of the borrowed array.
         """
 
         def codegen(context, builder, signature, args):
@@ -172,24 +186,27 @@ if JIT:
 
     @intrinsic
     def keep(typingctx, array):
-        """Nothing, but up to here the array exists."""
+        """Keep the array alive up to this call; it compiles to no instruction."""
         return types.void(array), lambda context, builder, signature, args: context.get_dummy_value()
 
 else:
 
     def keep(array):
-        """Nothing: see the compiled one."""
+        """Do nothing: Python keeps the array alive."""
 
     def borrowed(array):
         """Return the array."""
         return array
 
     def address_of(function, signature):
-        """The function itself."""
+        """Return the function itself, in place of its address."""
         return function
 
     def call_by_address(signature, nothing):
-        """call(function, arguments) -> (result, whether it raised); ``nothing`` is the result then."""
+        """Return a function call(function, arguments) -> (result, raised).
+
+        ``raised`` is True if the function raised an exception; the result is then ``nothing``.
+        """
 
         def call(function, arguments):
             try:
