@@ -141,9 +141,9 @@ def table(title, rows, numbers, units):
 @entry_point(f"void({batch.INPUT}, {batch.INPUT}, {batch.INPUT}, {batch.TIMES}, f8[::1])", cache=False)
 def prepare(inertia, m, q, t, w):
     """A block in which every loop finds sensible numbers."""
-    batch.load_some(inertia, 0, LANES, w, at.I)
-    batch.load_some(m, 0, LANES, w, at.m)
-    batch.load_some(q, 0, LANES, w, at.q)
+    batch.load_partial(inertia, 0, LANES, w, at.I)
+    batch.load_partial(m, 0, LANES, w, at.m)
+    batch.load_partial(q, 0, LANES, w, at.q)
     batch.load_times(t, 0, LANES, w)
     batch.standardize(w)
     batch.choose_tiers(w)

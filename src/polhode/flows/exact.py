@@ -5,10 +5,10 @@ from __future__ import annotations
 from polhode.core.references import CELLEDONI_2008, FRB_2010
 from polhode.flows.flow import INVARIANTS, Flow, FlowRecord
 from polhode.kernels.compiler.jit import inline
-from polhode.kernels.exact.euler import Body, body_constants, step
+from polhode.kernels.exact.euler import BodyConstants, body_constants, step
 from polhode.kernels.stepping.loops import loops
 
-CONSTANTS = len(Body._fields)
+CONSTANTS = len(BodyConstants._fields)
 
 
 @inline
@@ -22,7 +22,7 @@ def write_body(I1, I2, I3, c):
 
 @inline
 def read_body(c):
-    return Body(c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8], c[9], c[10], c[11], c[12], c[13])
+    return BodyConstants(c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8], c[9], c[10], c[11], c[12], c[13])
 
 
 @inline

@@ -1,4 +1,4 @@
-"""The exact flow: one body, blocks of bodies, dense output, derivatives, periods.
+"""The exact flow of the free rigid body: one body, blocks of bodies, dense output, derivatives and periods.
 
-Steps that are repeated live in ``stepping``.
+Repeated steps are in ``stepping``.
 """

@@ -1,8 +1,8 @@
 """Many bodies at once: the exact flow on blocks of bodies, laid out so that the compiler vectorizes over them.
 
-Which formulas serve a body (its tier) follows from its own numbers alone, and the bodies of a tier collect in a bin
-until a block is full: so the bits of a body's result depend neither on its neighbors, nor on its place in the batch,
-nor on the number of threads. Formulas and symbols are those of ``euler``, blocks those of ``lanes``.
+The formulas that are used for a body (its tier) depend on its own numbers alone, and the bodies of a tier are collected
+in a bin until a block is full. Therefore the bits of a body's result do not depend on its neighbors, on its place in
+the batch, or on the number of threads. Formulas and symbols are those of ``euler``, blocks those of ``lanes``.
 """
 
 from __future__ import annotations
@@ -45,45 +45,73 @@ from polhode.kernels.numbers.lanes import (
     wait_for_memory,
 )
 
-ALONE = TIERS  # for the scalar code, which serves what is rare, and tells what is wrong with bad input
-OPEN = 0.0056  # |D|/lambda^2 from which on a body is REDUCED
-SPREAD = 1e150  # I2 I3/I1^2, up to which products of moments stay away from the ends of their range
-FAR = 4e5  # |m| t/I1, the larger rate of all, up to which ``sincos_near`` has all digits
+ALONE = TIERS  # tier of the scalar code, which computes rare cases and checks invalid input
+OPEN = 0.0056  # smallest |D|/lambda^2 of a body that is REDUCED
+SPREAD = 1e150  # largest I2 I3/I1^2 for which products of moments neither overflow nor underflow
+FAR = 4e5  # largest |m| t/I1, the largest angle, for which ``sincos_near`` is accurate
 
 
 @entry_point(f"UniTuple(i8, 2)({INPUT}, {INPUT}, {INPUT}, {TIMES}, i8, i8, f8[:,::1], f8[:,::1], i8[::1])")
 def propagate_range(inertia, m, q, t, start, stop, m_out, q_out, alone):
-    """Bodies start..stop: inertia, m (n or 1, 3), q (n or 1, 4), t (n or 1) -> m_out (n, 3), q_out (n, 4).
+    """Propagate bodies start, ..., stop - 1, and return the index of the first invalid one.
 
-    Returns the index of the first body that is not valid or whose result is not finite (or NOBODY), and the number of
-    bodies left over, in alone[start:], for ``standard_form.propagate_rows``: the scalar code is not compiled here.
+    The scalar code is not compiled into this function: bodies that need it are listed in ``alone``, for
+    ``standard_form.propagate_rows``.
+
+    Parameters
+    ----------
+    inertia, m : array, shape (n, 3) or (1, 3)
+        Principal moments and momenta; a single row serves all bodies.
+    q : array, shape (n, 4) or (1, 4)
+        Attitudes.
+    t : array, shape (n,) or (1,)
+        Times.
+    start, stop : int
+        Range of bodies.
+    m_out : array, shape (n, 3)
+        Output: momenta.
+    q_out : array, shape (n, 4)
+        Output: attitudes.
+    alone : array of int, shape (n,)
+        Output: indices of the bodies that remain for the scalar code, from alone[start] on.
+
+    Returns
+    -------
+    int
+        Index of the first body that is not valid or whose result is not finite, or NOBODY.
+    int
+        Number of bodies that remain for the scalar code.
     """
-    block, bins = new_block(SIZE), (new_block(SIZE), new_block(SIZE), new_block(SIZE), new_block(SIZE))
-    bin_rows, filled = np.empty((TIERS, LANES), np.int64), np.zeros(TIERS, np.int64)
-    bad, left, past_cache = NOBODY, 0, pass_cache(m_out, start) and pass_cache(q_out, start)
+    block = new_block(SIZE)
+    bins = (new_block(SIZE), new_block(SIZE), new_block(SIZE), new_block(SIZE))
+    bin_rows = np.empty((TIERS, LANES), np.int64)
+    filled = np.zeros(TIERS, np.int64)
+    bad = NOBODY
+    remaining = 0
+    past_cache = pass_cache(m_out, start) and pass_cache(q_out, start)
     for first in range(start, stop, LANES):
         count = min(LANES, stop - first)
         whole = count == LANES
         if whole and inertia.shape[0] > 1:
             load_rows(inertia, first, block, triple_fields(at.I))
         else:
-            load_some(inertia, first, count, block, at.I)
+            load_partial(inertia, first, count, block, at.I)
         if whole and m.shape[0] > 1:
             load_rows(m, first, block, triple_fields(at.m))
         else:
-            load_some(m, first, count, block, at.m)
+            load_partial(m, first, count, block, at.m)
         if whole and q.shape[0] > 1:
             load_rows(q, first, block, quadruple_fields(at.q))
         else:
-            load_some(q, first, count, block, at.q)
+            load_partial(q, first, count, block, at.q)
         load_times(t, first, count, block)
-        ask_for_next(inertia, m, q, t, first + LANES)
+        prefetch_input(inertia, m, q, t, first + LANES)
         if not past_cache:
-            ask_for_space(m_out, q_out, first + LANES)
+            prefetch_output(m_out, q_out, first + LANES)
         standardize(block)
         if not are_lean(block):
             choose_tiers(block)
-        if whole and are_alike(block):
+        if whole and share_a_tier(block):
             advance(int(block[at.tier]), block)
             if past_cache:
                 store_rows_past_cache(m_out, first, block, triple_fields(at.m))
@@ -91,13 +119,14 @@ def propagate_range(inertia, m, q, t, start, stop, m_out, q_out, alone):
             else:
                 store_rows(m_out, first, block, triple_fields(at.m))
                 store_rows(q_out, first, block, quadruple_fields(at.q))
-            bad = min(bad, first_bad(block, first))
+            bad = min(bad, first_invalid(block, first))
             continue
         for l in range(count):
-            k, i = int(block[at.tier + l]), first + l
+            k = int(block[at.tier + l])
+            i = first + l
             if k == ALONE:
-                alone[start + left] = i
-                left += 1
+                alone[start + remaining] = i
+                remaining += 1
                 continue
             move(block, l, bins[k], filled[k])
             bin_rows[k, filled[k]] = i
@@ -111,12 +140,12 @@ def propagate_range(inertia, m, q, t, start, stop, m_out, q_out, alone):
             advance(k, bins[k])
             bad = min(bad, scatter(bins[k], bin_rows[k], filled[k], m_out, q_out))
     wait_for_memory()
-    return bad, left
+    return bad, remaining
 
 
 @inline
-def ask_for_next(inertia, m, q, t, first):
-    """Let memory fetch the next block while this one is computed."""
+def prefetch_input(inertia, m, q, t, first):
+    """Prefetch the input of the next block, from body ``first`` on, while this block is computed."""
     for line in range(0, 3 * LANES, 8):
         prefetch(inertia, 3 * first + line)
         prefetch(m, 3 * first + line)
@@ -127,8 +156,8 @@ def ask_for_next(inertia, m, q, t, first):
 
 
 @inline
-def ask_for_space(m_out, q_out, first):
-    """And where its results will go."""
+def prefetch_output(m_out, q_out, first):
+    """Prefetch the rows of the output of the next block, from body ``first`` on."""
     for line in range(0, 3 * LANES, 8):
         prefetch(m_out, 3 * first + line)
     for line in range(0, 4 * LANES, 8):
@@ -136,8 +165,11 @@ def ask_for_space(m_out, q_out, first):
 
 
 @inline
-def load_some(vectors, first, count, w, field):
-    """Rows first.. into lanes 0..count; one row serves all bodies. Other lanes keep what they had."""
+def load_partial(vectors, first, count, w, field):
+    """Copy rows first, ... into lanes 0, ..., count - 1 of the block; a single row serves all bodies.
+
+    Other lanes are unchanged.
+    """
     stride = 1 if vectors.shape[0] > 1 else 0
     for k in range(vectors.shape[1]):
         for l in range(count):
@@ -146,6 +178,7 @@ def load_some(vectors, first, count, w, field):
 
 @inline
 def load_times(t, first, count, w):
+    """Copy times first, ... into lanes 0, ..., count - 1 of the block; a single time serves all bodies."""
     stride = 1 if t.shape[0] > 1 else 0
     for l in range(count):
         w[at.t + l] = float(t[(first + l) * stride])
@@ -153,10 +186,10 @@ def load_times(t, first, count, w):
 
 @inline
 def standardize(w):
-    """All lanes into the standard form, except I and q, with euler's constants (1); which are LEAN.
+    """Convert all lanes to the standard form, except I and q, and mark the lanes that are LEAN.
 
-    Input that is not valid, and every scale beyond that of normal numbers, fails a comparison and is not LEAN: there is
-    no other check of it here.
+    The constants of (1) in ``euler`` are computed too. Input that is not valid, and every scale beyond that of normal
+    numbers, fails a comparison and is not LEAN; there is no other check of the input here.
     """
     for l in range(LANES):
         (first, second, third), (I1, I2, I3) = sorted_moments(w, l)
@@ -169,18 +202,18 @@ def standardize(w):
         per_I = binade(I1)[1]
         t = w[at.t + l] * (0.5 * (unit * per_I))
         I1, I2, I3 = I1 * per_I, I2 * per_I, I3 * per_I
-        usual = are_usual(I1, I2, I3)
-        I1, I2, I3 = I1 if usual else 1.0, I2 if usual else 1.0, I3 if usual else 1.0
+        in_range = are_in_range(I1, I2, I3)
+        I1, I2, I3 = I1 if in_range else 1.0, I2 if in_range else 1.0, I3 if in_range else 1.0
         e = t / (I1 * I2 * I3)
         al, be, ga = (I3 - I2) * I1 * e, (I3 - I1) * I2 * e, (I2 - I1) * I3 * e
         x, y, z = m1 * m1, m2 * m2, m3 * m3
         C3, C1 = be * x + al * y, ga * y + be * z
-        gg = x + y + z if unit > 0.0 else 0.0  # a momentum that is not a normal number has no binade
+        gg = x + y + z if unit > 0.0 else 0.0  # the binade of a momentum that is not normal is unspecified
         p, r, n3, n1 = ga * C3, al * C1, al * C3, ga * C1
         axis3 = abs(C3) <= abs(C1)
         rate = t / (I3 if axis3 else I1)
-        usual &= (gg >= 1.0) & (gg <= 12.0)
-        lean = usual & (max(p, r) <= SHORT) & (gg * (rate * rate) <= FEW * FEW)
+        in_range &= (gg >= 1.0) & (gg <= 12.0)
+        lean = in_range & (max(p, r) <= SHORT) & (gg * (rate * rate) <= FEW * FEW)
         put_triple(w, at.m, l, m1, m2, m3)
         put_triple(w, at.w, l, al, be, ga)
         put_triple(w, at.t, l, t, 1.0 if axis3 else -1.0, rate)
@@ -192,14 +225,17 @@ def standardize(w):
 
 
 @inline
-def are_usual(I1, I2, I3):
-    """Whether the sorted moments are numbers, and so far from the ends of their range that products are, too."""
+def are_in_range(I1, I2, I3):
+    """Return whether the sorted moments are numbers far from overflow and underflow.
+
+    Products of the moments are then far from overflow and underflow too.
+    """
     return (I1 >= 1.0) & (I1 < 2.0) & (I1 * I2 * I3 <= SPREAD)
 
 
 @inline
 def sorted_moments(w, l):
-    """Which exchanges the sorting network makes, and the moments after them."""
+    """Return the exchanges that the sorting network makes in lane l, and the moments after them."""
     I1, I2, I3 = triple(w, at.I, l)
     first = I1 > I2
     I1, I2 = exchange(first, I1, I2)
@@ -212,7 +248,7 @@ def sorted_moments(w, l):
 
 @inline
 def choose_tiers(w):
-    """The tiers of lanes that are not LEAN; their moments in the standard form."""
+    """Choose the tiers of lanes that are not LEAN, and convert their moments to the standard form."""
     for l in range(LANES):
         I1, I2, I3 = sorted_moments(w, l)[1]
         per_I = binade(I1)[1]
@@ -221,12 +257,13 @@ def choose_tiers(w):
         al, be, ga = triple(w, at.w, l)
         p, r = pair(w, at.p, l)
         G, t = w[at.G + l], w[at.t + l]
-        l2, aD = max(p, r), abs(be * (ga * (m1 * m1) - al * (m3 * m3)))
+        l2 = max(p, r)
+        aD = abs(be * (ga * (m1 * m1) - al * (m3 * m3)))
         tier = REDUCED if aD >= OPEN * l2 else ALONE
         tier = DOUBLED if l2 <= UNREDUCED else tier
         tier = SERIES if l2 <= SMALL else tier
-        usual = are_usual(I1, I2, I3) & (G >= 1.0) & (G <= 4.0) & (G * abs(t) <= FAR * I1)
-        tier = tier if usual else ALONE
+        in_range = are_in_range(I1, I2, I3) & (G >= 1.0) & (G <= 4.0) & (G * abs(t) <= FAR * I1)
+        tier = tier if in_range else ALONE
         tier = LEAN if w[at.tier + l] == float(LEAN) else tier
         put_triple(w, at.I, l, I1, I2, I3)
         w[at.tier + l] = float(tier)
@@ -234,6 +271,7 @@ def choose_tiers(w):
 
 @inline
 def are_lean(w):
+    """Return whether all lanes are LEAN."""
     other = 0
     for l in range(LANES):
         other += w[at.tier + l] != float(LEAN)
@@ -241,8 +279,8 @@ def are_lean(w):
 
 
 @inline
-def are_alike(w):
-    """Whether all lanes are of one tier that advances in blocks."""
+def share_a_tier(w):
+    """Return whether all lanes are of one tier that advances in blocks."""
     tier = w[at.tier]
     other = 0
     for l in range(LANES):
@@ -252,13 +290,17 @@ def are_alike(w):
 
 @inline
 def move(w, l, into, lane):
+    """Copy the body of lane l into lane ``lane`` of the block ``into``."""
     for k in range(STANDARD):
         into[k * LANES + lane] = w[k * LANES + l]
 
 
 @inline
-def first_bad(w, first):
-    """The first of the rows first.., which are all lanes, whose result is not finite, or NOBODY."""
+def first_invalid(w, first):
+    """Return the index of the first body whose result is not finite, or NOBODY.
+
+    The lanes are the bodies first, ..., first + LANES - 1.
+    """
     total = 0.0
     for l in range(LANES):
         total += w[at.tier + l]
@@ -272,7 +314,10 @@ def first_bad(w, first):
 
 @inline
 def scatter(w, rows, count, m_out, q_out):
-    """Lanes 0..count into their rows; the smallest row whose result is not finite, or NOBODY."""
+    """Copy lanes 0, ..., count - 1 into their rows of the output.
+
+    Returns the smallest row whose result is not finite, or NOBODY.
+    """
     bad = NOBODY
     for l in range(count):
         i = rows[l]

@@ -1,7 +1,8 @@
 """The step of a block of bodies of one tier, in short loops over lanes.
 
-A tier is a way through the formulas of ``euler`` that all lanes share: so many nodes, so many doublings. Which one is a
-body's follows from its own numbers (``batch.standardize``). Symbols and equation numbers are those of ``euler``.
+A tier is a path through the formulas of ``euler`` that all lanes share, with fixed numbers of nodes and doublings. The
+tier of a body depends on its own numbers alone (``batch.standardize``). Symbols and equation numbers are those of
+``euler``.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from polhode.kernels.compiler.limits import NORM_TOLERANCE
 from polhode.kernels.exact.euler import (
     PER_PI,
     Arc,
-    End,
     Invariants,
+    StepEnd,
     add_node,
     body_constants,
     close_gap,
@@ -34,13 +35,13 @@ from polhode.kernels.numbers.lanes import LANES, pair, put_pair, put_triple, tri
 from polhode.kernels.numbers.series import FIRST
 from polhode.kernels.numbers.trig import is_odd, rint, sincos_near
 
-LEAN, SERIES, DOUBLED, REDUCED = range(4)  # tiers: short steps; lambda t up to 1/2, up to 2, and any longer time
+LEAN, SERIES, DOUBLED, REDUCED = range(4)  # tiers: short steps; lambda t up to 1/2; up to 2; longer
 TIERS = 4
 CEL_STEPS = 5  # enough for kc^2 = 0.0056, where K < 4 and three doublings reach a quarter period
 
 
 class Fields(NamedTuple):
-    """Where the numbers of each quantity begin in a block. Vectors take three fields, q four."""
+    """Positions in a block at which the numbers of each quantity begin; vectors take three fields, q four."""
 
     I: int  # moments, in standard form for all tiers but LEAN
     m: int  # standard form: sorted axes, scaled by powers of two
@@ -49,7 +50,7 @@ class Fields(NamedTuple):
     t: int  # half the step
     axis3: int  # 1 for the first form of (5), about axis 3, else -1
     rate: int  # t over the moment of that axis
-    unit: int  # what momenta were divided by, negative if the sorted axes were a reflection
+    unit: int  # divisor of momenta, negative if the sorted axes were a reflection
     first: int  # 1 for each exchange of the sorting network that took place, else 0
     second: int
     third: int
@@ -60,7 +61,7 @@ class Fields(NamedTuple):
     tier: int
     l2: int
     D: int
-    time: int  # what is left when half-periods are taken off; their Theta/be; 1 if their number is odd
+    time: int  # time without half-periods; Theta/be of the half-periods; 1 if their number is odd
     theta: int
     odd: int
     series: int  # p, r, n for the time of the series
@@ -71,7 +72,7 @@ class Fields(NamedTuple):
     unit_turn: int  # re, im
     phi: int  # sin, cos
     cel: int  # five numbers
-    end: int  # eleven numbers: see ``euler.End``
+    end: int  # eleven numbers: see ``euler.StepEnd``
 
 
 WIDTHS = {"I": 3, "m": 3, "q": 4, "w": 3, "series": 3, "quotient": 2, "arc": 3, "unit_turn": 2, "phi": 2}
@@ -79,17 +80,19 @@ WIDTHS |= {"cel": 5, "end": 11}  # all others: 1
 ENDS = list(accumulate(LANES * WIDTHS.get(name, 1) for name in Fields._fields))
 at = Fields(0, *ENDS[:-1])
 SIZE = ENDS[-1]
-STANDARD = at.tier // LANES  # fields that describe a body: what is moved into a bin
-NODES = FIRST[3]  # the first of the three nodes for LEAN
+STANDARD = at.tier // LANES  # number of fields that describe a body and are copied into a bin
+NODES = FIRST[3]  # index of the first of the three nodes for LEAN
 
 
 @inline
 def exchange(swap, a, b):
+    """Return (b, a) if ``swap``, else (a, b)."""
     return (b if swap else a), (a if swap else b)
 
 
 @inline
 def sort(first, second, third, a, b, c):
+    """Return a, b, c after the exchanges of the sorting network."""
     a, b = exchange(first, a, b)
     b, c = exchange(second, b, c)
     a, b = exchange(third, a, b)
@@ -98,6 +101,7 @@ def sort(first, second, third, a, b, c):
 
 @inline
 def unsort(first, second, third, a, b, c):
+    """Return a, b, c after undoing the exchanges of the sorting network."""
     a, b = exchange(third, a, b)
     b, c = exchange(second, b, c)
     a, b = exchange(first, a, b)
@@ -106,7 +110,10 @@ def unsort(first, second, third, a, b, c):
 
 @noinline
 def advance(tier, w):
-    """All lanes, which are of one tier, by their step: the result is in m and q, in the user's axes and scale."""
+    """Advance all lanes, which are of one tier, by their step.
+
+    The result is stored in the fields m and q, in the user's axes and scale.
+    """
     if tier == LEAN:
         lean_arc(w)
         lean_turn(w)
@@ -137,7 +144,10 @@ def advance(tier, w):
 
 @inline
 def lean_arc(w):
-    """S, C, D_ of (1) and Theta of (4) for short steps: as many roots as instructions to hide them behind."""
+    """Compute S, C, D_ of (1) and Theta of (4) for short steps.
+
+    The number of square roots is balanced with that of other instructions, which hide their latency.
+    """
     for l in range(LANES):
         p, r = pair(w, at.p, l)
         n = w[at.n + l]
@@ -150,6 +160,7 @@ def lean_arc(w):
 
 @inline
 def put_arc(w, l, rr, p, r, theta):
+    """Store the arc and Theta/be of lane l, from rr = 1/S^2 and the quadrature ``theta``."""
     root = sqrt(rr)
     put_triple(w, at.arc, l, 1.0, sqrt(rr - p), sqrt(rr - r))
     w[at.root + l] = root
@@ -158,7 +169,7 @@ def put_arc(w, l, rr, p, r, theta):
 
 @inline
 def begin(w):
-    """All of the time is left."""
+    """Initialize the parameters of the series and the remaining time, which is all of the step."""
     for l in range(LANES):
         p, r = pair(w, at.p, l)
         put_triple(w, at.series, l, p, r, w[at.n + l])
@@ -167,7 +178,7 @@ def begin(w):
 
 @inline
 def shorten(w, fraction):
-    """The series at a fraction of the time."""
+    """Evaluate the series at a fraction of the time."""
     for l in range(LANES):
         p, r, n = triple(w, at.series, l)
         time = w[at.time + l] * fraction
@@ -180,6 +191,7 @@ def shorten(w, fraction):
 
 @inline
 def quadrature(w, nodes):
+    """Compute the quadrature of (4) with ``nodes`` nodes, as a quotient."""
     for l in range(LANES):
         put_pair(w, at.quotient, l, 0.0, 1.0)
     for i in range(FIRST[nodes], FIRST[nodes] + nodes):
@@ -192,6 +204,7 @@ def quadrature(w, nodes):
 
 @inline
 def short_arc(w):
+    """Compute the arc of the SERIES tier."""
     for l in range(LANES):
         numerator, denominator = pair(w, at.quotient, l)
         p, r, n = triple(w, at.series, l)
@@ -201,7 +214,7 @@ def short_arc(w):
 
 @inline
 def gap(w):
-    """lambda^2 and D."""
+    """Compute lambda^2 and D."""
     for l in range(LANES):
         I1, I2, I3 = triple(w, at.I, l)
         m1, _, m3 = triple(w, at.m, l)
@@ -214,10 +227,11 @@ def gap(w):
 
 @inline
 def take_off_half_periods(w):
-    """As in ``euler``, for lanes that are far enough from the separatrix."""
+    """Subtract half-periods, as in ``euler``, for lanes that are far enough from the separatrix."""
     for l in range(LANES):
         l2, D = pair(w, at.l2, l)
-        n, per_l2 = w[at.n + l], 1.0 / l2
+        n = w[at.n + l]
+        per_l2 = 1.0 / l2
         p = sqrt(1.0 + n * per_l2)
         put_triple(w, at.cel, l, 1.0, min(1.0, sqrt(abs(D) * per_l2)), p)
         put_pair(w, at.cel + 3 * LANES, l, 0.0, 1.0 / p)
@@ -233,7 +247,8 @@ def take_off_half_periods(w):
         a, b = pair(w, at.cel + 3 * LANES, l)
         mean, per_mean = mean_limit(mean, geometric)
         n, l2 = w[at.n + l], w[at.l2 + l]
-        lam, per_l2 = sqrt(l2), 1.0 / l2
+        lam = sqrt(l2)
+        per_l2 = 1.0 / l2
         half_period = pi * per_mean * (lam * per_l2)
         turns = rint(lam * mean * PER_PI)
         theta = turns * half_period * (n * per_l2 * ((b + a * mean) / (mean + p)))
@@ -242,11 +257,12 @@ def take_off_half_periods(w):
 
 @inline
 def long_arc(w):
-    """s, cn, dn of the short arc; its Theta/be is in ``root``."""
+    """Compute s, cn, dn of the shortened time, and store its Theta/be in the field ``root``."""
     for l in range(LANES):
         numerator, denominator = pair(w, at.quotient, l)
         p, r, n = triple(w, at.series, l)
-        rr, time, positive = w[at.rr + l], w[at.time + l], w[at.D + l] >= 0.0
+        rr, time = w[at.rr + l], w[at.time + l]
+        positive = w[at.D + l] >= 0.0
         root = sqrt(rr)
         per_root = 1.0 / root
         c, d = sqrt(rr - p) * per_root, sqrt(rr - r) * per_root
@@ -257,6 +273,7 @@ def long_arc(w):
 
 @inline
 def double_lanes(w):
+    """Double the time of the arc and of Theta/be."""
     for l in range(LANES):
         n = w[at.n + l]
         l2, D = pair(w, at.l2, l)
@@ -271,11 +288,15 @@ def double_lanes(w):
 
 @inline
 def turn_over(w):
-    """After an odd number of half-periods s and cn have the other sign; c and d from cn and dn; re, im a unit."""
+    """Compute s, c, d from s, cn, dn, and normalize (re, im).
+
+    After an odd number of half-periods s and cn change sign.
+    """
     for l in range(LANES):
         s, cn, dn = triple(w, at.arc, l)
         re, im = pair(w, at.unit_turn, l)
-        f, positive = 1.0 - 2.0 * w[at.odd + l], w[at.D + l] >= 0.0
+        f = 1.0 - 2.0 * w[at.odd + l]
+        positive = w[at.D + l] >= 0.0
         cn *= f
         unit = 1.0 / sqrt(re * re + im * im)
         put_triple(w, at.arc, l, f * s, cn if positive else dn, dn if positive else cn)
@@ -285,7 +306,7 @@ def turn_over(w):
 
 @inline
 def lean_turn(w):
-    """(sin, cos) of phi of euler's (5), for a fraction of a turn."""
+    """Compute (sin, cos) of phi of (5) in ``euler``, for short steps."""
     for l in range(LANES):
         axis3, rate = pair(w, at.axis3, l)
         theta = w[at.w + LANES + l] * w[at.theta + l]
@@ -295,13 +316,14 @@ def lean_turn(w):
 
 @inline
 def turn(w):
-    """(sin, cos) of phi of euler's (5), many turns or not."""
+    """Compute (sin, cos) of phi of (5) in ``euler``, for any number of turns."""
     for l in range(LANES):
         m1, m2, m3 = triple(w, at.m, l)
         I1, _, I3 = triple(w, at.I, l)
         t, f = pair(w, at.t, l)
         re, im = pair(w, at.unit_turn, l)
-        G, I = w[at.G + l], I3 if f > 0.0 else I1
+        G = w[at.G + l]
+        I = I3 if f > 0.0 else I1
         phi, low = spin_angle(I, 1.0 / I, G, m1, m2, m3, t)
         phi, e = two_sum(phi, f * (w[at.w + LANES + l] * G * w[at.theta + l]))
         s, c = sincos_near(phi, low + e)
@@ -311,7 +333,7 @@ def turn(w):
 
 @inline
 def step_momentum(w, long):
-    """(2), (3) and X of (5)."""
+    """Compute the end of the step: (2), (3) and X of (5)."""
     for l in range(LANES):
         m1, m2, m3 = triple(w, at.m, l)
         al, be, ga = triple(w, at.w, l)
@@ -330,14 +352,14 @@ def step_momentum(w, long):
 
 @inline
 def step_rotation(w, long):
-    """What q is multiplied by in (5), into ``end``."""
+    """Compute the quaternion by which q is multiplied in (5), and store it in the field ``end``."""
     for l in range(LANES):
         m1, m2, m3 = triple(w, at.m, l)
         sphi, cphi = pair(w, at.phi, l)
         i1, i2, i3 = triple(w, at.end + 3 * LANES, l)
         x1, x2, x3 = triple(w, at.end + 6 * LANES, l)
         x0, xx = pair(w, at.end + 9 * LANES, l)
-        end = End(0.0, 0.0, 0.0, i1, i2, i3, x0, x1, x2, x3, xx)
+        end = StepEnd(0.0, 0.0, 0.0, i1, i2, i3, x0, x1, x2, x3, xx)
         x0, x1, x2, x3 = rotation(w[at.G + l], long, end, m1, m2, m3, sphi, cphi)
         put_triple(w, at.end + 6 * LANES, l, x1, x2, x3)
         w[at.end + 9 * LANES + l] = x0
@@ -345,20 +367,23 @@ def step_rotation(w, long):
 
 @inline
 def finish(w):
-    """m and q at the end of the step, in the user's axes and scale; ``tier`` is 0 if all is well, else NaN.
+    """Compute m and q at the end of the step, in the user's axes and scale.
 
-    The rotation of the step is brought to the user's axes, so that q needs not be brought to the sorted ones.
+    The field ``tier`` becomes 0 if the result is finite and the attitude valid, else NaN. The rotation of the step is
+    converted to the user's axes, so that q need not be converted to the sorted ones.
     """
     for l in range(LANES):
         m1, m2, m3 = triple(w, at.end, l)
         x1, x2, x3 = triple(w, at.end + 6 * LANES, l)
         q1, q2, q3 = triple(w, at.q + LANES, l)
-        q0, x0, unit = w[at.q + l], w[at.end + 9 * LANES + l], w[at.unit + l]
-        first, (second, third) = w[at.first + l] > 0.0, pair(w, at.second, l)
+        q0, x0 = w[at.q + l], w[at.end + 9 * LANES + l]
+        unit = w[at.unit + l]
+        first = w[at.first + l] > 0.0
+        second, third = pair(w, at.second, l)
         second, third = second > 0.0, third > 0.0
         finite = (m1 + m2) + (m3 + x0)
         qq = q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3
-        well = (finite - finite == 0.0) & (abs(qq - 1.0) <= 2.0 * NORM_TOLERANCE)
+        valid = (finite - finite == 0.0) & (abs(qq - 1.0) <= 2.0 * NORM_TOLERANCE)
         sign = 1.0 if unit > 0.0 else -1.0
         x1, x2, x3 = unsort(first, second, third, x1 * sign, x2 * sign, x3 * sign)
         q0, q1, q2, q3 = turned(q0, q1, q2, q3, x0, x1, x2, x3)
@@ -366,4 +391,4 @@ def finish(w):
         put_triple(w, at.m, l, m1, m2, m3)
         w[at.q + l] = q0
         put_triple(w, at.q + LANES, l, q1, q2, q3)
-        w[at.tier + l] = 0.0 if well else nan
+        w[at.tier + l] = 0.0 if valid else nan

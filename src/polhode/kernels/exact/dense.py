@@ -1,16 +1,18 @@
 """One free motion at many times, by theta functions.
 
-With the nome N and z = pi t/T2 (T2 = 2K/lambda, the half-period; T = 2 T2 that of m), s, c, d of euler's (1) at t are
+With the nome N and z = pi t/T2 (T2 = 2K/lambda is the half-period, T = 2 T2 the period of m), s, c, d of (1) in
+``euler`` at the time t are
 
     sn = th3 th1(z)/(th2 th4(z)),  cn = th4 th2(z)/(th2 th4(z)),  dn = th4 th3(z)/(th3 th4(z))         DLMF 22.2.4-6
 
-(th_i without argument: at 0), and the integral of the third kind is an angle that grows evenly, and the argument of a
-theta function (DLMF 22.16, Whittaker & Watson 22.74): with n' = n/lambda^2 and zeta = M R_F(n', n' + k^2, n' + 1)
+(th_i without argument is the value at 0). The integral of the third kind is the sum of an angle that grows linearly and
+the argument of a theta function (DLMF 22.16, Whittaker & Watson 22.74): with n' = n/lambda^2 and
+zeta = M R_F(n', n' + k^2, n' + 1)
 
     |m| be Theta(t) = rho t - arg(Im + i Re),  Re + i Im = th1(z + i zeta)
 
-M the arithmetic-geometric mean of 1 and kc. Neither integrals nor iterations are left to be done at each time. The rate
-of the angle phi of (5) comes from ``secular``, in double-double: its periodic part returns after T2 but for a sign.
+where M is the arithmetic-geometric mean of 1 and kc. No integrals and no iterations are needed at each time. The rate
+of the angle phi of (5) is computed by ``secular``, in double-double; its periodic part repeats after T2 up to its sign.
 
 The series are sums over k of N^(k^2) times cosines of 2 k z, here polynomials in y = cos 2z. E = exp(-2 zeta) and
 x = N/E = exp(-2 M R_F(o, o + k^2, o + 1)), o = k^2/n', are computed, and N = E x, so that nothing overflows where N
@@ -46,14 +48,17 @@ from polhode.kernels.numbers.lanes import (
 from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.trig import rint, sincos_near, sincos_small
 
-CLOSE = 9e-4  # kc^2 up to which the series would be too long: the kernel of single steps is used instead
+CLOSE = 9e-4  # kc^2 up to which the series would be too long, and the kernel of single steps is used
 DEGREE = 6  # enough for kc^2 = CLOSE
-TURNING = 1e9  # turns in half a period up to which the rate has all digits
+TURNING = 1e9  # turns in half a period up to which the rate is accurate
 TWO_PI = (6.283185307179586, 2.4492935982947064e-16)
 
 
 def powers_of_y():
-    """cos 2kz, sin((2k+1) z)/sin z and cos((2k+1) z)/cos z for k = 0 .. DEGREE as polynomials in y = cos 2z: rows."""
+    """Return cos 2kz, sin((2k+1) z)/sin z and cos((2k+1) z)/cos z as polynomials in y = cos 2z.
+
+    Each is an array of shape (DEGREE + 1, DEGREE + 1) whose rows are the coefficients for k = 0, ..., DEGREE.
+    """
     cosine = np.eye(DEGREE + 1)
     for k in range(2, DEGREE + 1):
         cosine[k, 1:] = 2.0 * cosine[k - 1, :-1]
@@ -67,18 +72,18 @@ COSINE, ODD, EVEN = powers_of_y()
 
 
 class Motion(NamedTuple):
-    """Constants of one motion; with the polynomials, a row of numbers."""
+    """Constants of one motion, which together with the polynomials are a row of numbers."""
 
-    T: float  # pairs: period, turn in a period, rate of the even part of phi in turns
+    T: float  # pairs: period, turn in a period, rate of the linear part of phi in turns
     T_low: float
     turn: float
     turn_low: float
     rate: float
     rate_low: float
-    usable: float  # 1 if the series are good here, else 0; and up to which |t|
+    usable: float  # 1 if the series are accurate, else 0; and the largest |t| for which they are
     time_limit: float
     axis3: float  # 1 for the first form of (5), about axis 3, else 0
-    D: float  # its sign
+    D: float  # only its sign is used
     square: float  # 1 - al ga y^2 s^2 = square x^2 + cosine y^2 cn^2 for any m = (x, y, z) of the motion; z for D < 0
     cosine: float
     al: float
@@ -101,14 +106,24 @@ class Motion(NamedTuple):
     column3: float
 
 
-POLYNOMIALS = len(Motion._fields)  # where they begin: s, cn, dn, denominator, Im, Re
+POLYNOMIALS = len(Motion._fields)  # where the polynomials begin: s, cn, dn, denominator, Im, Re
 USABLE, TIME_LIMIT = Motion._fields.index("usable"), Motion._fields.index("time_limit")
 ROW = POLYNOMIALS + 6 * (DEGREE + 1)
 
 
 @entry_point(f"void({INPUT}, {INPUT}, {INPUT}, f8[:,::1])")
 def dense_constants(inertia, m, q, out):
-    """inertia (n or 1, 3), m (n or 1, 3), q (n or 1, 4) -> out (n, ROW)."""
+    """Compute the constants and polynomials of motions.
+
+    Parameters
+    ----------
+    inertia, m : array, shape (n, 3) or (1, 3)
+        Principal moments and momenta; a single row serves all bodies.
+    q : array, shape (n, 4) or (1, 4)
+        Attitudes.
+    out : array, shape (n, ROW)
+        Output: one row for each motion.
+    """
     series = np.empty(6 * (DEGREE + 1))
     for i in range(out.shape[0]):
         a = i if inertia.shape[0] > 1 else 0
@@ -127,7 +142,7 @@ def dense_constants(inertia, m, q, out):
 
 @inline
 def motion_of(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, series):
-    """The constants; the polynomials go into ``series``."""
+    """Return the constants of a motion, and write its polynomials to ``series``."""
     order, scale, (I1, I2, I3), (m1, m2, m3) = standard_form(I1, I2, I3, m1, m2, m3)
     q1, q2, q3 = to_order(order, q1, q2, q3)
     column1, column2, column3 = to_order(order, 1.0, 2.0, 3.0)
@@ -153,7 +168,7 @@ def motion_of(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, series):
 
 @inline
 def find_series(inv, D, series):
-    """Coefficients of the six polynomials in cos 2z."""
+    """Write the coefficients of the six polynomials in cos 2z to ``series``."""
     l2, small = (inv.p, inv.r) if D > 0.0 else (inv.r, inv.p)
     mc, k2, n = min(1.0, abs(D) / l2), small / l2, inv.n / l2
     other = (inv.ga * inv.C1 if inv.axis3 else inv.al * inv.C3) / l2
@@ -163,8 +178,12 @@ def find_series(inv, D, series):
     terms = DEGREE + 1
     series[:] = 0.0
     for k in range(terms):
-        sign, square, double = 1.0 - 2.0 * (k % 2), nome ** (k * k), 1.0 if k == 0 else 2.0
-        small, large, weight = square * nome**k, sign * square * x**k, E ** (2 * k + 1)
+        sign = 1.0 - 2.0 * (k % 2)
+        square = nome ** (k * k)
+        double = 1.0 if k == 0 else 2.0
+        small = square * nome**k
+        large = sign * square * x**k
+        weight = E ** (2 * k + 1)
         for i in range(terms):
             series[i] += sign * small * ODD[k, i]
             series[terms + i] += small * EVEN[k, i]
@@ -187,17 +206,20 @@ def find_series(inv, D, series):
 
 @inline
 def exp_of_rf(twice_mean, n, k2):
-    """exp(-2 M R_F(n, n + k^2, n + 1)); R_F is infinite if n = k = 0."""
+    """Return exp(-2 M R_F(n, n + k^2, n + 1)); R_F is infinite if n = k = 0."""
     return exp(-twice_mean * carlson_rf(n, n + k2, n + 1.0)) if n + k2 > 0.0 else 0.0
 
 
-# One time: short functions, so that ``sample`` can put a loop over lanes around each of them
+# Functions of one time. They are short, so that ``sample`` can loop over lanes around each of them.
 
 
 @inline
 def clock(motion, time):
-    """(x, phi, phi_low): the time in periods, and the even part of phi, less whole periods and turns."""
-    per_T = 1.0 / motion.T  # once for all times: the compiler takes it out of the loop
+    """Return (x, phi, phi_low): the time in periods, and the linear part of phi.
+
+    Whole periods and turns are subtracted.
+    """
+    per_T = 1.0 / motion.T  # the compiler moves it out of the loop over times
     j = rint(time * per_T)
     p, e = two_prod(j, motion.T)
     rest, rest_low = two_sum(time - p, -(e + j * motion.T_low))
@@ -212,14 +234,17 @@ def clock(motion, time):
 
 @inline
 def circle(x):
-    """(sin, cos) of z = pi x, |x| <= 1/2, from those of half of it."""
+    """Return (sin, cos) of z = pi x, |x| <= 1/2, from those of z/2."""
     s, c = sincos_small(0.5 * pi * x)
     return 2.0 * (s * c), 1.0 - 2.0 * (s * s)
 
 
 @inline
 def arc(motion, series, sz, cz):
-    """(s, r, c, d, re, im): euler's Arc, and the turn of the periodic part of phi, of any length."""
+    """Return (s, r, c, d, re, im): ``Arc`` of ``euler``, and the turn by the periodic part of phi.
+
+    The length of (re, im) is arbitrary.
+    """
     for_s, for_c, for_d, denominator, for_re, for_im = series
     y = 1.0 - 2.0 * (sz * sz)
     y2 = y * y
@@ -233,18 +258,23 @@ def arc(motion, series, sz, cz):
 
 @inline
 def polynomial(p, y, y2, y4):
-    """By Estrin's rule: as many products as by Horner's, but half of them wait for none."""
+    """Return the value of a polynomial in y by Estrin's rule.
+
+    It has as many products as Horner's rule, but half of them do not wait for others.
+    """
     return (p[0] + y * p[1]) + y2 * (p[2] + y * p[3]) + y4 * ((p[4] + y * p[5]) + y2 * p[6])
 
 
 @inline
 def momentum(motion, s, r, c, d):
-    """(m1, m2, m3, x0, x1, x2, x3): m by (2) of euler from the middle, which is (2) from m0; X of (5), of any length.
+    """Return (m1, m2, m3, x0, x1, x2, x3): the momentum, and X of (5) in ``euler`` with arbitrary length.
 
-    Not by the increment (3): nothing is chained here. Denominators are sums of positive terms.
+    m is (2) of ``euler`` from the midpoint, which is (2) from m0. The increment (3) is not used, because steps are not
+    chained here. Denominators are sums of positive terms.
     """
     sc, sr, sd = motion.al * (s * c), motion.be * (s * r), motion.ga * (s * d)
-    dr, cd, cr, m1, m2, m3 = d * r, c * d, c * r, motion.m1, motion.m2, motion.m3
+    dr, cd, cr = d * r, c * d, c * r
+    m1, m2, m3 = motion.m1, motion.m2, motion.m3
     b1, b2, b3 = m1 * dr - sc * (m2 * m3), m2 * cd + sr * (m1 * m3), m3 * cr - sd * (m1 * m2)
     E = denominator_of(motion, r, c, d, m1, m2, m3)
     dr, cd, cr = E * dr, E * cd, E * cr
@@ -257,7 +287,7 @@ def momentum(motion, s, r, c, d):
 
 @inline
 def denominator_of(motion, r, c, d, m1, m2, m3):
-    """r^2 - al ga m2^2 s^2."""
+    """Return r^2 - al ga m2^2 s^2 without cancellation."""
     around, cn = (m1 * r, c) if motion.D > 0.0 else (m3 * r, d)
     y = m2 * cn
     return motion.square * (around * around) + motion.cosine * (y * y)
@@ -265,7 +295,7 @@ def denominator_of(motion, r, c, d, m1, m2, m3):
 
 @inline
 def attitude(motion, sphi, cphi, x0, x1, x2, x3):
-    """q of (5)."""
+    """Return q of (5) in ``euler``."""
     y0, y1 = cphi * motion.q0 + sphi * motion.p0, cphi * motion.q1 + sphi * motion.p1
     y2, y3 = cphi * motion.q2 + sphi * motion.p2, cphi * motion.q3 + sphi * motion.p3
     q0, q1, q2, q3 = product(y0, y1, y2, y3, x0, x1, x2, x3)
@@ -275,16 +305,16 @@ def attitude(motion, sphi, cphi, x0, x1, x2, x3):
 
 @inline
 def turned_phase(phi, low, re, im):
-    """Sine and cosine of phi, times the length of the turn."""
+    """Return the sine and cosine of phi turned by (re, im), times the length of (re, im)."""
     s, c = sincos_near(phi, low)
     return s * re + c * im, c * re - s * im
 
 
-# Many times
+# Functions of blocks of times
 
 
 class Fields(NamedTuple):
-    """Where the numbers of each quantity begin in a block of times."""
+    """Positions in a block of times at which the numbers of each quantity begin."""
 
     time: int
     x: int
@@ -305,11 +335,28 @@ SIZE = ENDS[-1]
 
 @entry_point(f"i8({INPUT}, {TIMES}, i8, i8, f8[:,:,::1], f8[:,:,::1])")
 def sample(motions, t, start, stop, m_out, q_out):
-    """Times start..stop of all usable motions: motions (n, ROW), t (times) -> m_out (times, n, 3), q_out (.., 4).
+    """Compute the states of all usable motions at times start, ..., stop - 1.
 
-    Returns 0, as ``in_ranges`` wants a number.
+    Parameters
+    ----------
+    motions : array, shape (n, ROW)
+        Constants of motions, from ``dense_constants``.
+    t : array, shape (times,)
+        Times.
+    start, stop : int
+        Range of times.
+    m_out : array, shape (times, n, 3)
+        Output: momenta.
+    q_out : array, shape (times, n, 4)
+        Output: attitudes.
+
+    Returns
+    -------
+    int
+        Always 0, because ``in_ranges`` expects a number.
     """
-    w, past_cache = new_block(SIZE), pass_cache(m_out, start) and pass_cache(q_out, start)
+    w = new_block(SIZE)
+    past_cache = pass_cache(m_out, start) and pass_cache(q_out, start)
     for b in range(motions.shape[0]):
         motion, series = read(motions, b)
         if motion.usable == 0.0:
@@ -323,7 +370,7 @@ def sample(motions, t, start, stop, m_out, q_out):
             to_arcs(motion, series, w)
             to_states(motion, w)
             if count < LANES or motions.shape[0] > 1:
-                store_some(motion, w, first, count, b, m_out, q_out)
+                store_partial(motion, w, first, count, b, m_out, q_out)
             elif past_cache:
                 store_rows_past_cache(m_out, first, w, fields_of_m(motion))
                 store_rows_past_cache(q_out, first, w, fields_of_q(motion))
@@ -336,7 +383,7 @@ def sample(motions, t, start, stop, m_out, q_out):
 
 @inline
 def read(motions, b):
-    """Row b as (Motion, the six polynomials)."""
+    """Return row b of ``motions`` as (Motion, the six polynomials)."""
     c = motions[b]
     motion = Motion(
         float(c[0]), float(c[1]), float(c[2]), float(c[3]), float(c[4]), float(c[5]), float(c[6]), float(c[7]),
@@ -353,6 +400,7 @@ def read(motions, b):
 
 @inline
 def coefficients(c, which):
+    """Return the coefficients of polynomial number ``which`` of the row c."""
     i = POLYNOMIALS + which * (DEGREE + 1)
     return (
         float(c[i]), float(c[i + 1]), float(c[i + 2]), float(c[i + 3]),
@@ -362,6 +410,7 @@ def coefficients(c, which):
 
 @inline
 def to_arcs(motion, series, w):
+    """Compute the arcs and phases of all lanes."""
     for l in range(LANES):
         w[at.x + l], phi, low = clock(motion, w[at.time + l])
         put_pair(w, at.phi, l, phi, low)
@@ -378,8 +427,9 @@ def to_arcs(motion, series, w):
 
 @inline
 def to_states(motion, w):
-    """m and q, in the sorted axes, of the user's scale and orientation."""
-    unit, sign = motion.unit, 1.0 if motion.unit > 0.0 else -1.0
+    """Compute m and q of all lanes, in the sorted axes, in the user's scale and orientation."""
+    unit = motion.unit
+    sign = 1.0 if motion.unit > 0.0 else -1.0
     for l in range(LANES):
         phi, low = pair(w, at.phi, l)
         re, im = pair(w, at.turn, l)
@@ -400,8 +450,8 @@ def to_states(motion, w):
 
 
 @inline
-def store_some(motion, w, first, count, b, m_out, q_out):
-    """Lanes 0..count, in the user's axes, into rows first.. of body b."""
+def store_partial(motion, w, first, count, b, m_out, q_out):
+    """Copy lanes 0, ..., count - 1 into rows first, ... of body b, in the user's axes."""
     a1, a2, a3 = int(motion.column1), int(motion.column2), int(motion.column3)
     for l in range(count):
         i = first + l
@@ -412,17 +462,18 @@ def store_some(motion, w, first, count, b, m_out, q_out):
 
 @inline
 def fields_of_m(motion):
-    """Where the components of m along the user's axes begin."""
+    """Return the fields of the components of m along the user's axes."""
     return at.m + position(motion, 0.0), at.m + position(motion, 1.0), at.m + position(motion, 2.0)
 
 
 @inline
 def fields_of_q(motion):
+    """Return the fields of the components of q in the user's axes."""
     vector = at.q + LANES
     return at.q, vector + position(motion, 0.0), vector + position(motion, 1.0), vector + position(motion, 2.0)
 
 
 @inline
 def position(motion, axis):
-    """Where the component along a user's axis is among those along the sorted ones."""
+    """Return the offset of the component along a user's axis among those along the sorted axes."""
     return 0 if motion.column1 == axis else (LANES if motion.column2 == axis else 2 * LANES)

@@ -1,6 +1,7 @@
 """The exact flow of the free rigid body, m' = m x w, q' = q (0, w)/2, w = m/I, for any step h.
 
-Closed form without phase, frames or case distinctions. With w_i = 1/I_i, I1 <= I2 <= I3, and t = h/2 the unit of time:
+The closed form has no phase, no frames and no case distinctions. With w_i = 1/I_i, I1 <= I2 <= I3, and t = h/2 as the
+unit of time:
 
     al = (w2 - w3) t, be = (w1 - w3) t, ga = (w1 - w2) t
     C3 = be m1^2 + al m2^2,  C1 = ga m2^2 + be m3^2,  p = ga C3,  r = al C1,  D = p - r = be (ga m1^2 - al m3^2)
@@ -13,16 +14,17 @@ Closed form without phase, frames or case distinctions. With w_i = 1/I_i, I1 <= 
         n = al C3:  phi = |m| (w3 t + Theta),  X = (c, be s b1, al s c b2, 0)
         n = ga C1:  phi = |m| (w1 t - Theta),  X = (d, 0, -ga s d b2, -be s b3)
 
-The first form of (5) is taken if |C3| <= |C1|, that is, if 2E/|m|^2 = w3 + C3/(|m|^2 t) = w1 - C1/(|m|^2 t) is nearer
-to w3 than to w1. Then n <= lambda^2, and phi is not much larger than the angle 2E t/|m| that q turns by about m. In the
-other form X may turn by as much as phi in the other direction, and for a large third moment most of both cancels.
+The first form of (5) is used if |C3| <= |C1|, that is, if 2E/|m|^2 = w3 + C3/(|m|^2 t) = w1 - C1/(|m|^2 t) is nearer
+to w3 than to w1. Then n <= lambda^2, and phi is not much larger than the angle 2E t/|m| by which q turns about m. In
+the other form X may turn by as much as phi in the opposite direction, and for a large third moment most of both
+cancels.
 
-S, C, D_ are sn/lambda, cn, dn (D >= 0) or sn/lambda, dn, cn (D < 0) with lambda^2 = max(p, r); they stay analytic
-where p or r or both vanish (symmetric and spherical bodies, steady spins, rest). Relation to the published
-solutions (Celledoni, Fasso, Safstrom, Zanna 2008; Celledoni, Zanna 2010): docs/errata.md.
+S, C, D_ are sn/lambda, cn, dn (D >= 0) or sn/lambda, dn, cn (D < 0) with lambda^2 = max(p, r); they remain analytic
+where p or r or both vanish (symmetric and spherical bodies, steady spins, rest). For the relation to the published
+solutions (Celledoni, Fasso, Safstrom, Zanna 2008; Celledoni, Zanna 2010) see docs/errata.md.
 
-(3) is an increment on purpose: rounding of the constants s, c, d then hits a small quantity, and round-off over many
-steps is a random walk instead of a drift.
+(3) is an increment on purpose: rounding errors of the constants s, c, d then affect a small quantity, and round-off
+over many steps is a random walk instead of a drift.
 """
 
 from __future__ import annotations
@@ -42,17 +44,17 @@ from polhode.kernels.numbers.trig import is_odd, rint, sincos, sincos_of_sum
 
 SMALL = 0.25  # lambda^2 up to which the series is used
 SHORT = 0.0164  # lambda^2 up to which its first terms and three nodes are enough
-UNREDUCED = 4.0  # lambda^2 above which whole half-periods are taken off
-FEW = 16.0  # radians of spin up to which their last digits need no second double
-CLOSE = 0.125  # |D|/lambda^2 below which D is formed without error
+UNREDUCED = 4.0  # lambda^2 above which whole half-periods are subtracted
+FEW = 16.0  # spin angle in radians up to which a single double is accurate enough
+CLOSE = 0.125  # |D|/lambda^2 below which D is computed without cancellation
 ESCAPED = 350.0  # lambda after which exp(-lambda)^2 would underflow: the body rests on its middle axis
-MANY_TURNS = 4503599627370496.0  # 2^52 half-periods: beyond, their count is not a whole number any more
+MANY_TURNS = 4503599627370496.0  # 2^52 half-periods: beyond, their number is not an exact integer
 PER_PI = 1.0 / pi
-FAINT = 1e-200  # squares down to which their products with al and ga do not underflow
-CANCELED = 2.0**-48  # D relative to its two terms below which a double-double does not know all its digits
+FAINT = 1e-200  # smallest squares whose products with al and ga do not underflow
+CANCELED = 2.0**-48  # D relative to its two terms, below which a double-double is not accurate enough
 
 
-class Body(NamedTuple):
+class BodyConstants(NamedTuple):
     """Constants of a body with sorted moments I1 <= I2 <= I3, scaled so that 1 <= I1 < 2."""
 
     I1: float
@@ -64,7 +66,7 @@ class Body(NamedTuple):
     w23: float  # w2 - w3, w1 - w3, w1 - w2
     w13: float
     w12: float
-    gap1h: float  # (I2 - I1) I3 / 2^k, a double-double; with gap3 and gap_scale it forms D
+    gap1h: float  # (I2 - I1) I3 / 2^k, a double-double; D is computed from it, gap3 and gap_scale
     gap1l: float
     gap3h: float  # (I3 - I2) I1 / 2^k
     gap3l: float
@@ -72,7 +74,10 @@ class Body(NamedTuple):
 
 
 class Invariants(NamedTuple):
-    """Constants of one motion and one step: see the module's docstring."""
+    """Constants of one motion and one step.
+
+    The symbols are defined in the docstring of the module; G is |m|.
+    """
 
     al: float
     be: float
@@ -83,11 +88,14 @@ class Invariants(NamedTuple):
     p: float
     r: float
     n: float
-    axis3: bool  # n = al C3: the first form of (5)
+    axis3: bool  # whether n = al C3, the first form of (5)
 
 
 class Arc(NamedTuple):
-    """S, C, D_ of (1) as quotients s/r, c/r, d/r: with a common denominator no step needs to divide by it."""
+    """S, C, D_ of (1) as quotients s/r, c/r, d/r.
+
+    With a common denominator, a step does not need to divide by it.
+    """
 
     s: float
     r: float
@@ -97,7 +105,10 @@ class Arc(NamedTuple):
 
 @inline
 def body_constants(I1, I2, I3):
-    """Body of sorted moments with 1 <= I1 < 2. Differences are taken before anything is divided."""
+    """Return the constants of a body with sorted moments and 1 <= I1 < 2.
+
+    Differences of moments are taken before any division.
+    """
     d21, e21 = two_sum(I2, -I1)
     d32, e32 = two_sum(I3, -I2)
     unit, per_unit = power_of_two(I3)
@@ -105,7 +116,7 @@ def body_constants(I1, I2, I3):
     gap3h, gap3l = dd_mul(d32, e32, I1 * per_unit, 0.0)
     w1, w2, w3 = 1.0 / I1, 1.0 / I2, 1.0 / I3
     w13 = (I3 - I1) / I1 / I3
-    return Body(
+    return BodyConstants(
         I1, I2, I3, w1, w2, w3,
         d32 / I2 / I3, w13, d21 / I1 / I2,
         gap1h, gap1l, gap3h, gap3l, w13 * w1 * w2 * (w3 * unit),
@@ -114,7 +125,10 @@ def body_constants(I1, I2, I3):
 
 @inline
 def invariants(body, m1, m2, m3, t):
-    """Sums of squares only: each is accurate to its last digits."""
+    """Return the constants of the motion with momentum m, for the unit of time t.
+
+    They are sums of squares only, so that each is accurate to its last digits.
+    """
     al, be, ga = body.w23 * t, body.w13 * t, body.w12 * t
     x, y, z = m1 * m1, m2 * m2, m3 * m3
     C3, C1 = be * x + al * y, ga * y + be * z
@@ -125,7 +139,7 @@ def invariants(body, m1, m2, m3, t):
 
 @inline
 def distance(body, inv, m1, m3, t):
-    """D, right to its last digits."""
+    """Return D, accurate to its last digits."""
     D = inv.be * (inv.ga * (m1 * m1) - inv.al * (m3 * m3))
     if abs(D) <= CLOSE * max(inv.p, inv.r):
         D = separatrix_gap(body, m1, m3) * t * t
@@ -134,7 +148,10 @@ def distance(body, inv, m1, m3, t):
 
 @inline
 def separatrix_gap(body, m1, m3):
-    """D/t^2 = w13 (w12 m1^2 - w23 m3^2), right to its last digits however close the separatrix D = 0 is."""
+    """Return D/t^2 = w13 (w12 m1^2 - w23 m3^2).
+
+    The result is accurate to its last digits, even arbitrarily close to the separatrix D = 0.
+    """
     gap, terms = close_gap(body, m1, m3)
     if abs(gap) <= CANCELED * terms and terms > 0.0:
         gap = exact_gap(body.I1, body.I2, body.I3, m1, m3)
@@ -143,7 +160,10 @@ def separatrix_gap(body, m1, m3):
 
 @inline
 def close_gap(body, m1, m3):
-    """(D/t^2/gap_scale, the sum of its two terms): a double-double that loses digits only below CANCELED."""
+    """Return D/t^2/gap_scale and the sum of the absolute values of its two terms.
+
+    The difference is computed in double-double arithmetic and loses digits only if it is below CANCELED times the sum.
+    """
     h1, l1 = two_prod(m1, m1)
     h3, l3 = two_prod(m3, m3)
     h1, l1 = dd_mul(h1, l1, body.gap1h, body.gap1l)
@@ -154,7 +174,7 @@ def close_gap(body, m1, m3):
 
 @noinline_strict
 def exact_gap(I1, I2, I3, m1, m3):
-    """((I2 - I1) I3 m1^2 - (I3 - I2) I1 m3^2)/2^k in exact arithmetic, rounded once."""
+    """Return ((I2 - I1) I3 m1^2 - (I3 - I2) I1 m3^2)/2^k, computed in exact arithmetic and rounded once."""
     per_unit = power_of_two(I3)[1]
     terms = np.empty(32)
     count = append_exact_product(terms, 0, m1, I2, I1, I3 * per_unit)
@@ -164,7 +184,7 @@ def exact_gap(I1, I2, I3, m1, m3):
 
 @noinline_strict
 def append_exact_product(terms, count, m, a, b, c):
-    """Append the exact m^2 (a - b) c as sixteen doubles; returns the new count."""
+    """Append the exact m^2 (a - b) c as sixteen doubles to terms[count:], and return the new count."""
     square = two_prod(m, m)
     difference = two_sum(a, -b)
     for x in square:
@@ -177,7 +197,10 @@ def append_exact_product(terms, count, m, a, b, c):
 
 @inline
 def small_arc(p, r, n):
-    """(Arc, Theta/be) for max(p, r) <= 1/4: Laurent series of 1/S^2, Gauss quadrature of (4)."""
+    """Return (Arc, Theta/be) for max(p, r) <= 1/4.
+
+    The arc is the Laurent series of 1/S^2, and Theta is (4) by Gauss quadrature.
+    """
     rr = short_series(p, r) if max(p, r) <= SHORT else full_series(p, r)
     root = sqrt(rr)
     return Arc(1.0, root, sqrt(rr - p), sqrt(rr - r)), n * root * third_kind(rr, p, r, n)
@@ -185,7 +208,7 @@ def small_arc(p, r, n):
 
 @inline
 def full_series(p, r):
-    """1/S^2 for max(p, r) <= 1/4."""
+    """Return 1/S^2 for max(p, r) <= 1/4."""
     a = (p * p - p * r + r * r) * (1.0 / 15.0)  # g2/20 and g3/28 of Weierstrass' function
     b = (p + r) * ((2.0 * p - r) * (p - 2.0 * r)) * (1.0 / 189.0)
     aa = a * a
@@ -197,7 +220,7 @@ def full_series(p, r):
 
 @inline
 def short_series(p, r):
-    """1/S^2 for max(p, r) <= SHORT."""
+    """Return 1/S^2 for max(p, r) <= SHORT."""
     a = (p * p - p * r + r * r) * (1.0 / 15.0)
     b = (p + r) * ((2.0 * p - r) * (p - 2.0 * r)) * (1.0 / 189.0)
     rest = a * (1.0 + (WP0[3] * a + WP0[2]) * a + WP1[1] * b) + b * (1.0 + WP2[0] * b)
@@ -206,7 +229,10 @@ def short_series(p, r):
 
 @inline
 def third_kind(rr, p, r, n):
-    """int_0^1 x^2 dx / ((rr + n x^2) sqrt((rr - p x^2)(rr - r x^2))); max(p, r) <= 1/4 decides the number of nodes."""
+    """Return int_0^1 x^2 dx / ((rr + n x^2) sqrt((rr - p x^2)(rr - r x^2))) by Gauss quadrature.
+
+    max(p, r) <= 1/4 determines the number of nodes.
+    """
     size = max(p, r)  # n times the error stays below 0.3 eps up to each limit
     if size <= SHORT:
         nodes = 2 if size <= 0.00183 else 3
@@ -222,7 +248,10 @@ def third_kind(rr, p, r, n):
 
 @inline
 def add_node(i, numerator, denominator, rr, p, r, n):
-    """The quadrature with one more node, as a quotient: one division serves all."""
+    """Return the numerator and denominator of the quadrature with node i added.
+
+    The sum is kept as a quotient, so that a single division is needed for all nodes.
+    """
     x = NODE[i]
     e = (rr + n * x) * sqrt((rr - p * x) * (rr - r * x))
     return numerator * e + WEIGHT[i] * denominator, denominator * e
@@ -230,12 +259,15 @@ def add_node(i, numerator, denominator, rr, p, r, n):
 
 @inline
 def take_off_half_periods(l2, aD, n):
-    """(time, turns, Theta/be): the time 1 less turns half-periods 2K/lambda, which contribute Theta.
+    """Return (time, turns, Theta/be), where ``turns`` half-periods 2K/lambda are subtracted from the time 1.
 
-    A body on its middle axis (or closer to it than its momentum can express) has no period: the time that is left
-    after it has come to rest there is taken off instead, at the constant rate of (4) with S = 1/lambda.
+    Theta is the contribution of these half-periods.
+
+    A body on its middle axis (or closer to it than its momentum can express) has no period. In this case the time that
+    remains after the body has come to rest there is subtracted, at the constant rate of (4) with S = 1/lambda.
     """
-    lam, per_l2 = sqrt(l2), 1.0 / l2
+    lam = sqrt(l2)
+    per_l2 = 1.0 / l2
     time, turns, theta = 1.0, 0.0, 0.0
     if aD > 0.0:
         mean, per_mean, weight = mean_and_weight(min(1.0, sqrt(aD * per_l2)), n * per_l2)
@@ -252,13 +284,17 @@ def take_off_half_periods(l2, aD, n):
 
 @inline
 def any_arc(inv, D):
-    """(Arc, Theta/be, cos, sin) for any lambda: Theta as a number plus the angle whose cosine and sine are given.
+    """Return (Arc, Theta/be, cos, sin) for any lambda.
 
-    Half-periods off, halve until the series holds, double back. Only one of cn, dn is doubled by its own formula,
-    the other follows from dn^2 = cn^2 + |D| s^2: doubling both lets their ratio drift.
+    |m| Theta is be |m| times the returned number, plus the angle whose cosine and sine are returned.
+
+    Half-periods are subtracted, the time is halved until the series is accurate, and the result is doubled again. Only
+    one of cn, dn is doubled by its own formula; the other follows from dn^2 = cn^2 + |D| s^2, because doubling both
+    lets their ratio drift.
     """
     l2 = inv.p if D >= 0.0 else inv.r
-    aD, n = abs(D), inv.n
+    aD = abs(D)
+    n = inv.n
     time, turns, theta_turns = 1.0, 0.0, 0.0
     if l2 > UNREDUCED:
         time, turns, theta_turns = take_off_half_periods(l2, aD, n)
@@ -286,12 +322,15 @@ def any_arc(inv, D):
 
 @inline
 def double(l2, aD, n, two_be_g, s, cn, dn, re, im):
-    """(s, cn, dn) at twice the time, and re + i im, whose angle is what Theta be |m| exceeds twice its value by."""
+    """Return (s, cn, dn) at twice the time, and re + i im.
+
+    |m| Theta is the sum of a number, which the caller doubles, and the angle of re + i im, whose length is arbitrary.
+    """
     cc, dd = cn * cn, dn * dn
     n_ss, l2_ss, aD_ss = n * s * s, l2 * s * s, aD * s * s
     zr = cc * (1.0 + n_ss * (1.0 + dd)) + (n_ss + l2_ss) * dd  # > 0: the angle never wraps
     zi = two_be_g * n_ss * s * (cn * dn)
-    unit = 1.0 / (re * re + im * im)  # lengths do not matter, but must not run away
+    unit = 1.0 / (re * re + im * im)  # the length is arbitrary, but must stay bounded
     re, im = (re * re - im * im) * unit, 2.0 * re * im * unit
     re, im = re * zr - im * zi, re * zi + im * zr
     per_N = 1.0 / (cc + l2_ss * dd)
@@ -301,7 +340,10 @@ def double(l2, aD, n, two_be_g, s, cn, dn, re, im):
 
 @inline
 def spin_angle(I, w, g, m1, m2, m3, t):
-    """|m| t/I as a double-double, from w = 1/I and g = |m|: the large angle of (5), whose last digits are q's."""
+    """Return |m| t/I as a double-double, from w = 1/I and g = |m|.
+
+    This is the large angle of (5), whose last digits determine those of q.
+    """
     h1, l1 = two_prod(m1, m1)
     h2, l2 = two_prod(m2, m2)
     h3, l3 = two_prod(m3, m3)
@@ -317,7 +359,10 @@ def spin_angle(I, w, g, m1, m2, m3, t):
 
 @inline
 def step(body, m1, m2, m3, q0, q1, q2, q3, h):
-    """(m, q) after a time h, as seven numbers; one Newton step pulls q towards |q| = 1."""
+    """Return (m, q) after a time h, as seven numbers.
+
+    The step includes a Newton step of q towards |q| = 1.
+    """
     t = 0.5 * h
     inv = invariants(body, m1, m2, m3, t)
     if inv.G == 0.0:
@@ -343,15 +388,18 @@ def step(body, m1, m2, m3, q0, q1, q2, q3, h):
 
 @inline
 def sincos_of_many(body, inv, m1, m2, m3, t, theta):
-    """(sin, cos) of phi of (5), many turns or not: the spin angle has two doubles, theta is added without error."""
+    """Return (sin, cos) of phi of (5), for any number of turns.
+
+    The spin angle is a double-double, and ``theta`` is added to it without rounding error.
+    """
     I, w = (body.I3, body.w3) if inv.axis3 else (body.I1, body.w1)
     phi, low = spin_angle(I, w, inv.G, m1, m2, m3, t)
     phi, e = two_sum(phi, theta)
     return sincos(phi, low + e)
 
 
-class End(NamedTuple):
-    """m(h), its increment, and X of (5) with |X|^2: each X up to the same factor."""
+class StepEnd(NamedTuple):
+    """m(h), its increment i, and X of (5) with xx = |X|^2; X has an arbitrary common factor."""
 
     m1: float
     m2: float
@@ -368,7 +416,10 @@ class End(NamedTuple):
 
 @inline
 def assemble(inv, D, long, arc, m1, m2, m3, q0, q1, q2, q3, sphi, cphi):
-    """(m, q) at the end of the step, with s, c, d as quotients over r: two divisions, one root."""
+    """Return (m, q) at the end of the step.
+
+    s, c, d are quotients over r, so that two divisions and one square root are enough.
+    """
     end = momentum_end(inv, D, long, arc, m1, m2, m3)
     x0, x1, x2, x3 = rotation(inv.G, long, end, m1, m2, m3, sphi, cphi)
     q0, q1, q2, q3 = turned(q0, q1, q2, q3, x0, x1, x2, x3)
@@ -377,10 +428,11 @@ def assemble(inv, D, long, arc, m1, m2, m3, q0, q1, q2, q3, sphi, cphi):
 
 @inline
 def momentum_end(inv, D, long, arc, m1, m2, m3):
-    """(2), (3) and X of (5)."""
+    """Return the end of the step: m(h) by (2) and (3), its increment, and X of (5)."""
     s, r, c, d = arc
     al, be, ga = inv.al, inv.be, inv.ga
-    rr, ags = r * r, al * ga * s * s
+    rr = r * r
+    ags = al * ga * s * s
     sc, sr, sd = al * (s * c), be * (s * r), ga * (s * d)
     b1 = m1 * (d * r) - sc * (m2 * m3)
     b2 = m2 * (c * d) + sr * (m1 * m3)
@@ -389,14 +441,15 @@ def momentum_end(inv, D, long, arc, m1, m2, m3):
     if long and E1 < 0.5:
         f = 1.0 / sum_of_squares(inv, D, m1, m2, m3, c, d)
         b1, b3 = outer_components(inv, D, m1 * d, sc * (m2 * m3), m3 * c, sd * (m1 * m2), f)
-        b2, E1 = b2 * f, 1.0
+        b2 = b2 * f
+        E1 = 1.0
     E2 = rr * (E1 * E1) - ags * (b2 * b2)
     if long and E2 < 0.5 * E1 * E1:
         E2 = sum_of_squares(inv, D, b1, b2, b3, c, d)
     f = 2.0 / E2
     i1, i2, i3 = -f * (sc * (b2 * b3)), f * (sr * (b1 * b3)), -f * (sd * (b1 * b2))
     n1, n2, n3 = m1 + i1, m2 + i2, m3 + i3  # (3)
-    if long:  # a component that turns over: half the rounding error if it is not a difference
+    if long:  # a component that changes sign has half the rounding error if it is not a difference
         n1 = n1 if abs(i1) <= abs(m1) else 0.5 * (f * (d * r * E1 * b1) + i1)
         n2 = n2 if abs(i2) <= abs(m2) else 0.5 * (f * (c * d * E1 * b2) + i2)
         n3 = n3 if abs(i3) <= abs(m3) else 0.5 * (f * (c * r * E1 * b3) + i3)
@@ -404,15 +457,16 @@ def momentum_end(inv, D, long, arc, m1, m2, m3):
         x0, x1, x2, x3 = c * r * E1, sr * b1, sc * b2, 0.0
     else:
         x0, x1, x2, x3 = d * r * E1, 0.0, -sd * b2, -sr * b3
-    return End(n1, n2, n3, i1, i2, i3, x0, x1, x2, x3, (rr + inv.n * s * s) * E2)
+    return StepEnd(n1, n2, n3, i1, i2, i3, x0, x1, x2, x3, (rr + inv.n * s * s) * E2)
 
 
 @inline
 def outer_components(inv, D, x, y, z, w, f):
-    """(x - y) f and (z - w) f, components 1 and 3 of (2): x = m1 d, y = al m2 m3 s c, z = m3 c, w = ga m1 m2 s d.
+    """Return (x - y) f and (z - w) f, components 1 and 3 of (2).
 
-    Next to the middle axis each may be the small difference of two numbers: x^2 - y^2 = (D/be + al z^2)/(ga f) and
-    z^2 - w^2 = (ga x^2 - D/be)/(al f) are known to more digits.
+    The arguments are x = m1 d, y = al m2 m3 s c, z = m3 c, w = ga m1 m2 s d. Next to the middle axis each component may
+    be the small difference of two numbers, but x^2 - y^2 = (D/be + al z^2)/(ga f) and z^2 - w^2 = (ga x^2 - D/be)/(al
+    f) are known to more digits.
     """
     gap = D / inv.be
     b1 = (gap + inv.al * (z * z)) / (inv.ga * (x + y)) if x * y > FAINT else (x - y) * f
@@ -422,18 +476,20 @@ def outer_components(inv, D, x, y, z, w, f):
 
 @inline
 def rotation(G, long, end, m1, m2, m3, sphi, cphi):
-    """The rotation of the step: what q is multiplied by in (5)."""
+    """Return the rotation of the step, the quaternion by which q is multiplied in (5)."""
     scale, x0, x1, x2, x3 = consistent(long, G, m1, m2, m3, end)
     f = 1.0 / (scale * G * sqrt(end.xx))
-    y0, y = G * cphi * f, sphi * f
+    y0 = G * cphi * f
+    y = sphi * f
     return product(y0, y * m1, y * m2, y * m3, x0, x1, x2, x3)
 
 
 @inline
 def turned(q0, q1, q2, q3, x0, x1, x2, x3):
-    """q x, after a step towards |q| |x| = 1, on x: a product with 1 - eps would round all of q in one direction.
+    """Return q x after a step towards |q| |x| = 1.
 
-    Newton's step and one more term: what |q| was off by, up to NORM_TOLERANCE, is gone to the third order.
+    The correction is applied to x, because a product with 1 - eps would round all of q in one direction. It is Newton's
+    step with one more term: the deviation of |q| from 1, up to NORM_TOLERANCE, is removed to third order.
     """
     e = (q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3) + (x0 * x0 + x1 * x1 + x2 * x2 + x3 * x3) - 2.0
     f = 1.0 - e * (0.5 - 0.375 * e)
@@ -442,15 +498,16 @@ def turned(q0, q1, q2, q3, x0, x1, x2, x3):
 
 @inline
 def consistent(long, G, m1, m2, m3, end):
-    """(scale, scale X), X's vector part taken from the increment i of m that X undoes: x0 i = 2 a x X, a = m + i/2.
+    """Return (scale, scale X), with the vector part of X computed from the increment i of m.
 
-    The same up to rounding. But rounding of X and i would be two errors that repeat in every step, and make the
-    momentum in space, Q m, drift; this way they are one. Only the turn about a is left to X itself.
+    X and i satisfy x0 i = 2 a x X, a = m + i/2, so that the result is the same up to rounding. But the rounding errors
+    of X and i would be two errors that repeat in every step, and would make the momentum in space, Q m, drift; this way
+    they are one error. Only the turn about a is taken from X itself.
     """
     i1, i2, i3, x0, x1, x2, x3 = end.i1, end.i2, end.i3, end.x0, end.x1, end.x2, end.x3
     a1, a2, a3 = m1 + 0.5 * i1, m2 + 0.5 * i2, m3 + 0.5 * i3
     aa = a1 * a1 + a2 * a2 + a3 * a3
-    if long and aa < 0.25 * (G * G):  # m has nearly turned over
+    if long and aa < 0.25 * (G * G):  # m has nearly been reversed
         return 1.0, x0, x1, x2, x3
     along, across = x1 * a1 + x2 * a2 + x3 * a3, 0.5 * x0
     return (
@@ -464,7 +521,10 @@ def consistent(long, G, m1, m2, m3, end):
 
 @inline
 def sum_of_squares(inv, D, x, y, z, c, d):
-    """1 - al ga y^2 s^2 without cancellation, from C^2 = 1 - p S^2 or D_^2 = 1 - r S^2, whichever is the cn-like."""
+    """Return 1 - al ga y^2 s^2 without cancellation.
+
+    It follows from C^2 = 1 - p S^2 or D_^2 = 1 - r S^2, whichever is cn.
+    """
     if D >= 0.0:
         return inv.be / inv.C3 * (x * x) + inv.al / inv.C3 * (y * y) * (c * c)
     return inv.be / inv.C1 * (z * z) + inv.ga / inv.C1 * (y * y) * (d * d)

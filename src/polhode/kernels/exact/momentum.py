@@ -1,4 +1,4 @@
-"""The exact momentum alone, m(h) of ``euler``: for flows that take their attitude from elsewhere."""
+"""The exact momentum alone, m(h) of ``euler``, for flows that compute the attitude by other formulas."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from polhode.kernels.exact.euler import SMALL, any_arc, distance, invariants, mo
 
 @inline
 def momentum_after(body, m1, m2, m3, h):
-    """m after a time h, for a body and momentum as in ``euler.step``, to the same accuracy.
+    """Return m after a time h, for a body and momentum as in ``euler.step``, to the same accuracy.
 
-    The pieces of ``euler`` compute the integral of the third kind and X too; compiled, what is not used is not there.
+    The functions of ``euler`` also compute the integral of the third kind and X; the compiler removes unused results.
     """
     t = 0.5 * h
     inv = invariants(body, m1, m2, m3, t)

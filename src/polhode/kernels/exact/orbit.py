@@ -1,6 +1,6 @@
-"""What a free motion looks like as a whole: its regime, period, precession and crossings of the middle plane.
+"""Properties of a free motion as a whole: its regime, period, precession and crossings of the middle plane.
 
-Symbols as in ``euler``, with t = 1. With D > 0 the momentum circles axis 1 (least inertia), with D < 0 axis 3.
+Symbols are those of ``euler``, with t = 1. For D > 0 the momentum circles axis 1 (least inertia), for D < 0 axis 3.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ REST, SPHERICAL, STEADY, SYMMETRIC, AROUND_MIN, AROUND_MAX, SEPARATRIX = range(7
 
 @inline
 def regime_of(body, D, m1, m2, m3):
-    """Exact: every test is on zeros that are formed without rounding."""
+    """Return the regime of a motion.
+
+    The result is exact: every test compares with zero a number that is computed without rounding.
+    """
     if m1 == 0.0 and m2 == 0.0 and m3 == 0.0:
         return REST
     if body.w13 == 0.0:
@@ -37,14 +40,17 @@ def regime_of(body, D, m1, m2, m3):
 
 @inline
 def period_and_precession(body, inv, D, root):
-    """(4K/lambda, angle about m that the circled axis advances in that time); D != 0 by its sign, root = sqrt(|D|)."""
+    """Return the period 4K/lambda, and the angle about m by which the circled axis advances in a period.
+
+    D is nonzero, and only its sign is used; root = sqrt(|D|).
+    """
     l2 = inv.p if D > 0.0 else inv.r
     lam = sqrt(l2)
     K, L = complete_k_and_l(min(1.0, root / lam), inv.n / l2)
     T = 4.0 * K / lam
     theta = 4.0 * inv.be * (inv.n / l2) * L / lam
-    # (5) of euler is the rotation about m. Where its form is written for the circled axis itself, m has gone round
-    # that axis once more, and the axis around m once less (D < 0) or more (D > 0), than the form counts.
+    # (5) of euler is the rotation about m. If its form is that of the circled axis, m has turned about that axis once
+    # more than the form counts, and the axis about m once less (D < 0) or once more (D > 0).
     if inv.axis3:
         angle = inv.G * (body.w3 * T + theta)
         return (T, angle) if D > 0.0 else (T, angle + tau)
@@ -54,9 +60,10 @@ def period_and_precession(body, inv, D, root):
 
 @inline
 def middle_component(inv, D, root, m1, m2, m3):
-    """(time nearest to 0 at which m2 = 0, largest |m2|/|m|).
+    """Return the time nearest to 0 at which m2 = 0, and the largest |m2|/|m|.
 
-    The time is -F(phi)/rate with tan phi = m2 over the cn-like component. Where that vanishes, |m2| is largest.
+    The time is -F(phi)/rate, where tan phi is m2 over the component proportional to cn. Where that component vanishes,
+    |m2| is largest.
     """
     if D >= 0.0:
         weight, x, rate = sqrt(inv.ga), m3 * sqrt(inv.be), sqrt(inv.p)
@@ -73,7 +80,10 @@ def middle_component(inv, D, root, m1, m2, m3):
 
 @inline
 def elliptic_angle(cosine, sine, kc):
-    """F(phi, k) for 0 <= phi <= pi/2, from cos phi, sin phi and kc, also where their squares underflow."""
+    """Return F(phi, k) for 0 <= phi <= pi/2, from cos phi, sin phi and kc.
+
+    The result is accurate also where squares of these numbers underflow.
+    """
     if cosine >= 0.5:
         return sine * carlson_rf(cosine * cosine, cosine * cosine + (kc * sine) * (kc * sine), 1.0)
     if kc == 0.0:
@@ -85,9 +95,16 @@ def elliptic_angle(cosine, sine, kc):
 
 @entry_point(f"void({INPUT}, {INPUT}, f8[:,::1])")
 def orbits(inertia, m, out):
-    """inertia (n or 1, 3), m (n or 1, 3) -> out (n, 5): regime, period, precession per period, first crossing, reach.
+    """Compute regime, period, precession per period, first crossing and reach of free motions.
 
-    The first crossing is the time nearest to 0 at which m2 = 0, the reach is the largest |m2|/|m|.
+    The first crossing is the time nearest to 0 at which m2 = 0; the reach is the largest |m2|/|m|.
+
+    Parameters
+    ----------
+    inertia, m : array, shape (n, 3) or (1, 3)
+        Principal moments and momenta; a single row serves all bodies.
+    out : array, shape (n, 5)
+        Output: one row for each body.
     """
     for i in range(out.shape[0]):
         a = i if inertia.shape[0] > 1 else 0

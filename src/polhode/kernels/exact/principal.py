@@ -1,7 +1,8 @@
 """Principal moments and axes of inertia tensors, by Jacobi's rotations.
 
-Jacobi's method finds small eigenvalues of positive definite matrices to high relative accuracy where others lose them
-to the large ones (Demmel, Veselic, SIAM J. Matrix Anal. Appl. 13 (1992) 1204), and leaves diagonal tensors untouched.
+Jacobi's method computes small eigenvalues of positive definite matrices to high relative accuracy, where other methods
+lose them to the large ones (Demmel, Veselic, SIAM J. Matrix Anal. Appl. 13 (1992) 1204). It does not change diagonal
+tensors.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from polhode.kernels.compiler.intrinsics import power_of_two
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.limits import NOBODY
 
-SWEEPS = 40  # a bound only: convergence is quadratic, five or six sweeps are the rule
-NEGLIGIBLE = 2.0**-54
+SWEEPS = 40  # upper bound; convergence is quadratic, and five or six sweeps are typical
+NEGLIGIBLE = 2.0**-54  # relative size of off-diagonal elements that count as zero
 
 
 @inline
 def rotate_out(axes, a, i, j, k):
-    """One Jacobi rotation in the plane (i, j) that makes a[i, j] vanish; k is the third index."""
+    """Apply one Jacobi rotation in the plane (i, j) that makes a[i, j] zero; k is the third index."""
     off = a[i, j]
     ratio = (a[j, j] - a[i, i]) / (2.0 * off)
     t = 1.0 / (abs(ratio) + sqrt(ratio * ratio + 1.0))
@@ -39,7 +40,10 @@ def rotate_out(axes, a, i, j, k):
 
 @inline
 def diagonalize(axes, a):
-    """a becomes diagonal, axes the rotation whose columns are the principal axes (det = +1)."""
+    """Make the symmetric matrix ``a`` diagonal, in place.
+
+    ``axes`` becomes the rotation whose columns are the principal axes (det = +1).
+    """
     for _ in range(SWEEPS):
         done = True
         for k in range(2, -1, -1):
@@ -53,9 +57,21 @@ def diagonalize(axes, a):
 
 @entry_point("i8(f8[:,:,::1], f8[:,::1], f8[:,:,::1])")
 def principal_axes(tensors, moments, axes):
-    """tensors (n, 3, 3), symmetric, used as workspace -> moments (n, 3), axes (n, 3, 3).
+    """Compute principal moments and axes of inertia tensors, and return the index of the first invalid one.
 
-    Returns the index of the first tensor that is not finite and positive definite, or NOBODY.
+    Parameters
+    ----------
+    tensors : array, shape (n, 3, 3)
+        Symmetric tensors, used as workspace.
+    moments : array, shape (n, 3)
+        Output: principal moments.
+    axes : array, shape (n, 3, 3)
+        Output: rotations whose columns are the principal axes.
+
+    Returns
+    -------
+    int
+        Index of the first tensor that is not finite and positive definite, or NOBODY.
     """
     for n in range(tensors.shape[0]):
         a, v = tensors[n], axes[n]

@@ -1,16 +1,16 @@
 """The free motion with |m| = 1 as published: constants of the motion, phase, amplitude, integral of the third kind.
 
-Celledoni, Fasso, Safstrom, Zanna 2008, Proposition 2.1, and Celledoni, Zanna 2010 (FRB), whose equation numbers these
-are; misprints corrected (docs/errata.md). For sorted moments, with I_jh = |I_j - I_h|, D_j = |1 - 2T I_j| and
-B_jh^2 = I_j D_h/I_jh:
+The formulas are those of Celledoni, Fasso, Safstrom, Zanna 2008, Proposition 2.1, and of Celledoni, Zanna 2010 (FRB),
+whose equation numbers are used here; misprints are corrected (docs/errata.md). For sorted moments, with
+I_jh = |I_j - I_h|, D_j = |1 - 2T I_j| and B_jh^2 = I_j D_h/I_jh:
 
     k^2 = D1 I32/(D3 I21),  lambda_3^2 = D3 I21/(I1 I2 I3),  lambda_1^2 = D1 I32/(I1 I2 I3)                          (3)
     i    k < 1:  m = (s B13 dn, B21 sn, B31 cn)(u, k),    lambda = s lambda_3, s = sign m1                           (4)
     ii   k > 1:  m = (B13 cn, B23 sn, s B31 dn)(u, 1/k),  lambda = s lambda_1, s = sign m3                           (5)
     iii  k = 1:  m = (s1 B13 sech u, tanh u, s3 B31 sech u),  lambda = s1 s3 lambda_3,    u = lambda t - nu
 
-This is for study: D_j cancels near axes and for nearly spherical bodies, 1 - k^2 and the phase near the separatrix, and
-digits go with them. ``euler`` is the kernel to compute with.
+These formulas are for study: D_j cancels near axes and for nearly spherical bodies, 1 - k^2 and the phase cancel near
+the separatrix, and digits are lost. Use ``euler`` for accurate results.
 """
 
 from __future__ import annotations
@@ -26,18 +26,20 @@ from polhode.kernels.numbers.trig import floor, is_odd, sincos
 AROUND_1, SEPARATRIX, AROUND_3 = 1, 2, 3  # (i), (iii), (ii)
 
 MOST_NODES = 10
-COUNT = 6  # constants: I1, I2, I3, I21, I31, I32, the number of nodes, gamma of (2.22), nodes and weights, r of landen
+# Order of the constants: I1, I2, I3, I21, I31, I32, the number of nodes, gamma of (2.22), nodes and weights, r of
+# landen.
+COUNT = 6
 GAMMA = 7
 NODES = 9
 RATIOS = NODES + 2 * MOST_NODES
 SIZE = RATIOS + LEVELS
 
-ESCAPED = 300.0  # of u on the separatrix: m is e2 to all digits, and not yet without a direction of m'
-LEAST = 2.0**-53  # of 1 - n sin^2, whose rounding is not always positive
+ESCAPED = 300.0  # largest |u| on the separatrix: m is e2 to all digits, and the direction of m' is still defined
+LEAST = 2.0**-53  # lower bound of 1 - n sin^2, which may not be positive after rounding
 
 
 class Motion(NamedTuple):
-    """From m = x to m = y in a time t."""
+    """Motion from the momentum x to the momentum y in a time t."""
 
     family: int
     t: float
@@ -62,6 +64,7 @@ class Motion(NamedTuple):
 
 @inline
 def prepare(order, I1, I2, I3, parameters, c):
+    """Write the sorted moments, their differences and the parameters of the flow to the constants c."""
     c[0], c[1], c[2], c[3], c[4], c[5] = I1, I2, I3, I2 - I1, I3 - I1, I3 - I2
     for k in range(len(parameters)):
         c[COUNT + k] = parameters[k]
@@ -69,12 +72,13 @@ def prepare(order, I1, I2, I3, parameters, c):
 
 @inline
 def unit_motion(c, x1, x2, x3, t, two_T, D1, D3):
-    """Of a body with three different moments, D1 > 0 and D3 > 0."""
+    """Return the motion of a body with three different moments, for D1 > 0 and D3 > 0."""
     I1, I2, I3, I21, I31, I32 = c[0], c[1], c[2], c[3], c[4], c[5]
     B13, B31 = sqrt(I1 * D3 / I31), sqrt(I3 * D1 / I31)
     around_1 = D1 * I32 < D3 * I21
     larger, smaller = (D3 * I21, D1 * I32) if around_1 else (D1 * I32, D3 * I21)
-    lam, k2 = sqrt(larger / (I1 * I2 * I3)), smaller / larger  # (3)
+    lam = sqrt(larger / (I1 * I2 * I3))  # (3)
+    k2 = smaller / larger
     if not k2 < 1.0:
         return separatrix_motion(x1, x2, x3, t, two_T, D1, D3, B13, B31, lam)
     if around_1:
@@ -97,7 +101,7 @@ def unit_motion(c, x1, x2, x3, t, two_T, D1, D3):
 
 @inline
 def separatrix_motion(x1, x2, x3, t, two_T, D1, D3, B13, B31, lam):
-    """(iii); u from sinh u = m2/|(m1, m3)|."""
+    """Return the motion (iii) on the separatrix, with u from sinh u = m2/|(m1, m3)|."""
     if x1 < 0.0:
         B13, lam = -B13, -lam
     if x3 < 0.0:
@@ -110,6 +114,7 @@ def separatrix_motion(x1, x2, x3, t, two_T, D1, D3, B13, B31, lam):
 
 @inline
 def tanh_sech(u):
+    """Return (tanh u, sech u), with |u| limited to ESCAPED."""
     u = min(max(u, -ESCAPED), ESCAPED)
     decay = exp(-abs(u))
     return tanh(u), 2.0 * decay / (1.0 + decay * decay)
@@ -117,14 +122,17 @@ def tanh_sech(u):
 
 @inline
 def half_turns(phi):
-    """The whole number j (as a float) with |phi - j pi| <= pi/2, and (-1)^j."""
+    """Return the integer j (as a float) with |phi - j pi| <= pi/2, and (-1)^j."""
     j = floor(float(phi / pi + 0.5))
     return j, (-1.0 if is_odd(j) else 1.0)
 
 
 @inline
 def third_kind(s, c, n, k2):
-    """Pi(phi, n, k) of (22), n < 1, for |phi| <= pi/2 with s = sin phi and c = +-cos phi, by Carlson's integrals."""
+    """Return Pi(phi, n, k) of (22), n < 1, for |phi| <= pi/2, by Carlson's integrals.
+
+    s = sin phi, and c is cos phi or -cos phi.
+    """
     ss = s * s
     x, y, p = c * c, 1.0 - k2 * ss, max(1.0 - n * ss, LEAST)
     return s * (carlson_rf(x, y, 1.0) + n * ss / 3.0 * carlson_rj(x, y, 1.0, p))
@@ -132,7 +140,10 @@ def third_kind(s, c, n, k2):
 
 @inline
 def third_kind_difference(motion, n):
-    """Pi(phi1, n, k) - Pi(phi0, n, k): two incomplete integrals and multiples of the complete one."""
+    """Return Pi(phi1, n, k) - Pi(phi0, n, k).
+
+    It consists of two incomplete integrals and a multiple of the complete one.
+    """
     j0, odd0 = half_turns(motion.phi0)
     j1, odd1 = half_turns(motion.phi1)
     difference = third_kind(odd1 * motion.s1, motion.c1, n, motion.k2)
@@ -144,8 +155,9 @@ def third_kind_difference(motion, n):
 
 @inline
 def third_kind_quadrature(c, motion, n):
-    """The same by Gauss quadrature in the amplitude, (20)."""
-    step, total = motion.phi1 - motion.phi0, 0.0
+    """Return Pi(phi1, n, k) - Pi(phi0, n, k) by Gauss quadrature in the amplitude, (20)."""
+    step = motion.phi1 - motion.phi0
+    total = 0.0
     for i in range(int(c[COUNT])):
         s = sincos(motion.phi0 + c[NODES + 2 * i] * step, 0.0)[0]
         ss = s * s
@@ -155,20 +167,23 @@ def third_kind_quadrature(c, motion, n):
 
 @inline
 def third_kind_integral(c, motion, n):
-    """By as many nodes as c has, or exactly."""
+    """Return Pi(phi1, n, k) - Pi(phi0, n, k).
+
+    It is computed by quadrature with the number of nodes in c, or exactly if that number is 0.
+    """
     return third_kind_difference(motion, n) if c[COUNT] == 0.0 else third_kind_quadrature(c, motion, n)
 
 
 @inline
 def third_kind_separatrix(motion, n):
-    """At k = 1, for n < 0: an elementary integral."""
+    """Return the difference of the integrals of the third kind at k = 1, for n < 0, where it is elementary."""
     r = sqrt(-n)
     return (motion.lam * motion.t + r * (atan(r * motion.s1) - atan(r * motion.s0))) / (1.0 - n)
 
 
 @inline
 def characteristic(c, motion):
-    """n of the angles about e3: of (16), and of the van Zon-Schofield frame."""
+    """Return n of the angles about e3: that of (16), and of the van Zon-Schofield frame."""
     if motion.family == AROUND_3:
         return -(c[2] * c[3]) / (c[0] * c[5])
     return -(c[2] * motion.D1) / (c[0] * motion.D3)  # -(B31/B13)^2

@@ -1,8 +1,8 @@
-"""What grows with time: the period and the turn per period of a free motion, in double-double.
+"""Secular constants of a free motion: the period and the turn per period, in double-double.
 
-After a period T momentum is what it was, and q is turned about it: q(j T) = q0 (cos j alpha + sin j alpha m/|m|). So a
-time of any number of periods is one of less than half a period, if T and alpha are known to more digits than j has.
-Symbols as in ``euler``, with t = 1; every number is a pair (hi, lo).
+After a period T the momentum is the same, and q is turned about it: q(j T) = q0 (cos j alpha + sin j alpha m/|m|).
+Therefore a time of any number of periods is reduced to less than half a period, if T and alpha are known to more digits
+than j has. Symbols are those of ``euler``, with t = 1; every number is a pair (hi, lo).
 """
 
 from __future__ import annotations
@@ -19,43 +19,49 @@ ONE = (1.0, 0.0)
 PI = (3.141592653589793, 1.2246467991473532e-16)
 TWO_PI = (6.283185307179586, 2.4492935982947064e-16)
 STEPS = 20
-CONVERGED = 1e-16  # of the arithmetic-geometric mean: one step later it is right to 1e-33
-FARTHEST = 1e290  # periods and times beyond are left alone: their exact products would overflow
+CONVERGED = 1e-16  # relative gap of the arithmetic-geometric mean; one step later its error is 1e-33
+FARTHEST = 1e290  # periods and times beyond are not reduced, because their exact products would overflow
 
 
 @inline_strict
 def add(a, b):
+    """Return the pair a + b."""
     return dd_add(a[0], a[1], b[0], b[1])
 
 
 @inline_strict
 def sub(a, b):
+    """Return the pair a - b."""
     return dd_sub(a[0], a[1], b[0], b[1])
 
 
 @inline_strict
 def mul(a, b):
+    """Return the pair a b."""
     return dd_mul(a[0], a[1], b[0], b[1])
 
 
 @inline_strict
 def div(a, b):
+    """Return the pair a/b."""
     return dd_div(a[0], a[1], b[0], b[1])
 
 
 @inline_strict
 def root(a):
+    """Return the square root of the pair a."""
     return dd_sqrt(a[0], a[1])
 
 
 @inline_strict
 def half(a):
+    """Return the pair a/2."""
     return 0.5 * a[0], 0.5 * a[1]
 
 
 @inline_strict
 def mean_and_weight(kc, n):
-    """(M, W) of ``elliptic.mean_and_weight``, by the same steps in twice the precision."""
+    """Return (M, W) of ``elliptic.mean_and_weight``, by the same steps in twice the precision."""
     p = root(add(ONE, n))
     a, b = (0.0, 0.0), div(ONE, p)
     mean, geometric = ONE, kc
@@ -73,10 +79,10 @@ def mean_and_weight(kc, n):
 
 @inline_strict
 def period_and_turn(I1, I2, I3, m1, m2, m3, D, axis3):
-    """(T, alpha/(2 pi), turns) for sorted, scaled moments and momenta; D != 0 as ``separatrix_gap`` has it.
+    """Return (T, alpha/(2 pi), turns) for sorted, scaled moments and momenta; D != 0 is that of ``separatrix_gap``.
 
-    ``turns`` are those of phi of euler's (5), in the form ``axis3``, in half a period, without its periodic part: see
-    ``dense``. T and alpha are the same in both forms.
+    ``turns`` is the number of turns of phi of (5) in ``euler``, in the form ``axis3``, in half a period, without its
+    periodic part: see ``dense``. T and alpha are the same in both forms.
     """
     i1, i2, i3 = (I1, 0.0), (I2, 0.0), (I3, 0.0)
     al = div(two_sum(I3, -I2), mul(i2, i3))
@@ -88,7 +94,7 @@ def period_and_turn(I1, I2, I3, m1, m2, m3, D, axis3):
     l2 = mul(ga, C3)
     if D < 0.0:
         gap, l2 = (-gap[0], -gap[1]), mul(al, C1)
-    if not gap[0] > CANCELED * l2[0]:  # here the exact D, rounded once, knows more digits
+    if not gap[0] > CANCELED * l2[0]:  # the exact D, rounded once, has more digits
         gap = (abs(D), 0.0)
     n = div(mul(al, C3) if axis3 else mul(ga, C1), l2)
     mean, weight = mean_and_weight(root(div(gap, l2)), n)
@@ -97,23 +103,24 @@ def period_and_turn(I1, I2, I3, m1, m2, m3, D, axis3):
     rate = add(div(half_period, i3), theta) if axis3 else sub(div(half_period, i1), theta)
     turn = div(mul(root(add(add(x, y), z)), rate), TWO_PI)
     turns = add(turn, (0.5 if axis3 else -0.5, 0.0))
-    if axis3 == (D > 0.0):  # X of (5) comes back with the other sign
+    if axis3 == (D > 0.0):  # X of (5) changes sign
         turn = turns
     return add(half_period, half_period), sub(turn, (rint(turn[0]), 0.0)), turns
 
 
 @inline
 def constants(I1, I2, I3, m1, m2, m3, D, axis3, scale):
-    """(T, T_low, turn, turn_low, rate, rate_low) of a body in standard form, for the user's unit of time.
+    """Return (T, T_low, turn, turn_low, rate, rate_low) of a body in standard form, for the user's unit of time.
 
-    The rate is that of ``turns`` in whole turns. T = inf where nothing can be taken off.
+    The rate is that of ``turns`` in whole turns. T is infinite if no period can be subtracted.
     """
     rate = (0.0, 0.0)
     if D != 0.0:
         T, turn, turns = period_and_turn(I1, I2, I3, m1, m2, m3, D, axis3)
         rate = div(turns, T)
-    elif m1 == 0.0 and m3 == 0.0 and m2 != 0.0:  # steady about the middle axis: after one turn q has the other sign
-        T, turn = div(mul(TWO_PI, (I2, 0.0)), (abs(m2), 0.0)), (0.5, 0.0)
+    elif m1 == 0.0 and m3 == 0.0 and m2 != 0.0:  # steady spin about the middle axis: q changes sign after one turn
+        T = div(mul(TWO_PI, (I2, 0.0)), (abs(m2), 0.0))
+        turn = (0.5, 0.0)
     else:
         return inf, 0.0, 0.0, 0.0, 0.0, 0.0
     high = from_standard_time(T[0], scale)
@@ -125,7 +132,15 @@ def constants(I1, I2, I3, m1, m2, m3, D, axis3, scale):
 
 @entry_point(f"void({INPUT}, {INPUT}, f8[:,::1])")
 def secular_constants(inertia, m, out):
-    """inertia (n or 1, 3), m (n or 1, 3) -> out (n, 4): period and turn per period, as pairs."""
+    """Compute the period and the turn per period of motions, as pairs.
+
+    Parameters
+    ----------
+    inertia, m : array, shape (n, 3) or (1, 3)
+        Principal moments and momenta; a single row serves all bodies.
+    out : array, shape (n, 4)
+        Output: T, T_low, turn, turn_low of each motion.
+    """
     for i in range(out.shape[0]):
         a = i if inertia.shape[0] > 1 else 0
         b = i if m.shape[0] > 1 else 0
@@ -134,13 +149,24 @@ def secular_constants(inertia, m, out):
             float(m[b, 0]), float(m[b, 1]), float(m[b, 2]),
         )  # fmt: skip
         body = body_constants(I1, I2, I3)
-        D, axis3 = separatrix_gap(body, m1, m3), invariants(body, m1, m2, m3, 1.0).axis3
+        D = separatrix_gap(body, m1, m3)
+        axis3 = invariants(body, m1, m2, m3, 1.0).axis3
         out[i, 0], out[i, 1], out[i, 2], out[i, 3], _, _ = constants(I1, I2, I3, m1, m2, m3, D, axis3, scale)
 
 
 @entry_point(f"void({INPUT}, {TIMES}, f8[:,::1])")
 def take_off_periods(secular, t, out):
-    """secular (n or 1, 4), t (n) -> out (n, 2): what is left of t, and the angle j alpha, less whole turns."""
+    """Compute the remainder of times after whole periods, and the angles of these periods.
+
+    Parameters
+    ----------
+    secular : array, shape (n, 4) or (1, 4)
+        Periods and turns per period, from ``secular_constants``.
+    t : array, shape (n,)
+        Times.
+    out : array, shape (n, 2)
+        Output: the time that remains, and the angle j alpha of j periods without whole turns.
+    """
     for i in range(t.shape[0]):
         row = i if secular.shape[0] > 1 else 0
         time, T = float(t[i]), float(secular[row, 0])

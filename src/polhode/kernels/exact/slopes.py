@@ -1,8 +1,8 @@
-"""Elliptic functions of a step with their derivatives by all parameters: what ``tangent`` needs of ``euler``.
+"""Elliptic functions of a step with their derivatives by all parameters, for ``tangent``.
 
-Symbols as in ``euler``; cn, dn are c, d or d, c, such that cn^2 = 1 - lambda^2 s^2, dn^2 = cn^2 + |D| s^2.
-Parameters are lambda^2, |D|, n and ka = be G. Never p and r: next to the separatrix derivatives by them are large, and
-cancel along every change that leaves their difference D alone.
+Symbols are those of ``euler``; cn, dn are c, d or d, c, such that cn^2 = 1 - lambda^2 s^2, dn^2 = cn^2 + |D| s^2.
+The parameters are lambda^2, |D|, n and ka = be G. Derivatives by p and r are avoided: next to the separatrix they are
+large, and cancel along every change that leaves their difference D constant.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from polhode.kernels.compiler.jit import inline, noinline_strict
 from polhode.kernels.exact.euler import SMALL
 from polhode.kernels.numbers.series import FIRST, NODE, WEIGHT, WP0, WP1, WP2, WP3
 
-NODES = 7  # of the quadrature, for any lambda^2 <= SMALL
-SEPARATE = 0.01  # kc^2 above which the derivatives of K and W do not yet cancel much
+NODES = 7  # number of nodes of the quadrature, for any lambda^2 <= SMALL
+SEPARATE = 0.01  # kc^2 above which the derivatives of K and W hardly cancel
 AGM_STEPS = 20
-AGM_GAP = 1e-18  # what the next step of the mean changes in it and in its derivative
+AGM_GAP = 1e-18  # change of the mean and of its derivative in the next step
 
 
 class Slopes(NamedTuple):
-    """Derivatives of s, cn, dn and of the angle along one parameter."""
+    """Derivatives of s, cn, dn and of the angle by one parameter."""
 
     s: float
     cn: float
@@ -44,7 +44,10 @@ class Arc(NamedTuple):
 
 @inline
 def series(p, r):
-    """(rr, its derivatives by p and r): 1/S^2 of a unit of time, max(p, r) <= SMALL, as in ``euler.small_arc``."""
+    """Return rr = 1/S^2 of a unit of time and its derivatives by p and r, for max(p, r) <= SMALL.
+
+    The series is that of ``euler.small_arc``.
+    """
     a = (p * p - p * r + r * r) * (1.0 / 15.0)
     b = (p + r) * ((2.0 * p - r) * (p - 2.0 * r)) * (1.0 / 189.0)
     row0 = (((WP0[5] * a + WP0[4]) * a + WP0[3]) * a + WP0[2]) * a + WP0[1]
@@ -63,7 +66,7 @@ def series(p, r):
 
 @inline
 def third_kind(rr, p, r, n):
-    """int x^2 dx/((rr + n x^2) sqrt((rr - p x^2)(rr - r x^2))) over 0..1, and its derivatives by rr, p, r, n."""
+    """Return int_0^1 x^2 dx/((rr + n x^2) sqrt((rr - p x^2)(rr - r x^2))) and its derivatives by rr, p, r, n."""
     total, by_p, by_r, by_n = 0.0, 0.0, 0.0, 0.0
     for i in range(FIRST[NODES], FIRST[NODES] + NODES):
         x = NODE[i]
@@ -82,7 +85,7 @@ def third_kind(rr, p, r, n):
 
 @inline
 def small_arc(p, r, n, ka, time):
-    """Arc of a short time, from p >= r, n and ka = be G of a unit of time."""
+    """Return the arc of a short time, from p >= r, n and ka = be G of a unit of time."""
     tt = time * time
     p, r, n = p * tt, r * tt, n * tt
     rr, rr_p, rr_r = series(p, r)
@@ -93,7 +96,7 @@ def small_arc(p, r, n, ka, time):
     value, by_rr, by_p, by_r, by_n = third_kind(rr, p, r, n)
     angle = ka * time * n * root
     slope = by_rr + 0.5 * per_rr * value
-    # by p + r and -r, that is by lambda^2 at constant D and by |D| at constant lambda^2
+    # derivatives by p + r and -r, that is, by lambda^2 at constant D and by |D| at constant lambda^2
     rr_l2, rr_aD = tt * (rr_p + rr_r), -tt * rr_r
     dcn, ddn = 0.5 * per_rr / cn, 0.5 * per_rr / dn
     p_rr, r_rr = p * per_rr, r * per_rr
@@ -115,7 +118,7 @@ def small_arc(p, r, n, ka, time):
 
 @inline
 def doubled_slopes(arc, end, slopes, per_N, l2, aD, n, ka, dl2, daD, per_zz, zr, zi):
-    """Slopes after a doubling: the derivative of ``doubled`` along (dl2, daD)."""
+    """Return the slopes after a doubling: the derivative of ``doubled`` along (dl2, daD)."""
     s, cn, dn = arc.s, arc.cn, arc.dn
     ss, cc, dd, cd = s * s, cn * cn, dn * dn, cn * dn
     dss, dcc, ddd = 2.0 * s * slopes.s, 2.0 * cn * slopes.cn, 2.0 * dn * slopes.dn
@@ -135,7 +138,7 @@ def doubled_slopes(arc, end, slopes, per_N, l2, aD, n, ka, dl2, daD, per_zz, zr,
 
 @inline
 def doubled(arc, l2, aD, n, ka):
-    """The arc of twice the time; formulas of ``euler.any_arc``."""
+    """Return the arc of twice the time, by the formulas of ``euler.any_arc``."""
     s, cn, dn = arc.s, arc.cn, arc.dn
     ss, cc, dd = s * s, cn * cn, dn * dn
     n_ss, l2_ss = n * ss, l2 * ss
@@ -158,8 +161,9 @@ def doubled(arc, l2, aD, n, ka):
 
 @inline
 def any_arc(l2, rest, aD, n, ka):
-    """Arc of a unit of time, lambda up to K; rest = l2 - aD."""
-    time, doublings = 1.0, 0
+    """Return the arc of a unit of time, for lambda up to K; rest = l2 - aD."""
+    time = 1.0
+    doublings = 0
     while l2 * (time * time) > SMALL:
         time *= 0.5
         doublings += 1
@@ -171,10 +175,10 @@ def any_arc(l2, rest, aD, n, ka):
 
 @noinline_strict
 def mean_and_weight(kc, pp):
-    """(M, dM, W, dW, W_pp): the mean of 1 and kc, and W = L/K.
+    """Return (M, dM, W, dW, W_pp): the mean of 1 and kc, W = L/K, and their derivatives.
 
     L = int_0^(pi/2) cos^2/((cos^2 + pp sin^2) sqrt(cos^2 + kc^2 sin^2)), kc > 0, pp > 0, by Bulirsch's cel as in
-    ``elliptic``, differentiated; d is the derivative by ln kc.
+    ``elliptic``, differentiated; dM, dW are derivatives by ln kc, W_pp is that by pp.
     """
     p = sqrt(pp)
     p_n, dp = 0.5 / p, 0.0
@@ -208,14 +212,16 @@ def mean_and_weight(kc, pp):
 
 @inline
 def slope_of_integral(mc, n, mean, W, dmean, dW):
-    """Derivative of L = K W by mc = kc^2. Next to the separatrix that of K and W would cancel: there an integral.
+    """Return the derivative of L = K W by mc = kc^2.
 
+    Next to the separatrix the derivatives of K and W would cancel, and an integral is used:
     -1/2 int cos^2 sin^2/((1 + n sin^2) D^3), D^2 = cos^2 + mc sin^2, is -1/2 int sin^2 cos^2/((1 + n - q sin^2) D) with
     q = 1 + n - mc (u -> K - u), and that is a difference of two L.
     """
     K = 0.5 * pi / mean
     if mc > SEPARATE:
         return 0.5 * K * (dW - W * dmean / mean) / mc
-    kc, q = sqrt(mc), 1.0 + n - mc
+    kc = sqrt(mc)
+    q = 1.0 + n - mc
     first = mean_and_weight(kc, mc / (1.0 + n))[2]
     return -0.5 * K * (first - mean_and_weight(kc, 1.0)[2]) / q

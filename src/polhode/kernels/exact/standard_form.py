@@ -1,7 +1,8 @@
-"""Loops over bodies. Kernels take numbers in one scale and order; here any scale and order come in.
+"""The standard form of bodies, and the exact flow of bodies in any scale and order of axes.
 
-The flow depends on I/I_ref, m/m_ref and t m_ref/I_ref only, so powers of two bring every body to the same scale
-without a rounding error, and a sorted, proper permutation of the axes to the same order.
+Kernels take numbers in one scale and order. The flow depends on I/I_ref, m/m_ref and t m_ref/I_ref only, so powers of
+two bring every body to the same scale without a rounding error, and a sorted, proper permutation of the axes to the
+same order.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ MATRICES = "Array(f8, 3, 'C', readonly=True)"
 
 @inline
 def axis_order(I1, I2, I3):
-    """Which of the six permutations sorts the moments; see ``to_order``."""
+    """Return the number of the permutation that sorts the moments; see ``to_order``."""
     if I1 <= I2:
         if I2 <= I3:
             return 0
@@ -33,7 +34,10 @@ def axis_order(I1, I2, I3):
 
 @inline
 def to_order(order, x1, x2, x3):
-    """The vector in sorted axes. Odd permutations are turned into rotations by a minus sign."""
+    """Return the vector x in sorted axes.
+
+    Odd permutations are made rotations by a minus sign.
+    """
     if order == 0:
         return x1, x2, x3
     if order == 1:
@@ -49,13 +53,16 @@ def to_order(order, x1, x2, x3):
 
 @inline
 def from_order(order, x1, x2, x3):
-    """Back to the user's axes: transpositions undo themselves, the two cycles each other."""
+    """Return the vector x, given in sorted axes, in the user's axes.
+
+    Transpositions are their own inverses, and the two cycles are inverses of each other.
+    """
     inverse = 9 - order if order >= 4 else order
     return to_order(inverse, x1, x2, x3)
 
 
 class Scale(NamedTuple):
-    """Powers of two, and their reciprocals, by which moments and momenta were divided."""
+    """Powers of two by which moments and momenta were divided, and their reciprocals."""
 
     I: float
     per_I: float
@@ -65,7 +72,10 @@ class Scale(NamedTuple):
 
 @inline
 def standard_form(I1, I2, I3, m1, m2, m3):
-    """(order, scale, I, m) with 1 <= I1 < 2, I1 <= I2 <= I3, 1 <= max|m_i| < 2: exact, the same for every body."""
+    """Return (order, scale, I, m) with 1 <= I1 < 2, I1 <= I2 <= I3, 1 <= max|m_i| < 2.
+
+    The conversion is exact.
+    """
     scale = Scale(*power_of_two(min(I1, I2, I3)), *power_of_two(max(abs(m1), abs(m2), abs(m3))))
     order = axis_order(I1, I2, I3)
     I1, I2, I3 = to_order(order, I1 * scale.per_I, I2 * scale.per_I, I3 * scale.per_I)
@@ -75,25 +85,29 @@ def standard_form(I1, I2, I3, m1, m2, m3):
 
 @inline
 def times_both(t, a, b):
-    """t a b, ordered so that no partial product overflows or underflows on its own."""
+    """Return t a b, in an order in which no partial product overflows or underflows on its own."""
     small, large = min(a, b), max(a, b)
     return t * small * large if abs(t) >= 1.0 else t * large * small
 
 
 @inline
 def to_standard_time(t, scale):
-    """t m/I in the scale of the standard form."""
+    """Return the time t in the scale of the standard form."""
     return times_both(t, scale.m, scale.per_I)
 
 
 @inline
 def from_standard_time(t, scale):
+    """Return the time t, given in the scale of the standard form, in the user's unit."""
     return times_both(t, scale.per_m, scale.I)
 
 
 @inline
 def flow(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, t):
-    """The exact flow of one body for a time t, in any scale and any order of its axes; NaN beyond LONGEST."""
+    """Return (m, q) of one body after a time t by the exact flow, in any scale and any order of axes.
+
+    The seven numbers are NaN if the time is longer than LONGEST in the standard form.
+    """
     order, scale, moments, (m1, m2, m3) = standard_form(I1, I2, I3, m1, m2, m3)
     body = body_constants(*moments)
     h = to_standard_time(t, scale)
@@ -108,7 +122,10 @@ def flow(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, t):
 
 @inline
 def operands(inertia, m, q, t, i):
-    """The eleven numbers of body i; an operand with one row serves all bodies. (Floats: uncompiled, NumPy's warn.)"""
+    """Return the eleven numbers I, m, q, t of body i; an operand with one row serves all bodies.
+
+    They are floats, because NumPy's numbers warn of overflow in uncompiled code.
+    """
     a = i if inertia.shape[0] > 1 else 0
     b = i if m.shape[0] > 1 else 0
     c = i if q.shape[0] > 1 else 0
@@ -123,7 +140,7 @@ def operands(inertia, m, q, t, i):
 
 @inline
 def is_valid(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, t):
-    """Whether all numbers are finite, the moments positive, and q a unit quaternion."""
+    """Return whether all numbers are finite, the moments positive, and q a unit quaternion."""
     finite = isfinite(I1) and isfinite(I2) and isfinite(I3) and isfinite(m1) and isfinite(m2) and isfinite(m3)
     qq = q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3
     return finite and isfinite(t) and min(I1, I2, I3) > 0.0 and abs(qq - 1.0) <= 2.0 * NORM_TOLERANCE
@@ -131,7 +148,28 @@ def is_valid(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, t):
 
 @entry_point(f"i8({INPUT}, {INPUT}, {INPUT}, {TIMES}, i8[::1], f8[:,::1], f8[:,::1])")
 def propagate_rows(inertia, m, q, t, rows, m_out, q_out):
-    """Move bodies one after the other; return the first that is not valid or has no finite result, or NOBODY."""
+    """Propagate the bodies of ``rows`` one after the other, and return the index of the first invalid one.
+
+    Parameters
+    ----------
+    inertia, m : array, shape (n, 3) or (1, 3)
+        Principal moments and momenta; a single row serves all bodies.
+    q : array, shape (n, 4) or (1, 4)
+        Attitudes.
+    t : array, shape (n,) or (1,)
+        Times.
+    rows : array of int
+        Indices of the bodies.
+    m_out : array, shape (n, 3)
+        Output: momenta.
+    q_out : array, shape (n, 4)
+        Output: attitudes.
+
+    Returns
+    -------
+    int
+        Index of the first body that is not valid or whose result is not finite, or NOBODY.
+    """
     bad = NOBODY
     for i in rows:
         I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, time = operands(inertia, m, q, t, i)

@@ -1,25 +1,27 @@
-"""Derivatives of the exact flow, by differentiating its closed form: d(m, q)/d(m0, I) of ``euler``, any time.
+"""Derivatives of the exact flow, by differentiating its closed form: d(m, q)/d(m0, I) of ``euler``, for any time.
 
-Symbols as in ``euler``; t = h/2 is the half time. Either end of the sorted axes may be called the first: with moments
-that descend al, be, ga are negative and everything else holds, so the form (5) with n = al C3 is enough. It reads
+Symbols are those of ``euler``; t = h/2 is half the time. The sorted axes may be numbered in either direction: with
+descending moments al, be, ga are negative and everything else holds, so that the form (5) with n = al C3 is enough. It
+reads
 
     q(h) = q e^(phi m/|m|) X/|X|,   X = (c, be s b1, al s c b2, 0),   phi = G w2 t + A,   A = G (Theta - al t)
 
-and m(h) = X^-1 m X. This is differentiated along one direction after the other, with dual numbers; s, c, d and Theta
-come with their derivatives from ``slopes``. A change of the parameters changes X, phi and the axis m of the first
+and m(h) = X^-1 m X. It is differentiated along one direction after the other, with dual numbers; s, c, d and Theta and
+their derivatives are computed by ``slopes``. A change of the parameters changes X, phi and the axis m of the first
 factor, and so turns the body by the rotation vector (in body axes at the end, so that dq = q (0, turn)/2)
 
     turn = xi + 2 dphi m(h)/G + (the axis),   xi = 2 vec(X^-1 dX),   dm(h) = R^T dm + m(h) x xi                  (1)
 
-with R the matrix of X. In this form lengths drop out, and |m| and Q m are kept to the last digit.
+where R is the matrix of X. In this form lengths cancel, and |m| and Q m are conserved to the last digit.
 
-Whole periods T = 2 T2 are taken off the time first, in double-double (``secular``), because a derivative that grows
-like t is known to eps only if the phase is. They come back as (M and W of ``elliptic``, W with cos^2 in place of sin^2)
+Whole periods T = 2 T2 are subtracted from the time first, in double-double (``secular``), because a derivative that
+grows like t is accurate to eps only if the phase is. Their contribution is (M and W of ``elliptic``, W with cos^2 in
+place of sin^2)
 
     T2 = pi/(lambda M),   A(T2) = -G al T2 W  (D >= 0)   or   T2 (D/be - C3 W)/G  (D < 0)                        (2)
     dm(h) -= j dT m x w,   turn -= j dT (w - w2 m) - 2 j dA(T2) m/G                                              (3)
 
-Next to the middle axis dT is huge and w - w2 m small: with w2 as the rate of phi nothing large cancels.
+Next to the middle axis dT is large and w - w2 m small: with w2 as the rate of phi no large terms cancel.
 """
 
 from __future__ import annotations
@@ -49,16 +51,16 @@ from polhode.kernels.numbers.dual import Dual, add, div, mul, scale, sub
 from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.trig import rint
 
-QUARTER = 2.467  # (lambda t)^2 up to which less than half a period is over: K >= pi/2
+QUARTER = 2.467  # (lambda t)^2 up to which the time is less than half a period: K >= pi/2
 ON_AXIS = 1e-300  # |D|/lambda^2 of a body that is closer to the separatrix than squares of its momentum can express
 REVERSED = (3, 5, 4, 0, 2, 1)  # the order of ``standard_form.to_order`` followed by (x1, x2, x3) -> (-x3, -x2, -x1)
-LOST = 1e18  # radians beyond which the last digits of an angle are beyond a double-double's use
-BY_M, BY_Q, BY_I, BY_T = 0, 3, 7, 10  # columns
-OVERFLOWED = 1e250  # of a derivative that would have grown on after ESCAPED
+LOST = 1e18  # radians beyond which a double-double does not improve an angle
+BY_M, BY_Q, BY_I, BY_T = 0, 3, 7, 10  # columns of the matrix
+OVERFLOWED = 1e250  # largest derivative at ESCAPED; larger ones would have overflowed after it
 
 
 class Motion(NamedTuple):
-    """Constants of one motion, per unit of time. Moments ascend or descend."""
+    """Constants of one motion, for a unit of time; moments are ascending or descending."""
 
     m1: float
     m2: float
@@ -81,7 +83,7 @@ class Motion(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """The same with their derivatives along one direction."""
+    """Constants of one motion with their derivatives along one direction."""
 
     m1: Dual
     m2: Dual
@@ -100,7 +102,10 @@ class Changes(NamedTuple):
 
 
 class Turns(NamedTuple):
-    """j whole periods: the half time that is left (a double-double), j alpha, T2 and T2 W of (2) with derivatives."""
+    """j whole periods that are subtracted from the time, and their contributions.
+
+    These are the half time that remains (a double-double), j alpha, and T2 and T2 W of (2) with their derivatives.
+    """
 
     j: float
     time: float
@@ -124,19 +129,20 @@ class Frame(NamedTuple):
     xx: float  # |X|^2
 
 
-class End(NamedTuple):
-    """Where a step ends, in the axes of ``Motion``."""
+class EndState(NamedTuple):
+    """End of a step, in the axes of ``Motion``."""
 
     m1: float
     m2: float
     m3: float
-    q: tuple  # of the step alone: q(h) = q0 q
+    q: tuple  # rotation of the step alone: q(h) = q0 q
     axis_a: float  # 2 sin phi cos phi/G and 2 sin^2 phi/G
     axis_b: float
 
 
 @inline
 def motion(w1, w2, w3, al, be, ga, m1, m2, m3, D):
+    """Return the constants of the motion with momentum m; D is given, because it is computed without cancellation."""
     x, y, z = m1 * m1, m2 * m2, m3 * m3
     C3, C1 = be * x + al * y, ga * y + be * z
     p, r = ga * C3, al * C1
@@ -147,7 +153,10 @@ def motion(w1, w2, w3, al, be, ga, m1, m2, m3, D):
 
 @inline
 def motion_in_order(body, order, m1, m2, m3):
-    """(order, D, Motion): the order in which euler takes the form of (5) with n = al C3, and D of the sorted order."""
+    """Return (order, D, Motion) in the order in which ``euler`` uses the form of (5) with n = al C3.
+
+    D is that of the sorted order.
+    """
     al, be, ga = body.w23, body.w13, body.w12
     x, y, z = m1 * m1, m2 * m2, m3 * m3
     C3, C1 = be * x + al * y, ga * y + be * z
@@ -161,7 +170,7 @@ def motion_in_order(body, order, m1, m2, m3):
 
 @inline
 def changes(mo, dm, dI):
-    """Derivatives along one axis of m or I, each as the sum it is."""
+    """Return the constants with their derivatives along the change (dm, dI), each computed as a sum."""
     e1, e2, e3 = dm
     d1, d2, d3 = -mo.w1 * mo.w1 * dI[0], -mo.w2 * mo.w2 * dI[1], -mo.w3 * mo.w3 * dI[2]
     al, be, ga = Dual(mo.al, d2 - d3), Dual(mo.be, d1 - d3), Dual(mo.ga, d1 - d2)
@@ -181,21 +190,21 @@ def changes(mo, dm, dI):
 
 @inline
 def take_off_periods(mo, body, m1, m2, m3, D, h):
-    """Turns; body, momentum and D are those of the sorted order."""
+    """Return the whole periods in the time h; body, momentum and D are those of the sorted order."""
     t = 0.5 * h
     if mo.aD > ON_AXIS * mo.l2 and mo.l2 * t * t > QUARTER:
-        found = period_and_turn(body.I1, body.I2, body.I3, m1, m2, m3, D, mo.be > 0.0)
-        j = rint(h / found[0][0])
+        T, turn, _ = period_and_turn(body.I1, body.I2, body.I3, m1, m2, m3, D, mo.be > 0.0)
+        j = rint(h / T[0])
         if j != 0.0:
-            return whole_periods(mo, j, found[0], found[1], h)
+            return whole_periods(mo, j, T, turn, h)
     return Turns(0.0, t, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @inline
 def whole_periods(mo, j, T, turn, h):
-    """Turns for j periods T; (2), where T2 W = 2 L/lambda."""
+    """Return the contributions (2) of j periods T, where T2 W = 2 L/lambda."""
     high, low, angle = 0.0, 0.0, 0.0
-    if abs(j) <= MANY_TURNS:  # beyond, the phase is not in a double: any will do
+    if abs(j) <= MANY_TURNS:  # beyond, a double does not determine the phase, and any will do
         high, low = dd_sub((h, 0.0), dd_mul(T, (j, 0.0)))
         high_turn, low_turn = dd_mul(turn, (j, 0.0))
         angle = TWO_PI[0] * ((high_turn - rint(high_turn)) + low_turn)
@@ -203,7 +212,8 @@ def whole_periods(mo, j, T, turn, h):
     mc, n = min(1.0, mo.aD * per_l2), mo.n * per_l2
     mean, dmean, W, dW, W_n = mean_and_weight(sqrt(mc), 1.0 + n)
     f = pi * sqrt(per_l2)
-    period, slope = f / mean, 0.5 * dmean / mean  # of ln M by ln |D|
+    period = f / mean
+    slope = 0.5 * dmean / mean  # derivative of ln M by ln |D|
     integral, by_n = period * W, period * W_n * per_l2
     by_mc = 2.0 * sqrt(per_l2) * slope_of_integral(mc, n, mean, W, dmean, dW) * per_l2
     return Turns(
@@ -215,13 +225,19 @@ def whole_periods(mo, j, T, turn, h):
 
 @inline
 def arc_of_time(mo, t):
-    """Arc of the half time t, whose square may overflow where lambda is 0."""
+    """Return the arc of the half time t.
+
+    The square of t is not formed, because it may overflow where lambda is 0.
+    """
     return any_arc(mo.l2 * t * t, mo.rest * t * t, mo.aD * t * t, mo.n * t * t, mo.be * mo.G * t)
 
 
 @inline
 def sine_and_cosine(mo, I2, turns, angle):
-    """(sin, cos) of phi = G t/I2 + angle + those of whole periods; G t/I2 has two doubles where it is many turns."""
+    """Return (sin, cos) of phi, the sum of G t/I2, ``angle`` and the angle of whole periods.
+
+    G t/I2 is a double-double if it is many turns.
+    """
     spin, low = mo.G * (turns.time / I2), 0.0
     if FEW < abs(spin) < LOST:
         x, y, z = (mo.m1, 0.0), (mo.m2, 0.0), (mo.m3, 0.0)
@@ -235,7 +251,10 @@ def sine_and_cosine(mo, I2, turns, angle):
 
 @inline
 def difference(a, b, small, square):
-    """a - b; where it may be small, from square = a^2 - b^2, which does not cancel."""
+    """Return a - b.
+
+    If the difference may be small, it is computed from square = a^2 - b^2, which does not cancel.
+    """
     if small and a.v * b.v > 0.0:
         return div(square, add(a, b))
     return sub(a, b)
@@ -243,9 +262,9 @@ def difference(a, b, small, square):
 
 @inline
 def ends(x, al, ga, b1, b2, b3, E, s, c, d):
-    """Components 1 and 3 of (2) in ``euler``, half a step from b, where E = 1 - al ga b2^2 s^2.
+    """Return components 1 and 3 of (2) in ``euler``, half a step from b, where E = 1 - al ga b2^2 s^2.
 
-    Next to the middle axis, where E is small, they come with all their digits: b1^2 d^2 - (al s c b2 b3)^2 is
+    Next to the middle axis, where E is small, they are computed without cancellation: b1^2 d^2 - (al s c b2 b3)^2 is
     E (D/be + al b3^2 c^2)/ga.
     """
     small = E.v < 0.5
@@ -261,7 +280,7 @@ def ends(x, al, ga, b1, b2, b3, E, s, c, d):
 
 @inline
 def frame_and_midpoint(mo, x, arc, time):
-    """(X, b) of a step of the half time ``time``, along the direction of x."""
+    """Return (X, b) of a step of the half time ``time``, with derivatives along the direction of x."""
     al, be, ga = scale(x.al, time), scale(x.be, time), scale(x.ga, time)
     l2, aD = x.l2.d * time * time, x.aD.d * time * time
     s = Dual(arc.s, arc.l2.s * l2 + arc.aD.s * aD)
@@ -278,7 +297,7 @@ def frame_and_midpoint(mo, x, arc, time):
 
 @inline
 def denominator(mo, x, al, ga, s, c, d):
-    """1 - al ga m2^2 s^2 of (2) in ``euler``; where it is small, as a sum of squares."""
+    """Return 1 - al ga m2^2 s^2 of (2) in ``euler``; where it is small, it is computed as a sum of squares."""
     mm2 = mul(x.m2, x.m2)
     product = mul(mul(mul(al, s), mul(ga, s)), mm2)
     if product.v <= 0.5:
@@ -292,7 +311,7 @@ def denominator(mo, x, al, ga, s, c, d):
 
 @inline
 def end_of_step(mo, x, I2, turns, arc, time, frame, b):
-    """End, from X and the midpoint b: (3) and (5) in ``euler``."""
+    """Return the end of the step, from X and the midpoint b, by (3) and (5) in ``euler``."""
     b1, b2, b3 = b
     al, be, ga = mo.al * time, mo.be * time, mo.ga * time
     c, d = (arc.cn, arc.dn) if mo.D >= 0.0 else (arc.dn, arc.cn)
@@ -308,12 +327,12 @@ def end_of_step(mo, x, I2, turns, arc, time, frame, b):
     y = f * sphi / mo.G
     q = product(f * cphi, y * mo.m1, y * mo.m2, y * mo.m3, frame.x0.v, frame.x1.v, frame.x2.v, 0.0)
     f = 2.0 * sphi / mo.G
-    return End(m1, m2, m3, q, f * cphi, f * sphi)
+    return EndState(m1, m2, m3, q, f * cphi, f * sphi)
 
 
 @inline
 def phase_and_delay(mo, x, turns, arc, time, t):
-    """(dphi, -j dT): what (1) and (3) need besides X."""
+    """Return (dphi, -j dT), which (1) and (3) need besides X."""
     ka = mul(x.be, x.G)
     A = arc.l2.angle * x.l2.d + arc.aD.angle * x.aD.d + arc.n * x.n.d
     A = A * time * time + (arc.ka * ka.d - mul(x.al, x.G).d) * time
@@ -329,7 +348,7 @@ def phase_and_delay(mo, x, turns, arc, time, t):
 
 @inline
 def column(mo, turns, arc, time, t, end, k):
-    """(dm, turn) along m1, m2, m3, I1, I2, I3, t (k = 0 to 6): (1) and (3)."""
+    """Return (dm, turn) along m1, m2, m3, I1, I2, I3, t (k = 0 to 6), by (1) and (3)."""
     m1, m2, m3 = end.m1, end.m2, end.m3
     field = -mo.al * m2 * m3, mo.be * m1 * m3, -mo.ga * m1 * m2  # m x w
     if k == 6:
@@ -358,7 +377,10 @@ def column(mo, turns, arc, time, t, end, k):
 
 @inline
 def to_end(frame, y1, y2, y3):
-    """R^T y: from body axes at the start, turned by phi or not, to those at the end."""
+    """Return R^T y: the vector y, given in body axes at the start, in body axes at the end.
+
+    The axes at the start may be those before or after the turn by phi.
+    """
     x0, x1, x2 = frame.x0.v, frame.x1.v, frame.x2.v
     f = 2.0 / frame.xx
     a1, a2, a3 = -x2 * y3, x1 * y3, x2 * y1 - x1 * y2  # y x (x1, x2, 0)
@@ -371,7 +393,10 @@ def to_end(frame, y1, y2, y3):
 
 @inline
 def change_of_start(mo, frame, end, e):
-    """R^T e for a change e of m, and what turning the axis m of the first factor of q adds to the turn."""
+    """Return R^T e for a change e of m, and the contribution of the changed axis m to the turn.
+
+    m is the axis of the first factor of q.
+    """
     e1, e2, e3 = e
     g1, g2, g3 = mo.m1 / mo.G, mo.m2 / mo.G, mo.m3 / mo.G
     g = g1 * e1 + g2 * e2 + g3 * e3
@@ -384,12 +409,13 @@ def change_of_start(mo, frame, end, e):
 
 @inline
 def unit_vector(k):
+    """Return the unit vector number k, which is zero if k is not 0, 1 or 2."""
     return (1.0 if k == 0 else 0.0), (1.0 if k == 1 else 0.0), (1.0 if k == 2 else 0.0)
 
 
 @inline
 def representable(x, limit):
-    """x, or an infinity where the derivative left the range of doubles."""
+    """Return x, or an infinity of its sign if the derivative is larger than ``limit``."""
     if abs(x) <= limit:
         return x
     return -inf if x < 0.0 else inf
@@ -397,7 +423,7 @@ def representable(x, limit):
 
 @inline
 def write_column(out, i, where, q, dm, turn, limit):
-    """One column of the matrix: dm, and dq = q (0, turn)/2."""
+    """Write column ``where`` of the matrix of body i: dm, and dq = q (0, turn)/2."""
     dq = product(q[0], q[1], q[2], q[3], 0.0, 0.5 * turn[0], 0.5 * turn[1], 0.5 * turn[2])
     for r in range(3):
         out[i, r, where] = representable(dm[r], limit)
@@ -407,18 +433,22 @@ def write_column(out, i, where, q, dm, turn, limit):
 
 @inline
 def times(v, factor):
+    """Return the vector v times a number."""
     return v[0] * factor, v[1] * factor, v[2] * factor
 
 
 @inline
 def times_rate(v, unit):
-    """Times the unit of m over that of I, without overflow on the way."""
+    """Return the vector v times the unit of m over that of I, without intermediate overflow."""
     return to_standard_time(v[0], unit), to_standard_time(v[1], unit), to_standard_time(v[2], unit)
 
 
 @inline
 def write_by_attitude(out, i, turn):
-    """q(h) = q0 turn is linear in q0; m does not depend on it."""
+    """Write the derivatives by q0 of body i.
+
+    q(h) = q0 turn is linear in q0, and m does not depend on it.
+    """
     for k in range(4):
         e1, e2, e3 = unit_vector(k - 1)
         by_q = product(1.0 if k == 0 else 0.0, e1, e2, e3, turn[0], turn[1], turn[2], turn[3])
@@ -430,7 +460,10 @@ def write_by_attitude(out, i, turn):
 
 @inline
 def write_at_rest(out, i, I1, I2, I3, q, h):
-    """m = 0: m(h) = m and turn = h I^-1 m, to first order in m; nothing else changes anything."""
+    """Write the matrix of a body with m = 0.
+
+    m(h) = m and turn = h I^-1 m to first order in m; all other derivatives are zero.
+    """
     for k in range(BY_T + 1):
         e = unit_vector(k)
         write_column(out, i, k, q, e, (h * (e[0] / I1), h * (e[1] / I2), h * (e[2] / I3)), inf)
@@ -439,25 +472,27 @@ def write_at_rest(out, i, I1, I2, I3, q, h):
 
 @inline
 def write_moving(out, i, I1, I2, I3, m1, m2, m3, q, h):
-    """The matrix of a body that turns."""
+    """Write the matrix of a body with m != 0."""
     order, unit, I, m = standard_form(I1, I2, I3, m1, m2, m3)
     h = to_standard_time(h, unit)
     body = body_constants(I[0], I[1], I[2])
     order, D, mo = motion_in_order(body, order, m[0], m[1], m[2])
     turns = take_off_periods(mo, body, m[0], m[1], m[2], D, h)
-    time, limit = turns.time, inf
+    time = turns.time
+    limit = inf
     lam = sqrt(mo.l2) * abs(time)
-    if lam > ESCAPED:  # the body rests on its middle axis: from then on it turns at the rate w2
-        time, limit = time * (ESCAPED / lam), OVERFLOWED
+    if lam > ESCAPED:  # the body is at rest on its middle axis, and then turns at the rate w2
+        time *= ESCAPED / lam
+        limit = OVERFLOWED
     arc = arc_of_time(mo, time)
-    none = (0.0, 0.0, 0.0)
-    x = changes(mo, none, none)
+    zero = (0.0, 0.0, 0.0)
+    x = changes(mo, zero, zero)
     frame, b = frame_and_midpoint(mo, x, arc, time)
     end = end_of_step(mo, x, body.I2, turns, arc, time, frame, b)
     x1, x2, x3 = from_order(order, end.q[1], end.q[2], end.q[3])
     write_by_attitude(out, i, (end.q[0], x1, x2, x3))
     q = product(q[0], q[1], q[2], q[3], end.q[0], x1, x2, x3)
-    # an odd permutation comes with a minus sign, which must cancel for the columns: they are numbered, not turned
+    # the minus sign of an odd permutation must cancel for the columns, which are permuted, not turned
     sign = -1.0 if 1 <= order <= 3 else 1.0
     a1, a2, a3 = to_order(order, 0.0, 1.0, 2.0)
     axes = int(abs(a1)), int(abs(a2)), int(abs(a3))
@@ -478,9 +513,25 @@ def write_moving(out, i, I1, I2, I3, m1, m2, m3, q, h):
 
 @entry_point(f"i8({INPUT}, {INPUT}, {INPUT}, {TIMES}, i8, i8, f8[:,:,::1])")
 def jacobian_range(inertia, m, q, t, start, stop, out):
-    """Bodies start..stop: inertia, m (n or 1, 3), q (n or 1, 4), t (n or 1), all valid -> out (n, 7, 11).
+    """Compute the derivatives of the flow of bodies start, ..., stop - 1.
 
-    Rows m, q; columns m0, q0, I, t. Returns ``stop``: every body has one.
+    Parameters
+    ----------
+    inertia, m : array, shape (n, 3) or (1, 3)
+        Principal moments and momenta, all valid; a single row serves all bodies.
+    q : array, shape (n, 4) or (1, 4)
+        Attitudes.
+    t : array, shape (n,) or (1,)
+        Times.
+    start, stop : int
+        Range of bodies.
+    out : array, shape (n, 7, 11)
+        Output: the rows of each matrix are m, q, and its columns m0, q0, I, t.
+
+    Returns
+    -------
+    int
+        Always ``stop``, because every body has a matrix.
     """
     for i in range(start, stop):
         I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, time = operands(inertia, m, q, t, i)
