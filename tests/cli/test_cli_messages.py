@@ -39,7 +39,7 @@ def test_summaries_of_commands_are_whole_sentences_on_one_line():
 def test_summaries_are_not_cut_in_narrow_terminals():
     text = CliRunner().invoke(cli, ["--help"], prog_name="polhode", terminal_width=50).output.partition("Commands:")[2]
     assert "..." not in text
-    assert "Measure how the error of a free flow falls with its step" in " ".join(text.split())
+    assert "Measure how the error of a free flow decreases with its step size" in " ".join(text.split())
 
 
 # Usage lines
@@ -154,7 +154,7 @@ def test_what_is_no_folder_is_refused_by_name(command, tmp_path):
         assert result.exit_code == 2
         message = message_of(result)
         assert "Invalid value for '--out'" in message
-        assert f"{name} is not a folder; give the name of a folder, existing or new" in message
+        assert f"{name} is not a folder; expected the name of an existing or new folder" in message
 
 
 @pytest.mark.parametrize(

@@ -410,6 +410,6 @@ def test_a_run_that_cannot_be_shown_is_told_all_the_same(tmp_path, monkeypatch):
     m12 = "m12=[[0.1, 0.2], [0.3, 0.4], [0, 0.1]]"
     result = CliRunner().invoke(cli, ["run", "heavy_top", "--view", "--set", m12, "--out", str(tmp_path)])
     assert result.exit_code == 0
-    assert "note: no page: 3 bodies came" in result.output
+    assert "note: no page was written: 3 bodies came" in result.output
     assert "summary: " in result.output
     assert not (tmp_path / "view.html").exists()

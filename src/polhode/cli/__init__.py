@@ -1,6 +1,7 @@
-"""The command line. Exit codes: 0 done, 2 something to correct in what was typed, 130 Ctrl-C, 1 anything else.
+"""Command-line interface of polhode.
 
-One file for each group of commands; they load what they need when they run, so that ``--help`` is quick.
+Exit codes: 0 for success, 2 for invalid arguments or input files, 130 after Ctrl-C, 1 for any other error. Each module
+holds one group of commands. Commands import what they need when they run, so that ``--help`` is quick.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from polhode.cli.view import view
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="polhode")
 def cli() -> None:
-    """Rigid bodies in time: exact when they are free, structure kept when torques act.
+    r"""Compute the rotation of rigid bodies: exactly without torques, with structure-preserving methods otherwise.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""From one kind of file to another."""
+"""Command that converts a trajectory to another file format."""
 
 from __future__ import annotations
 
@@ -12,17 +12,23 @@ from polhode.cli.command import Command
 @click.command(cls=Command)
 @click.argument("source", type=click.Path(path_type=Path))
 @click.argument("target", type=click.Path(path_type=Path))
-@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Options of the new file; .aem needs some.")
+@click.option(
+    "--set",
+    "settings",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="An option of the new file; required for .aem. May be given several times.",
+)
 def convert(source: Path, target: Path, settings: tuple[str, ...]) -> None:
-    """Convert a trajectory to another file format.
+    r"""Convert a trajectory to another file format.
 
-    The ends of the names of SOURCE and TARGET (.nc, .zarr, .csv, .aem) tell the formats. An .aem (CCSDS attitude
-    ephemeris) needs the object, the date of t = 0 and both frames.
+    The formats follow from the suffixes of SOURCE and TARGET (.nc, .zarr, .csv, .aem). An .aem file (CCSDS attitude
+    ephemeris message) requires the object, the date of t = 0 and both frames.
 
     \b
     Examples:
       polhode convert out/heavy_top/trajectory.nc top.csv
-      polhode convert run.nc run.aem --set object_name=TOP --set object_id=2026-001A --set originator=ME \\
+      polhode convert run.nc run.aem --set object_name=TOP --set object_id=2026-001A --set originator=ME \
         --set epoch=2026-01-01T00:00:00 --set time_system=UTC --set space_frame=EME2000 --set body_frame=SC_BODY_1
     """
     from polhode.core.errors import InputError
@@ -32,6 +38,8 @@ def convert(source: Path, target: Path, settings: tuple[str, ...]) -> None:
 
     trajectory = store.load(source)
     if not isinstance(trajectory, Trajectory):
-        raise InputError(f"{source} has attitudes without inertia and momentum, and {target.suffix} needs a trajectory")
+        raise InputError(
+            f"{source} has attitudes only; expected a trajectory with inertia and momentum to write {target.suffix}"
+        )
     store.save(trajectory, target, **with_settings({}, settings))
     click.echo(f"{len(trajectory)} states: {target}")

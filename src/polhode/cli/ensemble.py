@@ -1,4 +1,4 @@
-"""Ensembles: many members of a scenario, here or on a cluster."""
+"""Command that runs ensembles: many members of a scenario, on this computer or on a cluster."""
 
 from __future__ import annotations
 
@@ -11,29 +11,35 @@ from polhode.cli.command import CTRL_C, Command, Folder, complete_setting, pairs
 from polhode.cli.run import allow_python, as_json
 from polhode.cli.words import in_shell_words
 
-SHOWN = 3  # errors
+ERRORS_SHOWN = 3  # messages of failed members in the summary
 
 
 @click.command(cls=Command)
 @click.argument("source", metavar="FILE", type=click.Path(dir_okay=False))
-@click.option("--scheduler", metavar="ADDRESS", help="Of a Dask scheduler, such as tcp://10.0.0.1:8786, whose workers "
-              "compute the chunks.")  # fmt: skip
+@click.option("--scheduler", metavar="ADDRESS", help="The address of a Dask scheduler whose workers compute the "
+              "chunks, such as tcp://10.0.0.1:8786.")  # fmt: skip
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, shell_complete=complete_setting,
-              help="A key of the scenario, such as ensemble.count=1000, as in TOML; may be given several "
-              "times.")  # fmt: skip
-@click.option("--out", type=Folder(), help="A folder that ends in .zarr.  [default: out/NAME/ensemble.zarr]")
-@click.option("--resume", is_flag=True, help="Go on: chunks that are finished are not computed again.")
-@click.option("--force", is_flag=True, help="With --resume: go on also if the Python code of a torque has changed.")
+              help="Set a key of the scenario to a TOML value, such as ensemble.count=1000; may be given "
+              "several times.")  # fmt: skip
+@click.option(
+    "--out",
+    type=Folder(),
+    help="A Zarr store for the results, with a name that ends in .zarr.  [default: out/NAME/ensemble.zarr]",
+)
+@click.option(
+    "--resume", is_flag=True, help="Resume an interrupted run: chunks that are finished are not computed again."
+)
+@click.option("--force", is_flag=True, help="With --resume: continue even if the Python code of a torque has changed.")
 @allow_python
 @as_json
 def ensemble(
     source: str, scheduler: str | None, settings: tuple[str, ...], out: Path | None, resume: bool, force: bool,
     allow_python: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Run many members of a scenario, here or on a cluster.
+    r"""Run many members of a scenario, on this computer or on a cluster.
 
-    The table [ensemble] of the scenario FILE describes them, and the results go to a Zarr store. Members that fail do
-    not stop the others. After Ctrl-C, or whatever else, --resume finishes the rest.
+    The table [ensemble] of the scenario FILE describes the members; the results are written to a Zarr store. Members
+    that fail do not stop the others. After an interruption, such as Ctrl-C, --resume computes the remaining members.
 
     \b
     Examples:
@@ -41,7 +47,7 @@ def ensemble(
       polhode ensemble examples/debris.toml --scheduler tcp://10.0.0.1:8786 --out /shared/debris.zarr
       polhode ensemble examples/debris.toml --resume
     """
-    from polhode.ensembles.ensemble import ensemble as follow
+    from polhode.ensembles.ensemble import ensemble as run_ensemble
     from polhode.scenarios.ensemble import arguments_of
     from polhode.scenarios.scenario import read_scenario
 
@@ -49,19 +55,19 @@ def ensemble(
     arguments = arguments_of(scenario, source, allow_python=allow_python)
     path = out or Path("out", scenario.problem.name or Path(source).stem, "ensemble.zarr")
     path.parent.mkdir(parents=True, exist_ok=True)
-    data = follow(**arguments, out=path, resume=resume, force=force, client=scheduler, progress=show_progress())
-    found = _summary(data, path)
+    data = run_ensemble(**arguments, out=path, resume=resume, force=force, client=scheduler, progress=show_progress())
+    summary = _summary(data, path)
     if as_json:
-        print_json(found)
+        print_json(summary)
     else:
-        pairs([(name.replace("_", " "), _told(value)) for name, value in found.items() if value != ""])
+        pairs([(name.replace("_", " "), _as_text(value)) for name, value in summary.items() if value != ""])
     if data.attrs["message"]:
         click.echo(in_shell_words(data.attrs["message"]), err=True)
         click.get_current_context().exit(CTRL_C)
 
 
 def _summary(data: Any, path: Path) -> dict[str, Any]:
-    """Counts, and of every result that is one number for each member its median and the limits of nine in ten."""
+    """Return counts, settings, and the 5 %, 50 % and 95 % quantiles of each result with one number per member."""
     import numpy as np
 
     results = {
@@ -74,13 +80,13 @@ def _summary(data: Any, path: Path) -> dict[str, Any]:
     }
     return {
         "members": int(data.attrs["count"]), "failed": int(data.failed.size),
-        "errors": [str(text) for text in data.error.values[:SHOWN]],
+        "errors": [str(text) for text in data.error.values[:ERRORS_SHOWN]],
         "method": data.attrs["method"], "h": data.attrs["h"], "seed": int(data.attrs["seed"]),
         "chunk": int(data.attrs["chunk"]), **numbers, "store": str(path),
     }  # fmt: skip
 
 
-def _told(value: Any) -> str:
+def _as_text(value: Any) -> str:
     if isinstance(value, list):
         if value and isinstance(value[0], float):
             return "{1:.6g} ({0:.6g} to {2:.6g}, nine in ten)".format(*value)

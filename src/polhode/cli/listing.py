@@ -1,4 +1,4 @@
-"""What there is: problems, flows, schemes and methods, and what to cite for them."""
+"""Commands that list problems, flows, schemes and methods, print the schema of scenarios, and print citations."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from polhode.flows.flow import FlowRecord
     from polhode.methods.scheme import Scheme
 
-as_json = click.option("--json", "as_json", is_flag=True, help="The whole records, for other programs.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print the complete records as JSON.")
 
 
 @click.command(cls=Command)
 @as_json
 def problems(as_json: bool) -> None:
-    """List the built-in problems and their arguments.
+    r"""List the built-in problems and their arguments.
 
-    The option --set of polhode run changes arguments.
+    Change arguments with the option --set of polhode run.
 
     \b
     Examples:
@@ -32,26 +32,26 @@ def problems(as_json: bool) -> None:
 
     from polhode.problems import REGISTRY
 
-    found = [(name, make(), list(inspect.signature(make).parameters)) for name, make in REGISTRY.items()]
+    entries = [(name, make(), list(inspect.signature(make).parameters)) for name, make in REGISTRY.items()]
     if as_json:
         print_json(
             [
-                {"name": name, "summary": made.summary, "arguments": arguments, "references": made.references}
-                for name, made, arguments in found
+                {"name": name, "summary": p.summary, "arguments": arguments, "references": p.references}
+                for name, p, arguments in entries
             ]
         )
         return
-    columns([("name", "summary", "arguments"), *((n, p.summary, ", ".join(arguments)) for n, p, arguments in found)])
+    columns([("name", "summary", "arguments"), *((n, p.summary, ", ".join(arguments)) for n, p, arguments in entries)])
 
 
 @click.command(cls=Command)
 @as_json
 def methods(as_json: bool) -> None:
-    """List the flows, schemes and methods, and their properties.
+    r"""List the flows, schemes and methods, and their properties.
 
-    These are their order, their structure, and what they preserve. Every entry is checked by the tests, both ways: what
-    is declared holds, and what is not declared is seen to fail. Names can be typed as they stand here: --method S6_10,
-    --method "Splitting(Gauss(3), 'S6_10')".
+    The properties are the order, the structure, and the preserved quantities. The test suite checks that declared
+    properties hold and that undeclared ones do not. Pass names as they are listed: --method S6_10, --method
+    "Splitting(Gauss(3), 'S6_10')".
 
     \b
     Examples:
@@ -63,13 +63,13 @@ def methods(as_json: bool) -> None:
     from polhode.methods.schemes import SCHEMES
 
     flows = [flow.record for flow in variants()]
-    whole = {name: load(name).__doc__.splitlines()[0].replace("``", "") for name in METHODS}
+    summaries = {name: load(name).__doc__.splitlines()[0].replace("``", "") for name in METHODS}
     if as_json:
         print_json(
             {
                 "flows": [{**asdict(record), "preserves": sorted(record.preserves)} for record in flows],
                 "schemes": [_scheme_record(scheme) for scheme in SCHEMES.values()],
-                "methods": [{"name": name, "summary": text} for name, text in whole.items()],
+                "methods": [{"name": name, "summary": text} for name, text in summaries.items()],
             }
         )
         return
@@ -78,14 +78,14 @@ def methods(as_json: bool) -> None:
     click.echo()
     columns([("scheme", "order", "torques", "kind", "made for"), *map(_scheme_row, SCHEMES.values())])
     click.echo()
-    columns([("method", "summary"), *whole.items()])
+    columns([("method", "summary"), *summaries.items()])
 
 
 @click.command(cls=Command)
 def schema() -> None:
-    """Print the JSON schema of scenario files.
+    r"""Print the JSON schema of scenario files.
 
-    Editors complete and check scenario files with it.
+    Editors use it to complete and check scenario files.
 
     \b
     Example:
@@ -120,9 +120,9 @@ def _scheme_record(scheme: Scheme) -> dict[str, Any]:
 @click.argument("names", nargs=-1, required=True, shell_complete=complete_method)
 @as_json
 def cite(names: tuple[str, ...], as_json: bool) -> None:
-    """Print the publications behind problems and methods.
+    r"""Print the publications behind problems and methods.
 
-    NAMES are those of problems, flows, schemes and methods.
+    NAMES are names of problems, flows, schemes and methods.
 
     \b
     Examples:
@@ -131,16 +131,16 @@ def cite(names: tuple[str, ...], as_json: bool) -> None:
     """
     from polhode.studies.citing import cite as references
 
-    found = references(*map(_named, names))
+    publications = references(*map(_named, names))
     if as_json:
-        print_json(list(found))
+        print_json(list(publications))
         return
-    for reference in found:
+    for reference in publications:
         click.echo(reference)
 
 
 def _named(name: str) -> Any:
-    """The problem, flow, scheme or method of that name."""
+    """Return the problem, flow, scheme or method of that name."""
     from polhode import problems
     from polhode.flows import FLOWS
     from polhode.methods.expressions import flow_of, method_of

@@ -1,4 +1,4 @@
-"""Runs: of a built-in problem or a scenario file, and going on with one that was interrupted."""
+"""Commands that run a built-in problem or a scenario file, and resume a run that was interrupted."""
 
 from __future__ import annotations
 
@@ -30,25 +30,27 @@ allow_python = click.option("--allow-python", is_flag=True, help="Load torques t
 @click.command(cls=Command)
 @click.argument("source", metavar="NAME|FILE", shell_complete=complete_source)
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, shell_complete=complete_setting,
-              help="A key of the scenario, such as body.mass=2, or an argument of the problem, as in TOML; may be "
-              "given several times.")  # fmt: skip
+              help="Set a key of the scenario, such as body.mass=2, or an argument of the problem to a TOML value; may "
+              "be given several times.")  # fmt: skip
 @click.option("--method", shell_complete=complete_method, help="A scheme or method; see: polhode methods.")
-@click.option("--h", type=float, help="The length of a step.")
-@click.option("--rtol", type=float, help="The wanted error at the end, by which method and step are chosen.")
-@click.option("--t-end", type=float, help="Another end of the time span.")
-@click.option("--out", type=Folder(), help="Folder for the results; it is made if need be.  [default: out/NAME]")
-@click.option("--view", is_flag=True, help="Write view.html, too: the body in 3-D, for any browser, also offline.")
+@click.option("--h", type=float, help="The step size.")
+@click.option("--rtol", type=float, help="The error tolerance at the end, used to choose method and step size.")
+@click.option("--t-end", type=float, help="The end of the time span, instead of that of the problem.")
+@click.option("--out", type=Folder(), help="The folder for the results, created if necessary.  [default: out/NAME]")
+@click.option(
+    "--view", is_flag=True, help="Also write view.html, which shows the body in 3-D in any browser, even offline."
+)
 @allow_python
 @as_json
 def run(
     source: str, settings: tuple[str, ...], method: str | None, h: float | None, rtol: float | None,
     t_end: float | None, out: Path | None, view: bool, allow_python: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Run a built-in problem or a scenario file.
+    r"""Run a built-in problem or a scenario file.
 
-    NAME is that of a built-in problem, FILE a scenario in TOML; the results go to a folder. A table tells method and
-    why, steps, torques, time, invariants and their errors. The folder gets the trajectory, a summary as JSON, pictures,
-    and the scenario with all settings.
+    NAME is the name of a built-in problem, FILE a scenario in TOML. The command prints a table with the method and the
+    reason for its choice, the numbers of steps and torque evaluations, the computing time, and the errors of the
+    invariants. It writes the trajectory, a summary as JSON, figures, and the scenario with all settings to a folder.
 
     \b
     Examples:
@@ -60,18 +62,18 @@ def run(
     folder = out or Path(scenario.output.folder or Path("out", scenario.problem.name or Path(source).stem))
     from polhode.scenarios.results import run_scenario
 
-    _tell(run_scenario(scenario, folder, progress=show_progress(), view=view), as_json, view)
+    _report(run_scenario(scenario, folder, progress=show_progress(), view=view), as_json, view)
 
 
 @click.command(cls=Command)
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--force", is_flag=True, help="Go on also if the Python code of a torque has changed.")
+@click.option("--force", is_flag=True, help="Continue even if the Python code of a torque has changed.")
 @allow_python
 @as_json
 def resume(folder: Path, force: bool, allow_python: bool, as_json: bool) -> None:
-    """Resume a long run that was interrupted.
+    r"""Resume a long run that was interrupted.
 
-    FOLDER is that of the run; no state differs from those of an uninterrupted run.
+    FOLDER is the folder of the run. The states are the same as those of an uninterrupted run.
 
     \b
     Example:
@@ -79,7 +81,7 @@ def resume(folder: Path, force: bool, allow_python: bool, as_json: bool) -> None
     """
     from polhode.scenarios.results import resume_folder
 
-    _tell(resume_folder(folder, allow_python=allow_python, progress=show_progress(), force=force), as_json)
+    _report(resume_folder(folder, allow_python=allow_python, progress=show_progress(), force=force), as_json)
 
 
 def _scenario(source: str, settings: tuple[str, ...], allow_python: bool, options: dict[str, Any]) -> Scenario:
@@ -89,33 +91,38 @@ def _scenario(source: str, settings: tuple[str, ...], allow_python: bool, option
     data = with_settings(read(source) if is_file else built_in(source), settings)
     t_end = options.pop("t_end")
     data |= {key: value for key, value in options.items() if value is not None}
-    how: dict[str, Any] = {"settings": settings, "allow_python": allow_python}
-    scenario = build(data, source, **how)
-    return scenario if t_end is None else build(data | {"t_span": [scenario.problem.t_span[0], t_end]}, source, **how)
+    options_of_build: dict[str, Any] = {"settings": settings, "allow_python": allow_python}
+    scenario = build(data, source, **options_of_build)
+    if t_end is None:
+        return scenario
+    return build(data | {"t_span": [scenario.problem.t_span[0], t_end]}, source, **options_of_build)
 
 
-def _show(results: Results, as_json: bool) -> None:
-    """The page with the body in 3-D; a run that has none is told about all the same."""
+def _write_page(results: Results, as_json: bool) -> None:
+    """Write the page that shows the body in 3-D; print a note if the run cannot be shown."""
     from polhode.core.errors import InputError
 
     try:
         results.show()
     except InputError as problem:
-        click.echo(f"note: no page: {problem}", err=True)
+        click.echo(f"note: no page was written: {problem}", err=True)
     if "view" in results.files and not as_json:
         click.echo(f"to see it move, open {results.files['view'].resolve().as_uri()}\n")
 
 
-def _tell(results: Results, as_json: bool, view: bool = False) -> None:
-    """The page, the table, then pictures, then the names of the files; exit codes of runs that ended early."""
+def _report(results: Results, as_json: bool, view: bool = False) -> None:
+    """Write the page, print the table, draw the figures and print the names of the files.
+
+    Exit with an error code if the run was interrupted, and raise the error of a run that failed.
+    """
     from polhode.scenarios.report import lines
 
     if view:
-        _show(results, as_json)
+        _write_page(results, as_json)
     if not as_json:
-        found = results.summary
-        click.secho(": ".join(text for text in (found["problem"], found["summary"]) if text), bold=True)
-        pairs(lines(found))
+        summary = results.summary
+        click.secho(": ".join(text for text in (summary["problem"], summary["summary"]) if text), bold=True)
+        pairs(lines(summary))
     results.draw()
     if as_json:
         print_json(results.summary)
@@ -124,11 +131,11 @@ def _tell(results: Results, as_json: bool, view: bool = False) -> None:
         for name, path in results.files.items():
             click.echo(f"{name}: {path}")
         if results.trajectory is None and results.summary["states"]:
-            click.echo(f"the run has too many states to draw them; they are in {results.files['trajectory']}")
+            click.echo(f"the run has too many states to draw; they are in {results.files['trajectory']}")
     if results.interrupted:
-        click.echo(f"interrupted; what was computed is in {results.files['trajectory']}", err=True)
+        click.echo(f"interrupted; the states computed so far are in {results.files['trajectory']}", err=True)
         if results.files["trajectory"].suffix == ".zarr":
-            click.echo(f"to go on, type: polhode resume {results.folder}", err=True)
+            click.echo(f"to resume, type: polhode resume {results.folder}", err=True)
         click.get_current_context().exit(CTRL_C)
     if results.failure is not None:
         raise results.failure

@@ -1,4 +1,4 @@
-"""Studies: the order of a flow as it is seen, and what an accuracy costs with several methods."""
+"""Commands that measure the order of a flow, and compare the cost of accuracy with several methods."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from polhode.integration.problem import Problem
 
 USUAL = ("V2", "S4_6", "S6_10", "RKN6_14a", "ABA1064")
-STEPS = (2.0, 1.0, 0.5, 0.25)  # times the step that suits the problem
-picture = click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Draw a picture to this file.")
-steps = click.option("--h", "steps", type=float, multiple=True, help="A step to try; may be given several times.")
+STEPS = (2.0, 1.0, 0.5, 0.25)  # factors of the default step size of the problem
+picture = click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Draw a figure to this file.")
+steps = click.option("--h", "steps", type=float, multiple=True, help="A step size; may be given several times.")
 settings = click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, shell_complete=complete_setting,
-                        help="An argument of the problem.")  # fmt: skip
-as_json = click.option("--json", "as_json", is_flag=True, help="Numbers for other programs, instead of a table.")
+                        help="Set an argument of the problem.")  # fmt: skip
+as_json = click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON, instead of a table.")
 
 
 @click.command(cls=Command)
 @click.argument("flow", shell_complete=complete_flow)
 @click.option("--problem", default="free_body", show_default=True, shell_complete=complete_problem,
-              help="Whose body and start.")  # fmt: skip
-@click.option("--t", "time", type=float, default=10.0, show_default=True, help="When errors are measured.")
+              help="The problem that provides the body and the initial state.")  # fmt: skip
+@click.option("--t", "time", type=float, default=10.0, show_default=True, help="The time at which errors are measured.")
 @steps
 @settings
 @picture
@@ -35,9 +35,9 @@ def order(
     flow: str, problem: str, time: float, steps: tuple[float, ...], settings: tuple[str, ...], plot: Path | None,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Measure how the error of a free flow falls with its step.
+    r"""Measure how the error of a free flow decreases with its step size.
 
-    The error of FLOW is its difference from the exact motion.
+    The error of FLOW is its difference from the exact solution.
 
     \b
     Examples:
@@ -47,23 +47,23 @@ def order(
     from polhode.methods.expressions import flow_of
     from polhode.studies.study import order_study
 
-    taken = _problem(problem, settings)
-    found = order_study(flow_of(flow), taken.body, taken.state, time, steps or None)
+    source = _problem(problem, settings)
+    study = order_study(flow_of(flow), source.body, source.state, time, steps or None)
     if plot is not None:
         from polhode.show.plot import plot_order
 
-        _save(plot_order(found), plot)
+        _save(plot_order(study), plot)
     if as_json:
-        print_json(found.to_dict())
+        print_json(study.to_dict())
         return
-    click.echo(str(found))
-    _name(plot)
+    click.echo(str(study))
+    _print_path(plot)
 
 
 @click.command(cls=Command)
 @click.argument("problem", shell_complete=complete_problem)
 @click.option("--method", "methods", multiple=True, shell_complete=complete_method,
-              help="One to compare; may be given several times.")  # fmt: skip
+              help="A method to compare; may be given several times.")  # fmt: skip
 @steps
 @settings
 @picture
@@ -72,9 +72,10 @@ def compare(
     problem: str, methods: tuple[str, ...], steps: tuple[float, ...], settings: tuple[str, ...], plot: Path | None,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Compare what accuracy costs with several methods.
+    r"""Compare the cost of accuracy with several methods.
 
-    The built-in PROBLEM is solved by each of them; a table has errors at the end, torques and time.
+    Each method solves the built-in PROBLEM. The command prints a table of errors at the end, torque evaluations and
+    computing times.
 
     \b
     Examples:
@@ -83,18 +84,18 @@ def compare(
     """
     from polhode.studies.comparison import work_precision
 
-    taken = _problem(problem, settings)
-    chosen = [_method(name) for name in methods] or _usual(taken)
-    found = work_precision(taken, chosen, steps or [factor * (taken.h or 0.1) for factor in STEPS])
+    source = _problem(problem, settings)
+    compared = [_method(name) for name in methods] or _usual(source)
+    comparison = work_precision(source, compared, steps or [factor * (source.h or 0.1) for factor in STEPS])
     if plot is not None:
         from polhode.show.plot import plot_work_precision
 
-        _save(plot_work_precision(found), plot)
+        _save(plot_work_precision(comparison), plot)
     if as_json:
-        print_json(found.to_dict())
+        print_json(comparison.to_dict())
         return
-    click.echo(str(found))
-    _name(plot)
+    click.echo(str(comparison))
+    _print_path(plot)
 
 
 def _problem(name: str, settings: tuple[str, ...]) -> Problem:
@@ -110,12 +111,12 @@ def _method(text: str) -> Any:
 
 
 def _usual(problem: Problem) -> list[Any]:
-    """Methods of several orders, those that take the problem's force."""
+    """Return methods of several orders that accept the force of the problem."""
     from polhode.core.errors import InputError
     from polhode.forces import constant
 
     force = constant((0.0, 0.0, 0.0)) if problem.force is None else problem.force
-    found = []
+    accepted = []
     for method in map(_method, USUAL):
         try:
             with warnings.catch_warnings():
@@ -123,8 +124,8 @@ def _usual(problem: Problem) -> list[Any]:
                 method.check(force)
         except InputError:
             continue
-        found.append(method)
-    return found
+        accepted.append(method)
+    return accepted
 
 
 def _save(figure: Any, path: Path) -> None:
@@ -134,6 +135,6 @@ def _save(figure: Any, path: Path) -> None:
     save_figure(figure, path, 150)
 
 
-def _name(path: Path | None) -> None:
+def _print_path(path: Path | None) -> None:
     if path is not None:
         click.echo(f"\npicture: {path}")

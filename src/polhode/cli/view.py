@@ -1,4 +1,4 @@
-"""The page with a body in 3-D, of a trajectory that was computed before."""
+"""Command that writes a page with a body in 3-D from a saved trajectory."""
 
 from __future__ import annotations
 
@@ -8,23 +8,25 @@ import click
 
 from polhode.cli.command import Command
 
-NAMES = "trajectory.nc", "trajectory.zarr", "trajectory.csv"  # what ``polhode run`` writes
+NAMES = "trajectory.nc", "trajectory.zarr", "trajectory.csv"  # the files that ``polhode run`` writes
 
 
 @click.command(cls=Command)
 @click.argument("sources", metavar="FOLDER|FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The page.  [default: FOLDER/view.html, "
-              "or FILE with another ending]")  # fmt: skip
-@click.option("--shape", help="box, ellipsoid, top, ship or t-handle.  [default: what suits the problem, or a box]")
-@click.option("--title", help="A title.  [default: the name of the problem]")
-@click.option("--span", type=float, nargs=2, metavar="START END", help="A part of the time.")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The file of the page.  [default: "
+              "FOLDER/view.html, or FILE with the suffix .html]")  # fmt: skip
+@click.option(
+    "--shape", help="box, ellipsoid, top, ship or t-handle.  [default: a shape that suits the problem, or a box]"
+)
+@click.option("--title", help="The title of the page.  [default: the name of the problem]")
+@click.option("--span", type=float, nargs=2, metavar="START END", help="The part of the time span to show.")
 def view(
     sources: tuple[Path, ...], out: Path | None, shape: str | None, title: str | None, span: tuple[float, float] | None
 ) -> None:
-    """Write a page that shows a body in 3-D, for any browser.
+    r"""Write a page that shows a body in 3-D, for any browser.
 
-    The page is one file, and needs no network. It shows the folder of a run, or a file (.nc, .zarr, .csv) with a
-    trajectory; several are shown side by side.
+    The page is one file and needs no network. Pass the folder of a run, or a file (.nc, .zarr, .csv) with a
+    trajectory; several motions are shown side by side.
 
     \b
     Examples:
@@ -33,19 +35,21 @@ def view(
     """
     from polhode.files import saving as store
     from polhode.scenarios.results import list_page
-    from polhode.show.page import view as write
+    from polhode.show.page import view as write_page
 
     files = [_trajectory_in(source) for source in sources]
     target = out or (sources[0] / "view.html" if files[0] != sources[0] else sources[0].with_suffix(".html"))
     labels = [source.name for source in sources] if len(sources) > 1 else None
-    page = write([store.load(file) for file in files], target, labels=labels, title=title, shape=shape, t_span=span)
+    page = write_page(
+        [store.load(file) for file in files], target, labels=labels, title=title, shape=shape, t_span=span
+    )
     if target.parent in sources:
         list_page(target)
     click.echo(f"view: {page.path}")
 
 
 def _trajectory_in(source: Path) -> Path:
-    """The file, or the one in that folder; a .zarr is a folder itself."""
+    """Return the file itself, or the trajectory file in a folder; a .zarr store, though a folder, is a file here."""
     from polhode.core.errors import InputError
 
     if source.suffix == ".zarr" or not source.is_dir():

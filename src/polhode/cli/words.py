@@ -1,4 +1,4 @@
-"""Hints of the library in the words of a shell: its messages say what to type in Python."""
+"""Conversion of messages of the library, which say what to type in Python, to the options of the command line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 WORDS: tuple[
     tuple[str, str | Callable[[re.Match[str]], str]], ...
-] = (  # patterns, and what they become; from the longest phrase to the shortest
+] = (  # patterns and their replacements, from the longest phrase to the shortest
     (r"type resume=True\b", "add --resume"),
     (r"omit resume=True", "omit --resume"),
     (r"the same call with resume=True", "the same command with --resume"),
@@ -33,7 +33,7 @@ WORDS: tuple[
     (r"type a smaller chunk=\.\.\.", "add --set ensemble.chunk=..., a smaller one"),
     (r"type rtol=(\S+)", r"add --rtol \1"),
     (r"type method='(\w+)'", r"add --method \1"),
-    (r"h=\(([^)]+)\)", lambda found: " ".join(f"--h {step}" for step in found[1].split(", "))),
+    (r"h=\(([^)]+)\)", lambda match: " ".join(f"--h {step}" for step in match[1].split(", "))),
     (r"such as h=(\S+)", r"such as --h \1"),
     (r"type for instance (\w+)=\(([^)]*)\)", r"give for instance \1 = [\2]"),
     (r"their times as Torque\(\.\.\., breaks=\.\.\.\)", "their times as breaks = [...] of the force"),
@@ -42,7 +42,7 @@ WORDS: tuple[
 
 
 def in_shell_words(message: str) -> str:
-    """Return a message of the library as the command line says it.
+    """Return a message of the library with its hints for Python replaced by options of the command line.
 
     >>> in_shell_words("run.zarr exists already; type resume=True to go on, or choose another name")
     'run.zarr exists already; add --resume to go on, or choose another name'
