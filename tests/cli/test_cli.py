@@ -585,7 +585,7 @@ def test_resume_says_what_it_cannot_go_on_with(tmp_path):
         (("run", "heavy_top", "--set", "eps"), "KEY=VALUE"),
         (("run", "heavy_top", "--method", "RKN6_14"), "did you mean 'RKN6_14a'"),
         (("run", "vessel", "--method", "RKN6_14a"), "choose S4_6"),
-        (("run", "heavy_top", "--h", "-1"), "h = -1.0; expected the length of a step"),
+        (("run", "heavy_top", "--h", "-1"), "h = -1.0; expected the step size"),
         (("run", "heavy_top", "--h", "x"), "not a valid float"),
         (("run", "heavy_top", "--t-end", "0"), "two different finite times"),
         (("run", "none.toml"), "none.toml cannot be read"),

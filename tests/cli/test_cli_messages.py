@@ -175,9 +175,9 @@ def test_what_is_no_folder_is_refused_by_name(command, tmp_path):
             '--set paper=3: arguments.paper = 3; expected a text, such as "vilmart"',
         ),
         (("run", "heavy_top", "--set", "epz=1"), "--set epz=1: arguments.epz is not known; did you mean 'eps'?"),
-        (("run", "heavy_top", "--set", "h=-1"), "--set h=-1: h = -1; expected the length of a step, a positive number"),
+        (("run", "heavy_top", "--set", "h=-1"), "--set h=-1: h = -1; expected the step size, a positive number"),
         (("run", "heavy_top", "--set", "method=V3"), "--set method=V3: no scheme or method is called 'V3'"),
-        (("run", "heavy_top", "--set", "output.states=x"), "--set output.states=x: output.states = 'x'; expected how"),
+        (("run", "heavy_top", "--set", "output.states=x"), "--set output.states=x: output.states = 'x'; expected the"),
         (("run", "heavy_top", "--set", "eps"), "--set eps: expected KEY=VALUE, for example h=0.1 or body.mass=2"),
         (
             ("compare", "heavy_top", "--set", "eps=abc"),

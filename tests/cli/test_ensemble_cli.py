@@ -163,12 +163,12 @@ def test_the_schema_knows_what_the_library_has():
     [
         ("[ensemble]", "[output]", "count is not known"),
         ("count = 50", "", "ensemble.count is missing"),
-        ("count = 50", "count = 0", "count = 0; expected how many members"),
+        ("count = 50", "count = 0", "count = 0; expected the number of members"),
         ('kind = "direction"', 'kind = "directon"', "did you mean 'direction'"),
         ("length = 0.9", "length = -0.9", "a positive number"),
         ('"state.m" =', '"state.mm" =', "state.mm is not known"),
         ('"state.m" =', '"stat.m" =', "stat is not known; did you mean 'state'"),
-        ('kind = "direction", length = 0.9', 'kind = "values", values = [[1.0, 0, 0]]', "give all or none"),
+        ('kind = "direction", length = 0.9', 'kind = "values", values = [[1.0, 0, 0]]', "expected all of them or none"),
         (
             'kind = "direction", length = 0.9',
             'kind = "normal", mean = [1, 2, 3], deviation = [1, 2]',

@@ -26,7 +26,7 @@ from polhode.forces.base import Force
 from polhode.methods import METHODS
 from polhode.methods.expressions import flow_of, method_of
 from polhode.scenarios import schema
-from polhode.scenarios.ensemble import Made
+from polhode.scenarios.ensemble import ProblemFactory
 from polhode.scenarios.scenario import build, defaults_of, json_schema, read, read_scenario, with_settings
 from polhode.scenarios.toml_text import to_toml
 
@@ -230,8 +230,8 @@ def test_a_new_force_and_a_new_problem_need_no_line(monkeypatch):
 
 
 BAD = [
-    ("", "give exactly one of problem, body"),
-    ('problem = "heavy_top"\n' + TOP, "give exactly one of problem, body; problem and body came"),
+    ("", "expected exactly one of problem, body"),
+    ('problem = "heavy_top"\n' + TOP, "expected exactly one of problem, body; got problem and body"),
     ('problem = "heavy_tpo"', "problem = 'heavy_tpo'; expected the name of .*; did you mean 'heavy_top'"),
     ("problem = 3", "problem = 3"),
     ('problem = "heavy_top"\nmehtod = "V2"', "mehtod is not known; did you mean 'method'?"),
@@ -240,7 +240,7 @@ BAD = [
     ('problem = "heavy_top"\n[arguments]\nepz = 1', "arguments.epz is not known; did you mean 'eps'"),
     ('problem = "satellite_orbit"\n[arguments]\naltitude = "high"', "altitude = 'high'; expected a number.* such as 5"),
     (top("offset = [0, 0, 1]", 'offset = [0, "a", 1]'), r"force\[0\].offset\[1\] = 'a'; expected a number"),
-    (top("moments", "momnts"), "body: give exactly one of moments, tensor, shape"),
+    (top("moments", "momnts"), "body: expected exactly one of moments, tensor, shape"),
     (top("[1.0, 1.5, 2.0]", "[1.0, 1.5]"), r"body.moments = \[1.0, 1.5\]; expected three numbers"),
     (top("[1.0, 1.5, 2.0]", '[1.0, 1.5, "2"]'), "body.moments"),
     (top("[1.0, 1.5, 2.0]", "[1.0, 1.5, true]"), "body.moments"),
@@ -250,26 +250,26 @@ BAD = [
     (top(BODY, 'shape = "cone"\nmass = 1\nradius = 2'), "body.height is missing; expected a positive"),
     (top(BODY, 'shape = "cone"\nmass = -1\nradius = 2\nheight = 1'), "body.mass = -1; expected a positive"),
     (top(BODY, "moments = [1, 1, 1]\nabout = [0, 1]"), "body.about"),
-    (top("m = [0.3", "omega = [1, 1, 1]\nm = [0.3"), "state: give exactly one of m, omega; m and omega came"),
-    (top("m = [0.3, 0.2, 0.9]", "q = [1, 0, 0, 0]"), r"state: .*none of them came \(q came\)"),
+    (top("m = [0.3", "omega = [1, 1, 1]\nm = [0.3"), "state: expected exactly one of m, omega; got m and omega"),
+    (top("m = [0.3, 0.2, 0.9]", "q = [1, 0, 0, 0]"), r"state: .*got none of them \(only q\)"),
     (top("[state]", "[[state]]"), "state = .*expected a table with m"),
-    (top("t_span = [0, 10]", ""), r"t_span is missing \(which 'body' needs\); expected the first and the last"),
+    (top("t_span = [0, 10]", ""), r"t_span is missing \(required by 'body'\); expected the first and the last"),
     (top("t_span = [0, 10]", "t_span = 10"), "t_span = 10; expected the first and the last time"),
-    (top("h = 0.1", "h = 0"), "h = 0; expected the length of a step, a positive number"),
+    (top("h = 0.1", "h = 0"), "h = 0; expected the step size, a positive number"),
     (top("h = 0.1", "h = true"), "h = True"),
     (top("h = 0.1", "rtol = -1e-9"), "rtol = -1e-09"),
     (top(METHOD, "method = 6"), 'method = 6; expected "auto", a scheme'),
     (top(METHOD, 'method = {flow = "Exact"}'), "method.scheme is missing"),
     (top(METHOD, 'method = {flo = "Exact", scheme = "V2"}'), "method.flo is not known; did you mean 'flow'"),
     (top('kind = "gravity"', 'kind = "gravty"'), r"force\[0\].kind = 'gravty'; did you mean 'gravity'"),
-    (top('kind = "gravity"', ""), r"force\[0\]: give exactly one of kind, python"),
+    (top('kind = "gravity"', ""), r"force\[0\]: expected exactly one of kind, python"),
     (top("weight", "wait"), r"force\[0\].wait is not known; did you mean 'weight'"),
     (top("weight = 0.1\n", ""), r"force\[0\].weight is missing"),
     (top("stiffness = 0.2", 'stiffness = "hard"'), r"force\[1\].stiffness = 'hard'; expected a number"),
     (top(SPRING, 'python = "os system"'), r"force\[1\].python = 'os system'; expected a function"),
     (top("save_every = 5", "save_every = 0"), "output.save_every = 0; expected .*1 or more"),
     (top("save_every = 5", "save_every = 1.5"), "output.save_every = 1.5"),
-    (top("save_every = 5", "save_every = 5\nstates = 9"), "output: give exactly one of save_every, states"),
+    (top("save_every = 5", "save_every = 5\nstates = 9"), "output: expected exactly one of save_every, states"),
     (top('["errors"]', '["eror"]'), r"output.plots\[0\] = 'eror'; did you mean 'errors'\?"),
     (top("[output]", "[outptu]"), "outptu is not known; did you mean 'output'"),
     (top("plots", "format"), "output.format"),
@@ -304,7 +304,7 @@ def test_damping_matrices():
 def test_samples_of_damping_are_no_matrix(members):
     data = tomllib.loads(top(SPRING, 'kind = "damping"\nD = 0.1'))
     rows = np.array([(0.1, 0.2, 0.3), (0.2, 0.2, 0.3), (0.3, 0.3, 0.3)])[:members]
-    made = Made(data, "top.toml", False)({"force.1.D": rows})
+    made = ProblemFactory(data, "top.toml", False)({"force.1.D": rows})
     np.testing.assert_array_equal(made.force.damping, rows[:, None, :] * np.eye(3))
 
 
@@ -347,7 +347,7 @@ MEANINGLESS = [
     (top("RKN6_14a", "Rattle(1)"), "method: method = 'Rattle.1.'"),
     (top("offset = [0, 0, 1]", "offset = [0, 1]"), r"force\[0\]: offset has shape \(2,\); expected \(\.\.\., 3\)"),
     (top("offset = [0, 0, 1]", "offset = [0, 0, 1]\nup = [0, 0, 0]"), r"force\[0\]: up = .* has no direction"),
-    ('problem = "gyro_top"\n[arguments]\nprecession = 0', "arguments: .* do not make a gyro_top"),
+    ('problem = "gyro_top"\n[arguments]\nprecession = 0', "arguments: .* are not valid arguments of gyro_top"),
     ('problem = "free_body"\n[arguments]\npaper = "moser"', "arguments: .*known are: vilmart"),
 ]  # fmt: skip
 

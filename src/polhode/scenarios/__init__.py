@@ -1,4 +1,4 @@
-"""Scenario files: problems in TOML, their runs into folders, the reports of these.
+"""Scenario files: problems described in TOML, runs that write their results to a folder, and reports of runs.
 
-The commands that start them are in ``cli``.
+The commands that start these runs are in ``cli``.
 """

@@ -1,4 +1,4 @@
-"""What a run found, as plain numbers for files and as lines for people."""
+"""Summaries of runs: plain numbers for JSON files, and labelled lines for the terminal."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ if TYPE_CHECKING:
     from polhode.integration.trajectory import Trajectory
 
 RELATIVE = "energy", "|m|", "Q m", "m along axis"
-MOST_FLIPS = 12  # that a line of the table shows
-MOST_PERIODS = 1e4  # in which flips are listed
+MOST_FLIPS = 12  # in a line of the table
+MOST_PERIODS = 1e4  # flips are not listed for longer time spans
 
 
 def summary(traj: Trajectory) -> dict[str, Any]:
-    """What the run was, what it cost, where it ended, and how well its invariants held; numbers, texts and lists.
+    """Return the problem, method, cost, final state and errors of the invariants of a run, as JSON can hold them.
 
     >>> from polhode import problems, integrate
     >>> summary(integrate(problems.heavy_top(), method="RKN6_14a"))["steps"]
     40
     """
-    last, single = rows_reached(traj) - 1, traj.m.ndim == 2
-    found = {
+    last = rows_reached(traj) - 1
+    single = traj.m.ndim == 2
+    values = {
         **_outcome(traj.problem, traj),
         "moments": traj.body.moments.tolist() if single else None,
         "method": repr(traj.method),
@@ -42,12 +43,12 @@ def summary(traj: Trajectory) -> dict[str, Any]:
         "q": traj.q[last].tolist() if single else None,
         "invariants": {name: _largest(drift) for name, drift in drifts(traj).items()},
     }
-    return _plain(found)
+    return _plain(values)
 
 
-def streamed_summary(problem: Problem, done: Streamed) -> dict[str, Any]:
-    """The same of a run whose states are on the disk, as far as it is known without reading them."""
-    return _plain({**_outcome(problem, done), "states": done.rows, "invariants": {}})
+def streamed_summary(problem: Problem, run: Streamed) -> dict[str, Any]:
+    """Return the part of the summary of a run on disk that is known without reading its states."""
+    return _plain({**_outcome(problem, run), "states": run.rows, "invariants": {}})
 
 
 def _outcome(problem: Problem, run: Trajectory | Streamed) -> dict[str, Any]:
@@ -65,7 +66,7 @@ def _outcome(problem: Problem, run: Trajectory | Streamed) -> dict[str, Any]:
 
 
 def free_summary(motion: FreeMotion, t_span: tuple[float, float]) -> dict[str, Any]:
-    """What is known in closed form of one free body, with its flips in that time; the motion begins at t_span[0].
+    """Return regime, energy, period, precession and flips of one free body, whose motion begins at ``t_span[0]``.
 
     >>> from polhode import free_motion
     >>> free_summary(free_motion((1, 1, 2), m=(3, 0, 4)), (0.0, 1.0))["regime"]
@@ -84,39 +85,40 @@ def free_summary(motion: FreeMotion, t_span: tuple[float, float]) -> dict[str, A
     )
 
 
-def lines(found: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """A summary as pairs of a label and a text; that of a free body has an entry "free", made by ``free_summary``."""
-    unit = {key: f" {value}" for key, value in found["units"].items()}
-    rows = [("bodies", str(found["bodies"]))]
-    if found.get("moments"):
-        rows = [("moments of inertia", ", ".join(f"{x:.6g}" for x in found["moments"]) + unit.get("inertia", ""))]
-    rows += _free_lines(found, unit) if "free" in found else _run_lines(found)
+def lines(values: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return a summary as pairs of a label and a text; its entry "free", if any, comes from ``free_summary``."""
+    unit = {key: f" {value}" for key, value in values["units"].items()}
+    rows = [("bodies", str(values["bodies"]))]
+    if values.get("moments"):
+        rows = [("moments of inertia", ", ".join(f"{x:.6g}" for x in values["moments"]) + unit.get("inertia", ""))]
+    rows += _free_lines(values, unit) if "free" in values else _run_lines(values)
     for name in ("m", "q"):
-        if found.get(name):
-            rows.append((f"{name} at the end", ", ".join(f"{x:.12g}" for x in found[name]) + unit.get(name, "")))
-    for name, error in found["invariants"].items():
+        if values.get(name):
+            rows.append((f"{name} at the end", ", ".join(f"{x:.12g}" for x in values[name]) + unit.get(name, "")))
+    for name, error in values["invariants"].items():
         held = "not known" if error is None else f"{error:.1e}" + (" (relative)" if name in RELATIVE else "")
         rows.append((f"{name} held to", held))
-    if found["stopped"]:
-        rows.append(("ended early", f"{found['stopped']} of {found['bodies']}: {found['message']}"))
+    if values["stopped"]:
+        rows.append(("ended early", f"{values['stopped']} of {values['bodies']}: {values['message']}"))
     return rows
 
 
-def _run_lines(found: Mapping[str, Any]) -> list[tuple[str, str]]:
-    rows = [("force", found["force"] or "none")]
-    if "method" in found:
-        step = "" if found["h"] is None else f", h = {found['h']:.6g}"
-        rows.append(("method", found["method"] + step))
-    if found["success"] and found["message"]:
-        rows.append(("why", found["message"]))
-    cost = [f"{found['steps']} steps", f"{found['torques']} torques"]
-    cost += [f"{found[name]} {name}" for name in ("iterations", "rejected") if found[name]]
-    rows.append(("computed", f"{', '.join(cost)} in {1e3 * found['seconds']:.3g} ms"))
+def _run_lines(values: Mapping[str, Any]) -> list[tuple[str, str]]:
+    rows = [("force", values["force"] or "none")]
+    if "method" in values:
+        step = "" if values["h"] is None else f", h = {values['h']:.6g}"
+        rows.append(("method", values["method"] + step))
+    if values["success"] and values["message"]:
+        rows.append(("why", values["message"]))
+    cost = [f"{values['steps']} steps", f"{values['torques']} torques"]
+    cost += [f"{values[name]} {name}" for name in ("iterations", "rejected") if values[name]]
+    rows.append(("computed", f"{', '.join(cost)} in {1e3 * values['seconds']:.3g} ms"))
     return rows
 
 
-def _free_lines(found: Mapping[str, Any], unit: Mapping[str, str]) -> list[tuple[str, str]]:
-    free, ms = found["free"], 1e3 * found["seconds"]
+def _free_lines(values: Mapping[str, Any], unit: Mapping[str, str]) -> list[tuple[str, str]]:
+    free = values["free"]
+    ms = 1e3 * values["seconds"]
     rows = [
         ("regime", free["regime"]),
         ("energy", f"{free['energy']:.15g}{unit.get('energy', '')}"),
@@ -128,12 +130,12 @@ def _free_lines(found: Mapping[str, Any], unit: Mapping[str, str]) -> list[tuple
         more = len(free["flips"]) - MOST_FLIPS
         shown = ", ".join(f"{x:.6f}" for x in free["flips"][:MOST_FLIPS]) + unit.get("t", "")
         rows.append(("flips", shown + (f" and {more} more" if more > 0 else "")))
-    each = 1e6 * ms / found["states"]
-    return [*rows, ("computed", f"{found['states']} exact states in {ms:.2f} ms ({each:.0f} ns each)")]
+    nanoseconds = 1e6 * ms / values["states"]
+    return [*rows, ("computed", f"{values['states']} exact states in {ms:.2f} ms ({nanoseconds:.0f} ns each)")]
 
 
 def rows_reached(traj: Trajectory) -> int:
-    """How many states there are until no body goes on."""
+    """Return the number of states up to the last one that any body reached."""
     reached = np.isfinite(traj.m.reshape(len(traj.t), -1)).any(axis=1)
     return 1 + int(np.flatnonzero(reached)[-1])
 
@@ -144,7 +146,7 @@ def _largest(drift: FloatArray) -> float | None:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON can hold it: a number that is not finite is None."""
+    """Return the value as JSON can hold it, with None in place of numbers that are not finite."""
     if isinstance(value, dict):
         return {key: _plain(entry) for key, entry in value.items()}
     if isinstance(value, list):

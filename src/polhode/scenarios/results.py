@@ -1,13 +1,13 @@
-"""From a scenario to a folder: the trajectory, a summary, pictures, and the scenario itself, so that it can go on.
+"""Runs of scenarios, whose results are written to a folder.
 
-scenario.toml    what was run, with method, step and all other settings as they were used; ``resume_folder`` reads it
-trajectory.nc    or .csv, or .zarr: a store that grows with the run, if there are very many states
-summary.json     what ``report.summary`` tells, and which files were written
+scenario.toml    the scenario with the method, step size and all other settings that were used; for ``resume_folder``
+trajectory.nc    or .csv, or .zarr: a store that grows during the run, if there are very many states
+summary.json     the values of ``report.summary`` and the names of the files
 overview.png     and other pictures
-view.html        the body in 3-D, if it is asked for
+view.html        the body in 3-D, if requested
 
-A run removes what an earlier one wrote to the same folder, as listed in its summary.json, and no other file. One that
-is refused, or ends before it has anything to write, changes nothing there.
+A run removes the files that an earlier run wrote to the same folder, as listed in its summary.json, and no others. A
+run that raises an error before it has anything to write changes nothing in the folder.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ from polhode.scenarios.toml_text import to_toml
 from polhode.show.plot import KINDS
 from polhode.solve import DEFAULT_RTOL, FEWER_STATES, integrate
 
-LONG = 200_000  # states: a run that keeps more grows on the disk
-READ_AGAIN = 10_000_000  # states, up to which such a run is then read for pictures and errors
-EVEN_STATES = 1001  # of a batch whose bodies choose their own steps
-FREE_STATES = 3001  # of a free body, unless another number is asked for
-STATE_BYTES = {"csv": 200}  # of a state in a file; 64 in others
+LONG = 200_000  # states: a run that saves more writes them to disk while it runs
+READ_AGAIN = 10_000_000  # states: such a run with no more is read back for pictures and errors
+EVEN_STATES = 1001  # saved of a batch with adaptive steps, which differ from body to body
+FREE_STATES = 3001  # saved of a free body by default
+STATE_BYTES = {"csv": 200}  # size of a state by file format; 64 in all others
 RESOLUTION = 150  # dots per inch
 SCENARIO, SUMMARY, PAGE, STREAM = "scenario.toml", "summary.json", "view.html", "trajectory.zarr"
 PICTURES = tuple(f"{kind}.png" for kind in KINDS)
@@ -59,9 +59,9 @@ DATA = {SUMMARY, STREAM, "trajectory.nc", "trajectory.csv"}
 
 @dataclass
 class Results:
-    """A run, the folder and the files in it, what it found, and why it ended early, if it did.
+    """Results of a run: its folder and files, its trajectory and summary, and the error that ended it early, if any.
 
-    ``trajectory`` is None if there are too many states to have them in memory, or none yet.
+    ``trajectory`` is None if there are too many states to hold them in memory, or none yet.
     """
 
     folder: Path
@@ -73,13 +73,13 @@ class Results:
     interrupted: bool = False
 
     def show(self) -> None:
-        """The page with the body in 3-D, unless there are no states to show in memory, or only the first."""
+        """Write the page with the body in 3-D, unless fewer than two states are in memory."""
         if self.trajectory is not None and report.rows_reached(self.trajectory) > 1:
             self.trajectory.view(self.folder / PAGE)
             self._list("view", PAGE)
 
     def draw(self) -> None:
-        """The pictures that the scenario asks for; the summary is written in any case."""
+        """Write the summary, and draw the pictures that the scenario asks for if the states are in memory."""
         from polhode.show.plot.style import save_figure
 
         self._list("summary", SUMMARY)
@@ -88,7 +88,7 @@ class Results:
             self._list(kind, f"{kind}.png")
 
     def _list(self, label: str, file: str) -> None:
-        """Write the summary with one more file."""
+        """Add a file to the list of files in the summary, and write the summary."""
         self.files.pop("summary", None)
         self.files |= {label: self.folder / file, "summary": self.folder / SUMMARY}
         self.summary["files"] = {name: str(path) for name, path in self.files.items()}
@@ -96,18 +96,40 @@ class Results:
 
 
 def run_scenario(scenario: Scenario, folder: Path, *, progress: bool = False, view: bool = False) -> Results:
-    """Run it, and write scenario and trajectory; what was computed before a failure or Ctrl-C is written too.
+    """Run a scenario, and write the scenario and the trajectory to a folder.
 
-    ``view`` tells that ``Results.show`` will be called.
+    The states that were computed before a failure or Ctrl-C are written, too.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The scenario to run.
+    folder : Path
+        Folder for the results, created if necessary.
+    progress : bool, optional
+        Whether to show a progress bar.
+    view : bool, optional
+        Whether ``Results.show`` will be called; if so, its requirements are checked before the run.
+
+    Returns
+    -------
+    Results
+        The results. Call its methods to write the summary, pictures and the page.
+
+    Raises
+    ------
+    StoreError
+        If the folder contains a long run, which is never overwritten.
     """
-    problem, output = scenario.problem, scenario.output
+    problem = scenario.problem
+    output = scenario.output
     _check_extras(scenario, view)
     if scenario.method is not None and problem.force is not None:
         scenario.method.check(problem.force)
     if chunked.is_store(folder / STREAM):
         raise StoreError(
-            f"{folder / STREAM} exists already, and a long run is not overwritten: type polhode resume {folder} to go "
-            "on, or choose another folder (--out)"
+            f"{folder / STREAM} exists already, and a long run is not overwritten: type polhode resume {folder} to "
+            "resume it, or choose another folder (--out)"
         )
     with telling("made", folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -124,14 +146,15 @@ def run_scenario(scenario: Scenario, folder: Path, *, progress: bool = False, vi
         return _streamed(scenario, folder, choice, lambda: streaming.begin(writer, progress=progress))
     batch = common_batch(body=problem.body.batch, state=problem.state.batch)
     states = output.states or (EVEN_STATES if isinstance(method, Adaptive) and batch else None)
-    if states is not None or h is not None:  # else nobody knows how many
+    if states is not None or h is not None:  # otherwise the number of states is unknown before the run
         _check_room(scenario, folder, states or _states_kept(scenario, h))
     times = None if states is None else np.linspace(*problem.t_span, states)
     failure = None
     try:
         result = integrate(problem, method=method, h=h, t_eval=times, save_every=output.save_every, progress=progress)
-    except RunError as problem_met:
-        result, failure = problem_met.trajectory, problem_met
+    except RunError as error:
+        result = error.trajectory
+        failure = error
     rows = report.rows_reached(result)
     result.t, result.m, result.q = result.t[:rows], result.m[:rows], result.q[:rows]
     if choice is not None:
@@ -140,32 +163,51 @@ def run_scenario(scenario: Scenario, folder: Path, *, progress: bool = False, vi
 
 
 def resume_folder(folder: Path, *, allow_python: bool = False, progress: bool = False, force: bool = False) -> Results:
-    """Go on with a long run whose folder ``run_scenario`` wrote, and which did not come to its end.
+    """Resume a long run that was interrupted, in a folder that ``run_scenario`` wrote.
 
-    ``force`` goes on also if the functions of the scenario have changed.
+    Parameters
+    ----------
+    folder : Path
+        Folder of the run.
+    allow_python : bool, optional
+        Whether to load torques that the scenario names as Python code.
+    progress : bool, optional
+        Whether to show a progress bar.
+    force : bool, optional
+        Whether to resume even if the functions of the scenario have changed.
+
+    Returns
+    -------
+    Results
+        The results, the same as those of an uninterrupted run.
+
+    Raises
+    ------
+    InputError
+        If the run was not written to disk while it ran.
     """
     scenario = read_scenario(folder / SCENARIO, allow_python=allow_python)
     path = folder / STREAM
     if not path.exists():
         raise InputError(
-            f"{folder} has no {STREAM}: only runs that grow on the disk can go on; type polhode run "
+            f"{folder} has no {STREAM}; expected a run that was written to disk while it ran; type polhode run "
             f"{folder / SCENARIO} to run it again"
         )
     _remove_earlier(folder, keep={STREAM})
-    go_on = partial(streaming.resume, path, scenario.problem, progress=progress, force=force)
-    return _streamed(scenario, folder, None, go_on)
+    resume = partial(streaming.resume, path, scenario.problem, progress=progress, force=force)
+    return _streamed(scenario, folder, None, resume)
 
 
 def list_page(page: Path) -> None:
-    """Note in the summary of a run that ``page`` was written beside it, so that a later run removes it."""
-    found = _summary_in(page.parent)
-    if page.name == PAGE and "files" in found:
-        found["files"]["view"] = str(page)
-        _write_json(page.parent / SUMMARY, found)
+    """Add `page` to the files in the summary of the run in the same folder, so that a later run removes it."""
+    summary = _summary_in(page.parent)
+    if page.name == PAGE and "files" in summary:
+        summary["files"]["view"] = str(page)
+        _write_json(page.parent / SUMMARY, summary)
 
 
 def _remove_earlier(folder: Path, keep: set[str]) -> None:
-    """Remove what an earlier run wrote to the folder, according to its summary; files of users stay."""
+    """Remove the files of an earlier run that its summary lists, except `keep`; other files stay."""
     listed = {Path(path).name for path in _summary_in(folder).get("files", {}).values()}
     for path in (folder / name for name in listed & {PAGE, *PICTURES, *DATA} - keep):
         with telling("removed", path):
@@ -176,17 +218,17 @@ def _remove_earlier(folder: Path, keep: set[str]) -> None:
 
 
 def _summary_in(folder: Path) -> dict[str, Any]:
-    """Return the summary of the run in that folder; an empty one if there is none."""
+    """Return the summary of the run in a folder, or an empty dict if there is no valid one."""
     try:
-        found = json.loads((folder / SUMMARY).read_text("utf-8"))
+        summary = json.loads((folder / SUMMARY).read_text("utf-8"))
     except (OSError, ValueError):
         return {}
-    listed = isinstance(found, dict) and isinstance(found.get("files"), dict)
-    return found if listed and all(isinstance(path, str) for path in found["files"].values()) else {}
+    has_files = isinstance(summary, dict) and isinstance(summary.get("files"), dict)
+    return summary if has_files and all(isinstance(path, str) for path in summary["files"].values()) else {}
 
 
 def _plan(scenario: Scenario) -> tuple[Any, float | None, Choice | None]:
-    """Method and step, and how they were chosen, if they had to be."""
+    """Return the method, the step size, and the record of their choice if they were chosen automatically."""
     problem, method, h = scenario.problem, scenario.method, scenario.h
     if not has_to_choose(problem, method, h, scenario.rtol):
         return method, h if isinstance(method, Adaptive) else h or problem.h, None
@@ -199,13 +241,14 @@ def _used(
     scenario: Scenario, method: Any = None, h: float | None = None, choice: Choice | None = None,
     states: int | None = None,
 ) -> str:  # fmt: skip
-    """Return the scenario with everything that it left open, as TOML: run again, it gives the same bits."""
-    data, output = dict(scenario.data), scenario.output
+    """Return the scenario with all defaults and choices, as TOML; a run of it gives the same results to the bit."""
+    data = dict(scenario.data)
+    output = scenario.output
     note = "# What was run, with all settings."
     if "problem" in data:
         defaults = defaults_of(data["problem"])
         if "t_span" in data:
-            defaults.pop("t_end", None)  # which it overrides
+            defaults.pop("t_end", None)  # overridden by t_span
         data["arguments"] = defaults | data.get("arguments", {})
     if choice is not None:
         chosen = " and ".join(key for key in ("method", "h") if data.get(key, AUTO) == AUTO)
@@ -213,25 +256,27 @@ def _used(
         note += f" For rtol = {rtol!r}, polhode chose {chosen}: to choose anew, remove {chosen}, and set rtol."
     if method is not None:
         data |= {"method": repr(method)} | ({} if h is None else {"h": h})
-    kept = {"save_every": output.save_every} if states is None else {"states": states}
-    data["output"] = {**data.get("output", {}), **kept, "plots": list(output.plots)}
+    saved = {"save_every": output.save_every} if states is None else {"states": states}
+    data["output"] = {**data.get("output", {}), **saved, "plots": list(output.plots)}
     return f"{note}\n{to_toml(data)}"
 
 
 def _is_streamed(scenario: Scenario, h: float) -> bool:
-    output, problem = scenario.output, scenario.problem
+    """Return whether the states are written to disk while the scenario runs."""
+    output = scenario.output
+    problem = scenario.problem
     if output.states is not None or output.format not in (None, "zarr"):
         return False
     return output.format == "zarr" or (_states_kept(scenario, h) * _bodies(problem) > LONG and installed("zarr"))
 
 
 def _states_kept(scenario: Scenario, h: float | None) -> int:
-    """Return how many states are kept of steps of length h."""
+    """Return the number of saved states for the step size `h`."""
     return 1 + ceil(step_count(scenario.problem.t_span, step_length(h)) / scenario.output.save_every)
 
 
 def _free_states(scenario: Scenario) -> int:
-    """Return how many states of a free body are wanted, which has no steps."""
+    """Return the number of saved states of a free body, which has no steps."""
     states = scenario.output.states
     return states or (FREE_STATES if scenario.h is None else _states_kept(scenario, scenario.h))
 
@@ -241,53 +286,61 @@ def _bodies(problem: Problem) -> int:
 
 
 def _check_room(scenario: Scenario, folder: Path, states: int) -> None:
-    """Raise an error if so many states fit neither in memory nor on the disk."""
+    """Raise an error if the states do not fit in memory or on the disk."""
     size = states * _bodies(scenario.problem) * STATE_BYTES.get(scenario.output.format or "", 64)
     with memory_for(f"{states} states", size, FEWER_STATES):
         check_disk(folder, f"{states} states", size, "keep fewer, with save_every=...")
 
 
-def _streamed(scenario: Scenario, folder: Path, choice: Choice | None, follow: Callable[[], Streamed]) -> Results:
-    """A run that writes as it goes."""
-    problem, path, failure, interrupted = scenario.problem, folder / STREAM, None, False
+def _streamed(scenario: Scenario, folder: Path, choice: Choice | None, start: Callable[[], Streamed]) -> Results:
+    """Return the results of a run that writes its states to disk while it runs; `start` runs or resumes it."""
+    problem = scenario.problem
+    path = folder / STREAM
+    failure = None
+    interrupted = False
     try:
-        done = follow()
-    except RunError as problem_met:
-        done, failure = streaming.open_stream(path), problem_met
-    except KeyboardInterrupt:  # not while bodies move, which stops them in good order, but while something is written
+        run = start()
+    except RunError as error:
+        run = streaming.open_stream(path)
+        failure = error
+    except KeyboardInterrupt:  # raised only while a file is written; during steps, Ctrl-C ends the run normally
         if not chunked.is_store(path):
             raise
-        done, interrupted = streaming.open_stream(path), True
-    interrupted = interrupted or _interrupted(done.status)
-    bodies = prod(np.shape(done.status))
+        run = streaming.open_stream(path)
+        interrupted = True
+    interrupted = interrupted or _interrupted(run.status)
+    bodies = prod(np.shape(run.status))
     result: Any = None
-    if 0 < done.rows * bodies <= READ_AGAIN:
+    if 0 < run.rows * bodies <= READ_AGAIN:
         result = store.load(path)
-        result.problem = problem  # with its functions, which no file holds
+        result.problem = problem  # including its functions, which are not in the file
         if choice is not None:
             explain(result, choice)
-        found = report.summary(result)
+        summary = report.summary(result)
     else:
-        found = report.streamed_summary(problem, done)
+        summary = report.streamed_summary(problem, run)
     files = {"scenario": folder / SCENARIO, "trajectory": path}
-    return Results(folder, scenario, result, files, found, failure, interrupted)
+    return Results(folder, scenario, result, files, summary, failure, interrupted)
 
 
 def _saved(scenario: Scenario, folder: Path, used: str, result: Trajectory, failure: RunError | None = None) -> Results:
-    name = scenario.output.format or ("nc" if installed("xarray", "h5netcdf", "h5py") else "csv")
-    files = {"scenario": folder / SCENARIO, "trajectory": folder / f"trajectory.{name}"}
+    """Write the trajectory and the scenario, whose TOML text is `used`, and return the results."""
+    suffix = scenario.output.format or ("nc" if installed("xarray", "h5netcdf", "h5py") else "csv")
+    files = {"scenario": folder / SCENARIO, "trajectory": folder / f"trajectory.{suffix}"}
     store.save(result, files["trajectory"])
     _write(folder / SCENARIO, used)
     _remove_earlier(folder, keep={files["trajectory"].name})
-    found, problem = report.summary(result), scenario.problem
+    summary = report.summary(result)
+    problem = scenario.problem
     if isinstance(result.method, Exact) and result.m.ndim == 2:
-        found["free"] = report.free_summary(problem.free_motion(), problem.t_span)
-    return Results(folder, scenario, result, files, found, failure, _interrupted(result.status))
+        summary["free"] = report.free_summary(problem.free_motion(), problem.t_span)
+    return Results(folder, scenario, result, files, summary, failure, _interrupted(result.status))
 
 
 def _exact(scenario: Scenario) -> Trajectory:
-    """A free body, or several: no steps, only times."""
-    problem, states = scenario.problem, _free_states(scenario)
+    """Return the exact trajectory of one or several free bodies at evenly spaced times."""
+    problem = scenario.problem
+    states = _free_states(scenario)
     t0, t1 = problem.t_span
     motion = problem.free_motion()
 
@@ -295,7 +348,7 @@ def _exact(scenario: Scenario) -> Trajectory:
         return motion.sample(np.asarray(t) - t0)
 
     times = np.linspace(t0, t1, states)
-    sol(times)  # compiled code is loaded here, so that the time below is that of the computation
+    sol(times)  # load compiled code first, so that the time below is that of the computation
     began = time.perf_counter()
     m, q = sol(times)
     stats = Stats(0, 0, time.perf_counter() - began)
@@ -319,7 +372,7 @@ def _picture(result: Any, kind: str) -> Any:
 
 
 def _check_extras(scenario: Scenario, view: bool) -> None:
-    """Before anything is computed: what could not be written."""
+    """Raise an error before the run if packages that are needed to write its results are not installed."""
     check_installed("tomli_w", "cli")
     if view:
         check_installed("plotly", "view")

@@ -1,7 +1,7 @@
-"""Errors of a JSON schema (draft 2020-12) as sentences: where, what was passed, what is expected, what is near.
+"""Validation against a JSON schema (draft 2020-12), with errors that name the key, the value and what is expected.
 
-What is expected is said by the schema's own ``description`` entries, so that schema and messages cannot disagree.
-Choices between tables are lists ``oneOf``: the first required key of a branch, or its value, selects the branch.
+The ``description`` entries of the schema say what is expected, so that schema and messages cannot disagree. Choices
+between tables are lists ``oneOf``: the first required key of a branch, or its value, selects the branch.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from jsonschema import ValidationError
 
 Node = Mapping[str, Any]
-LESS_TELLING = ("anyOf", "oneOf", "required")  # than other errors: a key that is misspelt is also missing
-SHOWN = 60  # characters of a value in a message
+UNSPECIFIC = ("anyOf", "oneOf", "required")  # other errors say more: a misspelt key is also a missing one
+MOST_CHARACTERS = 60  # of a value in a message
 
 
 class SchemaError(InputError):
-    """A value that the schema does not allow; ``key`` is its place, with dots into tables and lists."""
+    """Error for a value that the schema does not allow; ``key`` is its path, with dots into tables and lists."""
 
     def __init__(self, where: str, message: str) -> None:
         super().__init__(message)
@@ -30,7 +30,7 @@ class SchemaError(InputError):
 
 
 def check(value: Any, schema: Node) -> None:
-    """Raise a SchemaError that says which key of ``value`` the schema does not allow, and what it does allow.
+    """Raise a SchemaError that names the first invalid key of `value` and says what is expected, if there is one.
 
     >>> check({"h": -1}, {"type": "object", "properties": {"h": {"exclusiveMinimum": 0, "description": "a step"}}})
     Traceback (most recent call last):
@@ -44,16 +44,18 @@ def check(value: Any, schema: Node) -> None:
 
 
 def _best(errors: Iterable[ValidationError]) -> ValidationError:
-    """Return the error that says most: of the telling ones, that nearest to the root.
+    """Return the most specific error, and of several the one nearest to the root.
 
-    ``best_match`` of jsonschema would go on to the deepest error in any branch of a choice, not in the selected one.
+    ``best_match`` of jsonschema descends to the deepest error in any branch of a choice, not in the selected one.
     """
-    return min(errors, key=lambda error: (error.validator in LESS_TELLING, len(error.path)))
+    return min(errors, key=lambda error: (error.validator in UNSPECIFIC, len(error.path)))
 
 
 def _translated(error: ValidationError) -> SchemaError:
-    """Return the error in the words of this package; of a choice, the error in the branch that the value selects."""
-    where, value, rule = _place(error), error.instance, error.validator_value
+    """Convert an error of jsonschema to a SchemaError; for a choice, use the branch that the value selects."""
+    where = _place(error)
+    value = error.instance
+    rule = error.validator_value
     match error.validator:
         case "additionalProperties":
             known = error.schema["properties"]
@@ -63,7 +65,7 @@ def _translated(error: ValidationError) -> SchemaError:
             return _missing(where, error, rule)
         case "dependentRequired":
             key = next(key for key in rule if key in value and not value.keys() >= set(rule[key]))
-            return _missing(where, error, rule[key], f" (which {key!r} needs)")
+            return _missing(where, error, rule[key], f" (required by {key!r})")
         case "not":
             return SchemaError(where, _one_of(where, rule["required"], value))
         case "oneOf":
@@ -79,7 +81,8 @@ def _translated(error: ValidationError) -> SchemaError:
 
 def _of_tables(where: str, error: ValidationError) -> SchemaError:
     """Return the error of a choice between tables."""
-    table, branches = error.instance, error.validator_value
+    table = error.instance
+    branches = error.validator_value
     keys = list(dict.fromkeys(branch["required"][0] for branch in branches))
     present = [key for key in keys if key in table]
     if len(present) != 1:
@@ -94,7 +97,7 @@ def _of_tables(where: str, error: ValidationError) -> SchemaError:
 
 
 def _of_value(error: ValidationError) -> SchemaError:
-    """Return the error of a value as a whole, in the words of the innermost schema that says what it expects."""
+    """Return the error of a whole value, described by the innermost schema that has a description."""
     while not _expected(error.schema) and error.parent is not None:
         error = error.parent
     expected = _expected(error.schema, error.instance) or error.message
@@ -113,7 +116,7 @@ def _missing(where: str, error: ValidationError, required: Iterable[str], why: s
 
 
 def _expected(node: Node, value: Any = "") -> str:
-    """Return what the schema says that it allows, and which of its names is nearest to ``value``."""
+    """Return the description of what the schema expects, with the name that is most similar to `value`."""
     description = [f"expected {node['description']}"] if "description" in node else []
     return "; ".join([*description, near(value, node["enum"])] if "enum" in node else description)
 
@@ -129,12 +132,12 @@ def _joined(where: str, key: str) -> str:
 
 def _shown(value: Any) -> str:
     text = repr(value)
-    return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
+    return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 3] + "..."
 
 
 def _one_of(where: str, keys: list[str], table: Mapping[str, Any]) -> str:
     passed = [key for key in keys if key in table]
     others = [key for key in table if key not in keys]
-    message = f"{' and '.join(passed)} came" if passed else "none of them came"
-    hint = "" if passed or not others else f" ({', '.join(others[:6])} came)"
-    return f"{f'{where}: ' if where else ''}give exactly one of {', '.join(keys)}; {message}{hint}"
+    got = " and ".join(passed) if passed else "none of them"
+    hint = "" if passed or not others else f" (only {', '.join(others[:6])})"
+    return f"{f'{where}: ' if where else ''}expected exactly one of {', '.join(keys)}; got {got}{hint}"

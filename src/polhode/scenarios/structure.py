@@ -1,8 +1,8 @@
-"""The JSON schema (draft 2020-12) of scenario files: names, arguments and defaults are those of the library.
+"""JSON schema (draft 2020-12) of scenario files, generated from the functions of the library.
 
-Problems, forces, shapes and distributions are read from the signatures of their functions, so that a new one needs no
-line here. Descriptions say what is expected, in messages and in editors. A list of numbers has any shape here where
-the function that takes it checks the shape.
+The schemas of problems, forces, shapes and distributions are derived from the signatures of their functions, so that a
+new function needs no entry here. Descriptions say what is expected, in messages and in editors. The shape of a list of
+numbers is not restricted where the function that takes it checks the shape.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from polhode.scenarios.schema_parts import (
 from polhode.show.plot import KINDS
 
 SHAPES = ("cuboid", "ellipsoid", "cylinder", "cone")
-FILE_NAME = (  # no name of a device, no character that file systems refuse, no dot or space at an end
+FILE_NAME = (  # excludes device names, characters that file systems refuse, and dots or spaces at either end
     r"^(?!(?:[cC][oO][nN]|[pP][rR][nN]|[aA][uU][xX]|[nN][uU][lL]|[cC][oO][mM][0-9]|[lL][pP][tT][0-9])(?:\.|$))"
     r'(?![\s\S]*[<>:"/\\|?*\u0000-\u001f\u007f])[^\s.](?:[\s\S]{0,98}[^\s.])?$'
 )
@@ -43,7 +43,7 @@ MATRIX = list_of(list_of(NUMBER, "a row of three numbers", 3), "three rows of th
 
 
 def _one_or_many(node: Node, description: str) -> Node:
-    """Return the schema of a value, or of a list with one for each body; many are tried first, which is quicker."""
+    """Return the schema of a value or of a list with one value per body, which comes first because that is faster."""
     return {"anyOf": [list_of(node, "one for each body"), node], "description": description}
 
 
@@ -83,39 +83,39 @@ def _force() -> Node:
 
 
 def _ensemble() -> Node:
-    values = list_of(VECTOR, "a list of values: members are all combinations of those")
+    values = list_of(VECTOR, "a list of values; the members are all combinations of the lists")
     laws = branches(makers(sampling, Distribution), length=POSITIVE, trace=POSITIVE, q=FOUR)
     law = choice(
         [*laws, table({"kind": {"const": "values"}, "values": values}, ["kind", "values"])],
         'a table with kind = "normal" or another distribution and its arguments, or kind = "values"',
     )
     properties = {
-        "count": whole_number(1, "how many members"),
-        "seed": whole_number(0, "the seed of random samples"),
-        "chunk": whole_number(1, "how many members are followed together"),
-        "states": whole_number(1, "how many states of each member to keep, evenly in time, 1 being the last"),
-        "reduce": {"enum": list(SUMMARIES), "description": "a summary that is kept instead of states"},
+        "count": whole_number(1, "the number of members"),
+        "seed": whole_number(0, "the seed of the random samples"),
+        "chunk": whole_number(1, "the number of members that are integrated together"),
+        "states": whole_number(1, "the number of states to save for each member, evenly spaced in time (1: the last)"),
+        "reduce": {"enum": list(SUMMARIES), "description": "a summary to save instead of states"},
         "samples": {"type": "object", "additionalProperties": law,
                     "description": 'a table: keys of the scenario, such as "state.omega", and the values of members'},
     }  # fmt: skip
-    description = "a table that says which keys vary among members, and how, for polhode ensemble"
+    description = "a table that describes which keys vary among members, and how, for polhode ensemble"
     return table(properties, ["samples"], type="object", description=description)
 
 
 def _output() -> Node:
     properties = {
         "folder": text("the folder for the results"),
-        "save_every": whole_number(1, "the state after every so many steps is kept"),
-        "states": whole_number(2, "how many states to keep, evenly in time"),
-        "format": {"enum": ["nc", "zarr", "csv"], "description": "the kind of file for the trajectory"},
+        "save_every": whole_number(1, "the number of steps from one saved state to the next"),
+        "states": whole_number(2, "the number of states to save, evenly spaced in time"),
+        "format": {"enum": ["nc", "zarr", "csv"], "description": "the file format of the trajectory"},
         "plots": {"type": "array", "items": {"enum": list(KINDS)}, "description": "a list of pictures"},
     }
-    description = "a table that says what is kept, where, and which pictures are drawn"
+    description = "a table that describes what is saved, where, and which pictures are drawn"
     return table(properties, type="object", description=description, **{"not": {"required": ["save_every", "states"]}})
 
 
 def _method() -> Node:
-    flow = text('a free flow, such as "Gauss(3)"; none: Exact()')
+    flow = text('a free flow, such as "Gauss(3)"; omit it for Exact()')
     scheme = text('the name of a splitting scheme, such as "S6_10"')
     return {
         "anyOf": [
@@ -135,12 +135,14 @@ def _units() -> Node:
         for key, (quantity, unit) in units.items()
     }
     return table(
-        properties, type="object", description="labels of tables, pictures and files; they never enter the arithmetic"
+        properties,
+        type="object",
+        description="units for the labels of tables, pictures and files; they do not affect the computation",
     )
 
 
 def _built_in(name: str) -> Node:
-    """Return the branch of scenarios that are a built-in problem."""
+    """Return the branch of the schema for scenarios with the built-in problem `name`."""
     arguments = arguments_of(problems.REGISTRY[name])
     return {"required": ["problem"], "properties": {"problem": {"const": name}, "arguments": arguments}}
 
@@ -149,14 +151,22 @@ def _built_in(name: str) -> Node:
 def json_schema() -> Node:
     """Return the JSON schema of scenario files (draft 2020-12).
 
+    Returns
+    -------
+    dict
+        The schema, as ``json.dumps`` accepts it. It is shared by all callers: copy it before changing it.
+
+    Examples
+    --------
     >>> json_schema()["properties"]["h"]["description"]
-    'the length of a step, a positive number'
+    'the step size, a positive number'
     """
-    force, angular = _force(), {"m": THREES, "omega": THREES}
+    force = _force()
+    angular = {"m": THREES, "omega": THREES}
     state = [table({key: node, "q": FOURS}, [key]) for key, node in angular.items()]
     properties = {
-        "$schema": {"type": "string", "description": "the address of this schema, for editors"},
-        "name": text('a short name, such as "top", which names the folder of the results, too: no / \\ : * ? " < > |, '
+        "$schema": {"type": "string", "description": "the address of this schema, used by editors"},
+        "name": text('a short name, such as "top", also the name of the folder of the results: no / \\ : * ? " < > |, '
                       "no dot at its ends, at most 100 characters", pattern=FILE_NAME),
         "summary": {"type": "string", "description": "one line about the problem, the title of its pictures"},
         "problem": {"enum": list(problems.REGISTRY), "description": "the name of a built-in problem"},
@@ -164,20 +174,20 @@ def json_schema() -> Node:
         "body": _body(),
         "state": choice(state, "a table with m, the angular momentum in body axes, or omega, and q, the attitude"),
         "force": {"anyOf": [force, {"type": "array", "items": force}],
-                  "description": "a table, or a list of tables, which add up; none: the body is free"},
+                  "description": "a table, or a list of tables whose forces are added; omit it for a free body"},
         "t_span": list_of(NUMBER, "the first and the last time, such as [0, 10]", 2),
         "method": _method(),
-        "h": positive("the length of a step, a positive number"),
-        "rtol": positive("the wanted error at the end, a positive number such as 1e-9"),
+        "h": positive("the step size, a positive number"),
+        "rtol": positive("the error tolerance at the end, a positive number such as 1e-9"),
         "units": _units(),
         "output": _output(),
         "ensemble": _ensemble(),
-        "python_folder": text("where the modules of python torques are; none: next to the scenario"),
+        "python_folder": text("the folder of the modules of Python torques; omit it for the folder of the scenario"),
     }  # fmt: skip
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "https://polhode.invalid/scenario.schema.json",
-        "title": "A scenario of polhode: a body or a built-in problem, how to follow it, and what to write",
+        "title": "A scenario of polhode: a body or a built-in problem, how to integrate it, and what to write",
         **table(properties, type="object"),
         "oneOf": [*map(_built_in, problems.REGISTRY), {"required": ["body"]}],
         "dependentRequired": {

@@ -1,4 +1,4 @@
-"""Tables as TOML text for people: lists of plain values on one line, which tomli_w alone would spread over many."""
+"""Conversion of tables to readable TOML text, with lists of plain values on one line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PLAIN_LIST = re.compile(r"\[\n((?:[^\[\]{}\n]*,\n)+) *\]")
 
 
 def to_toml(table: dict[str, Any]) -> str:
-    """Return the TOML of numbers, texts, truth values, lists and tables, whose reading gives ``table`` again.
+    """Return the TOML text of a table of numbers, strings, booleans, lists and tables; parsing it returns `table`.
 
     >>> print(to_toml({"h": 0.5, "body": {"moments": [1.0, 2.0, 3.0]}}), end="")
     h = 0.5
