@@ -354,15 +354,15 @@ def test_charts_keep_their_range():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda m: view([]), "nothing came"),
+        (lambda m: view([]), "got an empty list"),
         (lambda m: view(3), "3 cannot be shown; expected a Trajectory"),
-        (lambda m: view([m, m], labels=["a"]), "1 labels came for 2 motions"),
-        (lambda m: view([m] * 7), "7 bodies came; expected up to 6"),
+        (lambda m: view([m, m], labels=["a"]), "got 1 labels for 2 motions"),
+        (lambda m: view([m] * 7), "got 7 bodies; expected up to 6"),
         (lambda m: m.view(shape="elipsoid"), "did you mean 'ellipsoid'"),
         (lambda m: m.view(shape=[1.0, 2.0]), "expected .*3"),
         (lambda m: m.view(shape=[(0, 0, 0), (0, 0, 0)]), "same place"),
         (lambda m: m.view(t_span=(1, 1)), "two different finite times"),
-        (lambda m: ph.free_motion((1, 2, 3), m=np.ones((1001, 3))).view(), "1001 bodies came"),
+        (lambda m: ph.free_motion((1, 2, 3), m=np.ones((1001, 3))).view(), "got 1001 bodies"),
     ],
 )
 def test_what_cannot_be_shown(motion, call, message):
@@ -410,6 +410,6 @@ def test_a_run_that_cannot_be_shown_is_told_all_the_same(tmp_path, monkeypatch):
     m12 = "m12=[[0.1, 0.2], [0.3, 0.4], [0, 0.1]]"
     result = CliRunner().invoke(cli, ["run", "heavy_top", "--view", "--set", m12, "--out", str(tmp_path)])
     assert result.exit_code == 0
-    assert "note: no page was written: 3 bodies came" in result.output
+    assert "note: no page was written: got 3 bodies" in result.output
     assert "summary: " in result.output
     assert not (tmp_path / "view.html").exists()

@@ -1,4 +1,4 @@
-"""Results to look at: ``plot`` draws them with matplotlib, ``page`` turns them in a browser.
+"""Visualization of results: ``plot`` draws figures with matplotlib, ``page`` writes interactive pages for browsers.
 
-What a run says in words is in ``scenarios``.
+Text reports of runs are in ``scenarios``.
 """

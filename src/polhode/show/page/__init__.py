@@ -1,6 +1,7 @@
-"""Motions to look at: a page with the body turning in 3-D, Poinsot's construction and charts, all linked to one clock.
+"""Interactive pages that show a rotating body in 3-D, Poinsot's construction and charts, synchronized in time.
 
-A page is one file that works offline in any browser with WebGL. ``trajectory.view(path)`` and the like call ``view``.
+A page is one file that works offline in any browser with WebGL. Methods such as ``trajectory.view(path)`` call
+``view``.
 """
 
 from __future__ import annotations
@@ -26,23 +27,37 @@ def view(
     shape: Any = None,
     t_span: tuple[float, float] | None = None,
 ) -> Page:
-    """A page of a Trajectory, FreeMotion or SystemTrajectory, or of several of the first two, side by side.
+    """Return an interactive page that shows a motion in 3-D, or several motions side by side.
 
     Parameters
     ----------
     shown : Trajectory, FreeMotion, SystemTrajectory or list
-        What to show; of a batch the first four bodies, of a list up to six.
+        Motion to show, or a list of up to six motions that are not systems. The first four bodies of a batch are shown.
     path : str or path-like, optional
-        Where to save the page; without it, a notebook shows it (about 5 MB, mostly Plotly's program).
+        File to which the page is saved. If omitted, the page is returned without being saved; a notebook displays it
+        (about 5 MB, mostly Plotly's code).
     labels : sequence of str, optional
-        One for each motion of a list; the methods, unless told otherwise.
+        One label for each motion of a list. By default, the names of the methods.
     title : str, optional
-        The name of the problem, unless told otherwise.
-    shape : str or array_like, optional
-        "box", "ellipsoid", "top", "ship", "t-handle", or the sites (n, 3) of a molecule in body axes; without it, what
-        suits the problem, or a box (in systems an ellipsoid) of the body's inertia.
+        Title of the page. By default, the name of the problem.
+    shape : str or array_like, shape (n, 3), optional
+        "box", "ellipsoid", "top", "ship", "t-handle", or the sites of a molecule in body axes. By default, a shape that
+        suits the problem, or a box (in systems, an ellipsoid) with the inertia of the body.
     t_span : pair of float, optional
-        A part of the time; of a FreeMotion it is two periods, or forty turns, unless told otherwise.
+        Part of the time span to show. By default, the whole trajectory; for a FreeMotion, two periods or forty turns,
+        whichever ends first.
+
+    Returns
+    -------
+    Page
+        The page, with its text ``html`` and the method ``save``.
+
+    Raises
+    ------
+    InputError
+        If there is nothing to show, or too many bodies, or if `labels` or `shape` do not fit the motions.
+    TimeError
+        If `t_span` is outside the trajectory, or the motions have no time in common.
 
     Examples
     --------
@@ -53,12 +68,14 @@ def view(
     """
     if isinstance(shown, SystemTrajectory):
         if labels is not None:
-            raise InputError("labels are for several motions; a system has none")
+            raise InputError(f"labels = {labels!r}; labels are for several motions: omit labels for a system")
         scene = system_scene(shown, title, shape, t_span)
     else:
-        several = list(shown) if isinstance(shown, (list, tuple)) else [shown]
-        if not several:
-            raise InputError("nothing came; expected a Trajectory, FreeMotion or SystemTrajectory, or a list of them")
-        scene = motion_scene(several, labels, title, shape, t_span)
+        motions = list(shown) if isinstance(shown, (list, tuple)) else [shown]
+        if not motions:
+            raise InputError(
+                "got an empty list; expected a Trajectory, a FreeMotion, a SystemTrajectory, or a list of the first two"
+            )
+        scene = motion_scene(motions, labels, title, shape, t_span)
     page = render(scene)
     return page if path is None else page.save(path)

@@ -1,4 +1,4 @@
-"""The charts below a scene: energy and momentum over time."""
+"""Charts below a scene: energy and momentum as functions of time."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from polhode.show.page.frames import Track
 from polhode.show.plot.style import BLUE, COMPONENT_COLORS, GRAY, GREEN, ORANGE, PURPLE, SKY, VERMILION, with_unit
 from polhode.systems.trajectory import SystemTrajectory
 
-BODY_COLORS = (ORANGE, SKY, GREEN, PURPLE, "#F0E442", GRAY)  # of Okabe and Ito; blue is m, vermilion omega
-TRACK_COLORS = (ORANGE, SKY, GREEN, PURPLE, BLUE, GRAY)  # the same, where a line must be seen on white
+# Palette of Okabe and Ito, without blue (m) and vermilion (omega).
+BODY_COLORS = (ORANGE, SKY, GREEN, PURPLE, "#F0E442", GRAY)
+TRACK_COLORS = (ORANGE, SKY, GREEN, PURPLE, BLUE, GRAY)  # without yellow, which is not visible on white
 DASHES = ("solid", "dot", "dash", "longdash", "dashdot", "longdashdot")
 BODY, SPACE = "₁₂₃", "xyz"
-LEVEL = 1e-9  # of a quantity: below that a change is drawn as none
+LEVEL = 1e-9  # smaller relative changes are drawn as a constant
 
 
 @dataclass(frozen=True)
 class Curve:
-    """``y`` (k,), one number for each frame."""
+    """Curve of a chart; ``y`` has shape (k,), with one number for each frame."""
 
     name: str
     color: str
@@ -33,7 +34,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Chart:
-    """Curves that share an axis; ``own_legend``, if they do not name themselves: texts, colors, dashes."""
+    """Curves that share an axis; ``own_legend`` (texts, colors, dashes) replaces the legend of the curve names."""
 
     title: str
     curves: Sequence[Curve]
@@ -41,11 +42,12 @@ class Chart:
 
     @property
     def legend(self) -> Sequence[tuple[str, str, str]]:
+        """Entries of the legend: text, color and dash."""
         return self.own_legend or [(curve.name, curve.color, curve.dash) for curve in self.curves]
 
     @property
     def range(self) -> tuple[float, float]:
-        """Of the axis: all curves with a margin, and rounding is not made to look like a change."""
+        """Range of the axis: all curves with a margin; a range of rounding errors is extended to zero."""
         values = np.concatenate([curve.y for curve in self.curves])
         low, high = float(np.min(values)), float(np.max(values))
         if high - low <= LEVEL * max(abs(low), abs(high)):
@@ -55,12 +57,12 @@ class Chart:
 
 
 def unit_of(tracks: Sequence[Track], name: str) -> str:
-    """The unit that the first problem which has any gives to it."""
+    """Return the unit of a quantity from the first problem that has one, or an empty string."""
     return next((track.problem.units[name] for track in tracks if name in track.problem.units), "")
 
 
 def track_charts(tracks: Sequence[Track]) -> list[Chart]:
-    """Of one body, or of several side by side."""
+    """Return the charts of one body, or of several bodies side by side."""
     if len(tracks) > 1:
         return [*_energies(tracks), _momentum("Momentum, body axes", BODY, tracks, "m"), _angles(tracks)]
     return [
@@ -71,6 +73,7 @@ def track_charts(tracks: Sequence[Track]) -> list[Chart]:
 
 
 def _energy(track: Track) -> list[Curve]:
+    """Return the curves of the kinetic and, if there is one, the potential and total energy."""
     kinetic = Curve("kinetic", VERMILION, track.kinetic)
     if track.energy is None or track.problem.force is None:
         return [kinetic]
@@ -79,7 +82,7 @@ def _energy(track: Track) -> list[Curve]:
 
 
 def _energies(tracks: Sequence[Track]) -> list[Chart]:
-    """By how much each changed: that is what methods differ in."""
+    """Return a chart of the relative changes of energy, in which methods differ; empty if an energy starts at zero."""
     energies = [track.kinetic if track.energy is None else track.energy for track in tracks]
     if any(energy[0] == 0 for energy in energies):
         return []
@@ -92,6 +95,7 @@ def _energies(tracks: Sequence[Track]) -> list[Chart]:
 
 
 def _momentum(title: str, names: str, tracks: Sequence[Track], which: str) -> Chart:
+    """Return a chart of the components of the momentum, in body axes if `which` is "m", else in space axes."""
     curves = []
     for i, track in enumerate(tracks):
         m = track.m if which == "m" else rotate(track.q, track.m)
@@ -106,6 +110,7 @@ def _momentum(title: str, names: str, tracks: Sequence[Track], which: str) -> Ch
 
 
 def _angles(tracks: Sequence[Track]) -> Chart:
+    """Return a chart of the angles between the attitude of the first body and those of the others."""
     first = tracks[0]
     curves = []
     for i, track in enumerate(tracks[1:], 1):
@@ -116,7 +121,7 @@ def _angles(tracks: Sequence[Track]) -> Chart:
 
 
 def system_charts(traj: SystemTrajectory, rows: slice) -> list[Chart]:
-    """Of all bodies together."""
+    """Return the charts of a system: total energy, total momenta, and temperatures."""
     energy = [Curve("kinetic", VERMILION, traj.kinetic[rows])]
     if traj.system.interaction.has_energy:
         energy += [Curve("potential", BLUE, traj.potential[rows]), Curve("total", "black", traj.energy[rows])]

@@ -1,4 +1,4 @@
-"""The scene of a system: all bodies where they are, with the charts of all together."""
+"""Scene of a system: all bodies at their positions, and charts of the whole system."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from polhode.systems.system import System
 from polhode.systems.trajectory import SystemTrajectory
 
 MOST_SHOWN = 2000  # bodies of a system
-MOST_STATES = 400_000  # bodies times frames of a system: about 15 MB
-HELD = 0.97  # of all coordinates lie below the upper end of the picture, and as many above the lower
-CROWDED = 200  # bodies, from which on they are drawn with fewer triangles
+MOST_STATES = 400_000  # bodies times frames of a system, which take about 15 MB
+HELD = 0.97  # fraction of coordinates below the upper limit of the picture, and above its lower limit
+CROWDED = 200  # systems of more bodies are drawn with fewer triangles per body
 
 
 def system_scene(traj: SystemTrajectory, title: str | None, shape: Any, span: Any) -> Scene:
-    """All bodies of a system where they are, at the states that were kept."""
+    """Return the scene of a system, whose frames are saved states."""
     system = traj.system
     if system.count > MOST_SHOWN:
-        raise InputError(f"{system.count} bodies came; expected up to {MOST_SHOWN} on one page")
+        raise InputError(f"got {system.count} bodies; expected up to {MOST_SHOWN} on one page")
     rows = _rows(traj, span)
     t, x, q = traj.t[rows], traj.x[rows], traj.q[rows]
     bodies, which = _kinds(system)
@@ -66,16 +66,16 @@ def system_scene(traj: SystemTrajectory, title: str | None, shape: Any, span: An
 
 
 def _rows(traj: SystemTrajectory, span: Any) -> slice:
-    """Which states are frames: those of the span, thinned out if there are too many."""
+    """Return the rows of the states that become frames: those in the span, thinned out if there are too many."""
     inside = np.isfinite(traj.q).all(axis=(1, 2))
     if span is not None:
         low, high = sorted(map(float, span))
         inside &= (traj.t >= low) & (traj.t <= high)
-    found = np.flatnonzero(inside)
-    if len(found) < 2:
-        raise InputError(f"t_span = {span}: fewer than two states were kept there; nothing moves")
+    rows = np.flatnonzero(inside)
+    if len(rows) < 2:
+        raise InputError(f"t_span = {span}: got {len(rows)} saved states in it; expected at least two")
     most = min(frames.MOST_FRAMES, max(2, MOST_STATES // traj.system.count))
-    return slice(int(found[0]), int(found[-1]) + 1, max(1, ceil(len(found) / most)))
+    return slice(int(rows[0]), int(rows[-1]) + 1, max(1, ceil(len(rows) / most)))
 
 
 def _system_notes(traj: SystemTrajectory, t: FloatArray, outside: int) -> list[str]:
@@ -86,7 +86,7 @@ def _system_notes(traj: SystemTrajectory, t: FloatArray, outside: int) -> list[s
 
 
 def _kinds(system: System) -> tuple[list[RigidBody], list[int]]:
-    """Different bodies, and which of them each body is."""
+    """Return the distinct bodies of a system, and for each body the index of its kind."""
     if len(system.bodies) == 1 and not system.bodies[0].batch:
         return [system.bodies[0]], [0] * system.count
     each = [body if not body.batch else body.select(body.batch, i) for body in system.bodies
@@ -98,7 +98,7 @@ def _kinds(system: System) -> tuple[list[RigidBody], list[int]]:
 
 
 def _small(shape: Any, body: RigidBody, system: System) -> Mesh:
-    """A mesh for one of many: sites make a molecule, other bodies are ellipsoids."""
+    """Return the mesh of one body of a system: a molecule if there are sites, otherwise an ellipsoid by default."""
     if shape is None:
         shape = getattr(system.interaction, "sites", None)
     if shape is None:
@@ -107,16 +107,16 @@ def _small(shape: Any, body: RigidBody, system: System) -> Mesh:
 
 
 def _nearest(x: FloatArray) -> float:
-    """The median distance to the nearest neighbor, of the first bodies."""
-    some = x[:300]
-    if len(some) < 2:
+    """Return the median distance to the nearest neighbor among the first bodies, or 1; `x` has shape (n, 3)."""
+    first = x[:300]
+    if len(first) < 2:
         return 1.0
-    distances = np.linalg.norm(some[:, None] - some, axis=-1) + np.diag(np.full(len(some), np.inf))
+    distances = np.linalg.norm(first[:, None] - first, axis=-1) + np.diag(np.full(len(first), np.inf))
     return float(np.median(distances.min(axis=1))) or 1.0
 
 
 def _dipoles(system: System) -> FloatArray | None:
-    """In body axes, (n, 3), or None if the interaction knows none."""
+    """Return the dipoles in body axes, shape (n, 3), or None if the interaction has none."""
     try:
         return system.interaction.dipoles(np.broadcast_to(np.eye(3), (system.count, 3, 3)))
     except AttributeError:
@@ -124,7 +124,7 @@ def _dipoles(system: System) -> FloatArray | None:
 
 
 def _painted(mesh: Mesh, dipole: FloatArray | None) -> list[str]:
-    """Half in the color of the dipole's head, half in that of its tail."""
+    """Return a color for each face: one for the head and one for the tail of the dipole, if there is one."""
     if dipole is None:
         return shaded(BODY_COLORS[0], mesh.shades)
     ahead = mesh.vertices[mesh.faces].mean(axis=1) @ dipole > 0

@@ -1,7 +1,7 @@
-"""What a page shows of motions: states at the times of its frames, from dense output wherever there is one.
+"""States of motions at the times of the frames of a page, from dense output where it is available.
 
-Frames are so close that the body turns by no more than ``SMOOTH`` from one to the next, as long as that takes no more
-than ``MOST_FRAMES``. Where states in between cannot be computed, the frames are the states that were kept.
+Frames are spaced so that bodies turn by at most ``SMOOTH`` from one to the next, unless that takes more than
+``MOST_FRAMES``. Where states between the saved ones cannot be computed, the frames are the saved states.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from polhode.integration.problem import Problem, checked_span
 from polhode.integration.trajectory import Stats, Trajectory
 
 SMOOTH = 0.1  # radians from one frame to the next
-COARSE = 1.0  # radians beyond which what is between two frames is not drawn at all
+COARSE = 1.0  # radians between frames beyond which the page does not interpolate
 LEAST_FRAMES, MOST_FRAMES = 300, 3000
-MOST_REPEATED = 300_000  # steps, for the states at the frames
+MOST_REPEATED = 300_000  # steps that dense output may repeat for the states at the frames
 MOST_BODIES = 4  # of a batch, or motions, on one page
-MOST_COMPUTED = 1000  # bodies of a batch, of which the first few are shown
-PILOT = 257  # states, to see how fast bodies turn
+MOST_COMPUTED = 1000  # bodies of a batch; all are computed, the first few are shown
+PILOT = 257  # states that are computed first, to find how fast bodies turn
 DEFAULT_PERIODS, DEFAULT_TURNS = 2.0, 40.0  # of a free motion, whichever ends first
 
 States = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
@@ -37,23 +37,25 @@ States = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
 @dataclass(frozen=True)
 class Source:
-    """A motion: its states (m, q) at times from ``span[0]`` to ``span[1]``, and ``kept`` times, if only those count.
+    """Motion to show: ``states`` returns (m, q) at times from ``span[0]`` to ``span[1]``.
 
-    ``energy`` gives that of states which were found by ``states``, or None where there is no energy.
+    ``saved_times`` are the times of the saved states if only those may become frames, otherwise None. ``origin`` says
+    in the notes of the page where the states come from. ``energy`` returns the energy of a Trajectory of such states,
+    or None if there is no energy.
     """
 
     problem: Problem
     label: str
     span: tuple[float, float]
     states: States
-    kept: FloatArray | None
+    saved_times: FloatArray | None
     origin: str
     energy: Callable[[Trajectory], FloatArray | None]
 
 
 @dataclass(frozen=True)
 class Track:
-    """One body at the times of the frames: m, omega (k, 3) in body axes, q (k, 4), energies (k,)."""
+    """One body at the k frames: m and omega of shape (k, 3) in body axes, q of shape (k, 4), energies of shape (k,)."""
 
     label: str
     body: RigidBody
@@ -66,17 +68,18 @@ class Track:
 
 
 def sources(shown: Sequence[Any], labels: Sequence[str] | None, t_span: Any) -> list[Source]:
-    """What is to be shown, each with a label."""
+    """Return the motions to show, each with a label."""
     if labels is not None and len(labels) != len(shown):
-        raise InputError(f"{len(labels)} labels came for {len(shown)} motions; give one for each")
+        raise InputError(f"got {len(labels)} labels for {len(shown)} motions; expected one for each")
     span = None if t_span is None else checked_span(t_span)
-    found = [_source(one, span) for one in shown]
+    motions = [_source(motion, span) for motion in shown]
     if labels is not None:
-        return [replace(source, label=str(label)) for source, label in zip(found, labels, strict=True)]
-    return found
+        return [replace(source, label=str(label)) for source, label in zip(motions, labels, strict=True)]
+    return motions
 
 
 def _source(shown: Any, span: tuple[float, float] | None) -> Source:
+    """Return the source of a FreeMotion or Trajectory, with the most accurate states that are available."""
     if isinstance(shown, FreeMotion):
         _check_count(shown.batch)
         span = span or (0.0, _default_end(shown))
@@ -88,20 +91,22 @@ def _source(shown: Any, span: tuple[float, float] | None) -> Source:
     problem = shown.problem
     if problem.force is None and repr(shown.method) == repr(Exact()):
         return _exact(problem, problem.free_motion(), float(shown.t[0]), span)
-    label, sol = repr(shown.method), getattr(shown, "sol", None)
+    label = repr(shown.method)
+    sol = getattr(shown, "sol", None)
     if sol is not None and _steps_to_repeat(shown) <= MOST_REPEATED:
         return Source(problem, label, span, sol, None, "steps repeated from the states that were kept", _energy)
     low, high = min(span), max(span)
-    kept = shown.t[(shown.t >= low) & (shown.t <= high)]
-    return Source(problem, label, span, _between(shown), kept, "the states that were kept", _kept_energy(shown))
+    times = shown.t[(shown.t >= low) & (shown.t <= high)]
+    return Source(problem, label, span, _between(shown), times, "the states that were kept", _saved_energy(shown))
 
 
 def _check_count(batch: tuple[int, ...]) -> None:
     if prod(batch) > MOST_COMPUTED:
-        raise InputError(f"{prod(batch)} bodies came; expected up to {MOST_COMPUTED}, of which {MOST_BODIES} are shown")
+        raise InputError(f"got {prod(batch)} bodies; expected up to {MOST_COMPUTED}, of which {MOST_BODIES} are shown")
 
 
 def _exact(problem: Problem, motion: FreeMotion, start: float, span: tuple[float, float]) -> Source:
+    """Return the source of a free motion that begins at the time `start`."""
 
     def states(t: FloatArray) -> tuple[FloatArray, FloatArray]:
         return motion.sample(t - start)
@@ -110,7 +115,7 @@ def _exact(problem: Problem, motion: FreeMotion, start: float, span: tuple[float
 
 
 def _default_end(motion: FreeMotion) -> float:
-    """Some periods, but not more than so many turns of the fastest body; 1 at rest."""
+    """Return the default end of a free motion: DEFAULT_PERIODS or DEFAULT_TURNS, whichever is first; 1 at rest."""
     omega = float(np.max(length(motion.body.omega(motion.initial.m))))
     if omega == 0.0:
         return 1.0
@@ -120,11 +125,11 @@ def _default_end(motion: FreeMotion) -> float:
 
 
 def _within(traj: Trajectory, span: tuple[float, float] | None) -> tuple[float, float]:
-    """The wanted part of the time in which all bodies moved."""
+    """Return `span`, or the part of the time span that all bodies reached; raise TimeError if `span` is outside."""
     reached = np.isfinite(traj.q).all(axis=tuple(range(1, traj.q.ndim)))
     first, last = float(traj.t[0]), float(traj.t[: max(1, int(np.sum(reached)))][-1])
     if first == last:
-        raise InputError("this trajectory has only one state: there is nothing that moves")
+        raise InputError("this trajectory has only one state; expected at least two")
     if span is None:
         return first, last
     if min(span) < min(first, last) or max(span) > max(first, last):
@@ -133,13 +138,16 @@ def _within(traj: Trajectory, span: tuple[float, float] | None) -> tuple[float, 
 
 
 def _steps_to_repeat(traj: Trajectory) -> float:
-    """Steps between kept states, times frames and bodies; methods that choose their steps keep them all."""
+    """Return the number of steps that dense output repeats for all frames and bodies.
+
+    Adaptive methods save the states of all steps, so that there is one step between saved states.
+    """
     between = abs(traj.t[-1] - traj.t[0]) / (abs(traj.h) * max(1, len(traj.t) - 1))
     return MOST_FRAMES * prod(traj.m.shape[1:-1]) * (max(1.0, float(between)) if np.isfinite(between) else 1.0)
 
 
 def _between(traj: Trajectory) -> States:
-    """States at any times: kept ones, and between them m along a line and q turning at an even rate."""
+    """Return a function of time that interpolates saved states, linearly in m and at a constant rate in q."""
 
     def states(t: FloatArray) -> tuple[FloatArray, FloatArray]:
         backward = traj.t[-1] < traj.t[0]
@@ -153,7 +161,9 @@ def _between(traj: Trajectory) -> States:
 
 
 def slerp(a: FloatArray, b: FloatArray, part: FloatArray) -> FloatArray:
-    """From attitudes a (..., 4) the part (..., 1) of the shorter way to b, at an even rate.
+    """Return attitudes between `a` and `b` of shape (..., 4), at a constant rate along the shorter rotation.
+
+    `part` is the fraction of that rotation, an array of shape (..., 1).
 
     >>> slerp(np.array([1.0, 0, 0, 0]), np.array([0.0, 0, 0, -1]), np.array([0.5])).round(6)
     array([ 0.707107,  0.      ,  0.      , -0.707107])
@@ -167,12 +177,13 @@ def slerp(a: FloatArray, b: FloatArray, part: FloatArray) -> FloatArray:
 
 
 def _energy(states: Trajectory) -> FloatArray | None:
+    """Return the energy of the states, or None if the force has no energy."""
     force = states.problem.force
     return states.energy if force is None or force.has_energy else None
 
 
-def _kept_energy(traj: Trajectory) -> Callable[[Trajectory], FloatArray | None]:
-    """Between the states that were kept, along lines: a trajectory from a file has no forces to compute with."""
+def _saved_energy(traj: Trajectory) -> Callable[[Trajectory], FloatArray | None]:
+    """Return a function that interpolates the saved energy; a trajectory from a file has no force to compute it."""
     energy = getattr(traj, "energy", None)
     sign = np.sign(traj.t[-1] - traj.t[0])
 
@@ -186,47 +197,49 @@ def _kept_energy(traj: Trajectory) -> Callable[[Trajectory], FloatArray | None]:
     return between
 
 
-def frame_times(found: Sequence[Source]) -> tuple[FloatArray, float]:
-    """Times (k,) of the frames, and how many radians a body turns at most from one to the next."""
-    first, last = found[0].span
-    if any(np.sign(b - a) != np.sign(last - first) for a, b in (source.span for source in found)):
+def frame_times(motions: Sequence[Source]) -> tuple[FloatArray, float]:
+    """Return the times of the frames, shape (k,), and the largest angle between frames in radians."""
+    first, last = motions[0].span
+    if any(np.sign(b - a) != np.sign(last - first) for a, b in (source.span for source in motions)):
         raise TimeError("some of the motions go forward in time and some backward; show them on two pages")
     if last > first:
-        first, last = max(s.span[0] for s in found), min(s.span[1] for s in found)
+        first, last = max(s.span[0] for s in motions), min(s.span[1] for s in motions)
     else:
-        first, last = min(s.span[0] for s in found), max(s.span[1] for s in found)
-    if (last - first) * (found[0].span[1] - found[0].span[0]) <= 0:
-        raise TimeError(f"the motions have no time in common: {', '.join(str(source.span) for source in found)}")
-    kept = next((source.kept for source in found if source.kept is not None), None)
-    if kept is not None:
-        kept = kept[(kept >= min(first, last)) & (kept <= max(first, last))]
-        t = kept[:: max(1, ceil(len(kept) / MOST_FRAMES))]
-        return t, max(_largest_turn(source, t) for source in found)
-    radians = max(_radians(source, np.linspace(first, last, PILOT)) for source in found)
+        first, last = min(s.span[0] for s in motions), max(s.span[1] for s in motions)
+    if (last - first) * (motions[0].span[1] - motions[0].span[0]) <= 0:
+        raise TimeError(f"the motions have no time in common: {', '.join(str(source.span) for source in motions)}")
+    saved = next((source.saved_times for source in motions if source.saved_times is not None), None)
+    if saved is not None:
+        saved = saved[(saved >= min(first, last)) & (saved <= max(first, last))]
+        t = saved[:: max(1, ceil(len(saved) / MOST_FRAMES))]
+        return t, max(_largest_turn(source, t) for source in motions)
+    radians = max(_radians(source, np.linspace(first, last, PILOT)) for source in motions)
     count = min(MOST_FRAMES, max(LEAST_FRAMES, ceil(radians / SMOOTH))) + 1
     t = np.linspace(first, last, count)
-    return t, max(_largest_turn(source, t) for source in found)
+    return t, max(_largest_turn(source, t) for source in motions)
 
 
 def _largest_turn(source: Source, t: FloatArray) -> float:
+    """Return the largest angle, in radians, by which a body turns between successive times."""
     speed = _speed(source, t)
     return float(np.max(np.maximum(speed[1:], speed[:-1]) * np.abs(np.diff(t))))
 
 
 def _radians(source: Source, t: FloatArray) -> float:
+    """Return the angle, in radians, by which the fastest body turns in total."""
     speed = _speed(source, t)
     return float(np.sum(0.5 * (speed[1:] + speed[:-1]) * np.abs(np.diff(t))))
 
 
 def _speed(source: Source, t: FloatArray) -> FloatArray:
-    """|omega| of the fastest body, (k,)."""
+    """Return |omega| of the fastest body at each time, shape (k,)."""
     omega = length(source.problem.body.omega(source.states(t)[0]))
     return omega.reshape(len(t), -1).max(axis=1)
 
 
-def tracks(found: Sequence[Source], t: FloatArray) -> list[Track]:
-    """Every body at these times; of batches the first few."""
-    return [track for source in found for track in _tracks(source, t)]
+def tracks(motions: Sequence[Source], t: FloatArray) -> list[Track]:
+    """Return the tracks of all bodies at the times `t`; of a batch, those of the first MOST_BODIES bodies."""
+    return [track for source in motions for track in _tracks(source, t)]
 
 
 def _tracks(source: Source, t: FloatArray) -> list[Track]:
@@ -234,13 +247,15 @@ def _tracks(source: Source, t: FloatArray) -> list[Track]:
     batch = m.shape[1:-1]
     problem = source.problem
     states = Trajectory(problem, t, m, q, method=Exact(), h=0.0, stats=Stats(0, 0, 0.0))
-    omega, kinetic, energy = states.omega, states.kinetic.reshape(len(t), -1), source.energy(states)
-    made = []
+    omega = states.omega
+    kinetic = states.kinetic.reshape(len(t), -1)
+    energy = source.energy(states)
+    of_bodies = []
     for i in range(min(prod(batch), MOST_BODIES)):
         label = f"{source.label}, body {i}" if batch else source.label
         index = np.unravel_index(i, batch) if batch else ()
         body = problem.body.select(batch, index) if batch else problem.body
         m_i, q_i, omega_i = (v.reshape(len(t), -1, v.shape[-1])[:, i] for v in (m, q, omega))
-        kinetic_i, energy_i = kinetic[:, i], None if energy is None else energy.reshape(len(t), -1)[:, i]
-        made.append(Track(label, body, problem, m_i, q_i, omega_i, kinetic_i, energy_i))
-    return made
+        energy_i = None if energy is None else energy.reshape(len(t), -1)[:, i]
+        of_bodies.append(Track(label, body, problem, m_i, q_i, omega_i, kinetic[:, i], energy_i))
+    return of_bodies

@@ -1,6 +1,6 @@
-"""A scene as one HTML page that needs nothing else: Plotly's program, ours and the numbers are inside it.
+"""Conversion of a scene to a self-contained HTML page, which includes Plotly's code, our code and the data.
 
-Texts that are not ours are escaped where they enter HTML; the data are JSON in which no tag can begin or end. A content
+Texts from users are escaped where they enter HTML; the data are JSON in which no tag can begin or end. A content
 security policy forbids the page to load anything. This is the only module that imports plotly.
 """
 
@@ -26,19 +26,50 @@ from polhode.show.page.shapes import sphere
 from polhode.show.plot.style import with_unit
 
 SCRIPTS = "page.js", "scene.js", "poinsot.js", "player.js"
-NAMES = {"t": "t", "m": "|m|", "omega": "|ω|"}  # in axes and lines of text
-HEIGHT = 900  # pixels, in a notebook
+NAMES = {"t": "t", "m": "|m|", "omega": "|ω|"}  # in labels of axes and lines of text
+HEIGHT = 900  # pixels of the page in a notebook
 
 
 class Page:
-    """A page: ``html`` is its text, ``save`` writes it, and notebooks show it; saved, it is shown as a link instead."""
+    """Page that ``polhode.view`` returns.
+
+    Notebooks display the page, or a link to its file once it is saved.
+
+    Parameters
+    ----------
+    text : str
+        HTML text of the page.
+    title : str
+        Title of the page.
+
+    Attributes
+    ----------
+    html : str
+        HTML text of the page.
+    title : str
+        Title of the page.
+    path : Path or None
+        File of the page, if it is saved.
+    """
 
     def __init__(self, text: str, title: str) -> None:
-        self.html, self.title = text, title
+        self.html = text
+        self.title = title
         self.path: Path | None = None
 
     def save(self, path: Any) -> Page:
-        """Write it to a file, whole or not at all."""
+        """Write the page to a file, completely or not at all, and return the page.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Name of the file; an existing file is replaced.
+
+        Returns
+        -------
+        Page
+            This page.
+        """
         target = Path(path)
         with replacing(target) as new:
             new.write_text(self.html, encoding="utf-8")
@@ -46,18 +77,20 @@ class Page:
         return self
 
     def _repr_html_(self) -> str:
+        """Return the page, or a link to it if it is saved, for notebooks."""
         if self.path is not None:
             where = html.escape(str(self.path))
             return f'<a href="{where}">{html.escape(self.title)}: {where}</a>'
         return f'<iframe srcdoc="{html.escape(self.html)}" style="width: 100%; height: {HEIGHT}px; border: 0"></iframe>'
 
     def __repr__(self) -> str:
+        """Return the title, the size and the file of the page."""
         where = "not saved; type .save(path)" if self.path is None else str(self.path)
         return f"Page({self.title!r}, {len(self.html.encode()) / 1e6:.1f} MB, {where})"
 
 
 def render(scene: Scene) -> Page:
-    """The page of a scene."""
+    """Return the page of a scene."""
     single = scene.m is not None
     label = "The body" if len(scene.which) == 1 else f"{len(scene.which)} bodies"
     parts = {
@@ -72,20 +105,21 @@ def render(scene: Scene) -> Page:
         "plotly": _plotly(),
         "script": "".join(map(_text, SCRIPTS)),
     }
-    return Page(re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _text("page.html")), scene.title)
+    return Page(re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _text("page.html")), scene.title)
 
 
 def as_json(value: Any) -> str:
-    """JSON that can stand in a script element, whatever texts are in it.
+    r"""Return JSON text that is safe inside a script element, whatever strings the value contains.
 
     >>> as_json("</script>")
-    '"\\\\u003c/script\\\\u003e"'
+    '"\\u003c/script\\u003e"'
     """
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _data(scene: Scene) -> dict[str, Any]:
+    """Return the data that the scripts of the page read."""
     arrows = {}
     if scene.m is not None and scene.omega is not None and scene.m_scale is not None and scene.omega_scale is not None:
         arrows = {
@@ -127,15 +161,17 @@ def _chart(chart: Chart) -> dict[str, Any]:
 
 
 def _packed(array: npt.NDArray[Any], kind: str = "f4") -> dict[str, str]:
-    """An array, flat, as the page reads it."""
+    """Return a flattened array as the scripts of the page read it; `kind` is its type, such as "f4"."""
     return {"kind": kind, "base64": base64.b64encode(np.asarray(array, dtype=f"<{kind}").tobytes()).decode()}
 
 
 def _text(name: str) -> str:
+    """Return the text of a file of this package."""
     return files("polhode.show.page").joinpath(name).read_text(encoding="utf-8")
 
 
 def _plotly() -> str:
+    """Return the JavaScript code of Plotly."""
     with optional("plotly", "view"):
         from plotly.offline import get_plotlyjs
     return str(get_plotlyjs())

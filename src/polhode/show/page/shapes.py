@@ -1,7 +1,7 @@
-"""Bodies as triangles: boxes and ellipsoids of a given inertia, tops, ships, T-handles, molecules.
+"""Triangle meshes of bodies: boxes and ellipsoids of a given inertia, tops, ships, T-handles and molecules.
 
-A mesh is in body axes, with the point about which the body turns at the origin. Only its proportions matter: the page
-scales it, so that its farthest vertex is at distance 1. Unit mass has second moments
+A mesh is in body axes, with the point about which the body turns at the origin. Only its proportions matter: it is
+scaled so that its farthest vertex is at distance 1. The second moments of a body of unit mass are
 
     <x_i^2> = (I_1 + I_2 + I_3)/2 - I_i; box: half an edge is sqrt(3 <x_i^2>); ellipsoid: a semi-axis is sqrt(5 <x_i^2>)
 """
@@ -20,15 +20,16 @@ from polhode.core.checks import as_floats, check_finite, unknown_name
 from polhode.core.errors import InputError, ShapeError
 from polhode.problems.dzhanibekov import BAR, RADIUS, STEM
 
-THINNEST = 0.04  # of the largest extent: flat bodies and rods, and what no distribution of mass has, stay visible
+THINNEST = 0.04  # of the largest extent, so that flat bodies, rods and impossible inertias stay visible
 AROUND = 24  # corners of a circle
 
 
 @dataclass(frozen=True)
 class Mesh:
-    """``vertices`` (v, 3), ``faces`` (f, 3) of their numbers, ``shades`` (f,): how light each face is, 0 to 1.
+    """Mesh of triangles.
 
-    Seen from outside, faces go around counterclockwise: light falls on that side.
+    ``vertices`` has shape (v, 3). ``faces`` has shape (f, 3) and holds indices of vertices, counterclockwise as seen
+    from outside, which is the side that is lit. ``shades`` has shape (f,), from 0 (dark) to 1 (light).
     """
 
     vertices: FloatArray
@@ -36,16 +37,16 @@ class Mesh:
     shades: FloatArray
 
     def scaled(self) -> Mesh:
-        """With the farthest vertex at distance 1."""
+        """Return the mesh scaled so that the farthest vertex is at distance 1."""
         return Mesh(self.vertices / np.linalg.norm(self.vertices, axis=-1).max(), self.faces, self.shades)
 
     def turned(self, axes: FloatArray) -> Mesh:
-        """In body axes, if it was in principal axes, the columns of ``axes`` (3, 3)."""
+        """Return a mesh in principal axes, the columns of `axes` of shape (3, 3), converted to body axes."""
         return Mesh(self.vertices @ axes.T, self.faces, self.shades)
 
 
 def joined(parts: Sequence[Mesh]) -> Mesh:
-    """Several meshes as one."""
+    """Return several meshes joined to one."""
     starts = np.cumsum([0, *(len(part.vertices) for part in parts[:-1])])
     return Mesh(
         np.concatenate([part.vertices for part in parts]),
@@ -55,7 +56,9 @@ def joined(parts: Sequence[Mesh]) -> Mesh:
 
 
 def mesh_of(shape: Any, body: RigidBody, problem: str = "") -> Mesh:
-    """The mesh of one body: ``shape`` is a name, sites (n, 3) of a molecule in body axes, or None to go by the problem.
+    """Return the mesh of one body, scaled to radius 1.
+
+    `shape` is a name, the sites of a molecule in body axes, shape (n, 3), or None for a shape that suits the problem.
 
     >>> mesh_of("box", RigidBody.cuboid(12.0, 2.0, 4.0, 4.0)).vertices.max(axis=0)
     array([0.33333333, 0.66666667, 0.66666667])
@@ -69,26 +72,26 @@ def mesh_of(shape: Any, body: RigidBody, problem: str = "") -> Mesh:
 
 
 def name_of(shape: Any, problem: str) -> str | None:
-    """The name of a shape that was given, or suits the problem; None of a molecule."""
+    """Return the name of the shape, by default the one that suits the problem; None for a molecule."""
     if shape is None:
         return BY_PROBLEM.get(problem, "box")
     return shape if isinstance(shape, str) else None
 
 
 def box(body: RigidBody) -> Mesh:
-    """The solid cuboid of that inertia."""
+    """Return the solid cuboid that has the inertia of the body."""
     corners = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float)
     return Mesh(corners * np.sqrt(3.0 * _second_moments(body)), BOX_FACES, BOX_SHADES).turned(body.axes)
 
 
 def ellipsoid(body: RigidBody, rings: int = 12) -> Mesh:
-    """The solid ellipsoid of that inertia, its octants alternately light and dark."""
+    """Return the solid ellipsoid that has the inertia of the body, with octants alternately light and dark."""
     ball = sphere(rings)
     return Mesh(ball.vertices * np.sqrt(5.0 * _second_moments(body)), ball.faces, ball.shades).turned(body.axes)
 
 
 def top(body: RigidBody) -> Mesh:
-    """A spinning top on its tip, the origin, along the third axis; wider where its mass reaches farther."""
+    """Return a spinning top along the third axis, with its tip at the origin and widths that follow the inertia."""
     radius = [0.0, 0.05, 0.62, 0.68, 0.62, 0.07, 0.07, 0.0]
     height = [0.0, 0.10, 0.62, 0.72, 0.80, 0.88, 1.20, 1.24]
     second = _second_moments(body)
@@ -98,7 +101,7 @@ def top(body: RigidBody) -> Mesh:
 
 
 def t_handle(body: RigidBody) -> Mesh:
-    """The two rods of ``problems.dzhanibekov``: stem along the first axis, bar along the second."""
+    """Return the two rods of ``problems.dzhanibekov``: stem along the first axis, bar along the second."""
     center = np.array([0.5 * STEM * STEM / (STEM + BAR), 0.0, 0.0])
     stem = rod(np.zeros(3), np.array([STEM, 0.0, 0.0]), RADIUS)
     bar = rod(np.array([0.0, -0.5 * BAR, 0.0]), np.array([0.0, 0.5 * BAR, 0.0]), RADIUS)
@@ -107,7 +110,7 @@ def t_handle(body: RigidBody) -> Mesh:
 
 
 def ship(body: RigidBody) -> Mesh:
-    """A ship: bow along the first axis, third axis up."""
+    """Return a ship with its bow along the first axis and the third axis up."""
     along = np.array([-1.0, -0.9, -0.5, 0.0, 0.4, 0.7, 0.9, 1.0])
     beam = np.array([0.16, 0.19, 0.21, 0.21, 0.20, 0.14, 0.06, 0.005])
     keel = np.array([-0.04, -0.14, -0.16, -0.16, -0.16, -0.15, -0.11, 0.04])
@@ -127,7 +130,7 @@ def ship(body: RigidBody) -> Mesh:
 
 
 def molecule(sites: Any) -> Mesh:
-    """Balls at sites (n, 3), in body axes, with rods between neighbors."""
+    """Return balls at the sites, shape (n, 3) in body axes, with rods between neighbors."""
     places = as_floats(sites, "shape", 3)
     if places.ndim != 2 or not len(places):
         raise ShapeError(f"shape has shape {places.shape}; expected sites (n, 3), or a name: {', '.join(SHAPES)}")
@@ -147,7 +150,7 @@ def molecule(sites: Any) -> Mesh:
 
 
 def sphere(rings: int) -> Mesh:
-    """The unit sphere, its octants alternately light and dark."""
+    """Return the unit sphere, with octants alternately light and dark."""
     v, u = np.linspace(0.0, np.pi, rings + 1), np.arange(2 * rings) * np.pi / rings
     v, u = v[:, None], u[None, :]
     points = np.stack([np.sin(v) * np.cos(u), np.sin(v) * np.sin(u), np.cos(v) + 0.0 * u], axis=-1)
@@ -157,7 +160,7 @@ def sphere(rings: int) -> Mesh:
 
 
 def lathe(radius: Sequence[float], height: Sequence[float]) -> Mesh:
-    """What turning a profile about the third axis makes, in sectors alternately light and dark."""
+    """Return the surface of revolution of a profile about the third axis, with sectors alternately light and dark."""
     u = np.arange(AROUND) * 2.0 * np.pi / AROUND
     r, z = np.array(radius)[:, None], np.array(height)[:, None]
     skin = _skin(np.stack([r * np.cos(u), r * np.sin(u), z + 0.0 * u], axis=-1))
@@ -166,7 +169,7 @@ def lathe(radius: Sequence[float], height: Sequence[float]) -> Mesh:
 
 
 def rod(start: FloatArray, end: FloatArray, radius: float) -> Mesh:
-    """A cylinder from one point to another, darker toward its end."""
+    """Return a cylinder from one point to another, whose second half is darker."""
     along = end - start
     across = np.cross(along, np.eye(3)[np.argmin(np.abs(along))])
     across /= np.linalg.norm(across)
@@ -180,7 +183,7 @@ def rod(start: FloatArray, end: FloatArray, radius: float) -> Mesh:
 
 
 def _skin(rows: FloatArray) -> Mesh:
-    """Two triangles between each four neighbors of a grid of points (a, b, 3), whose rows are closed to rings."""
+    """Return the mesh of a grid of points, shape (a, b, 3), whose rows are closed to rings; two triangles per cell."""
     a, b = rows.shape[:2]
     i, j = (x.ravel() for x in np.mgrid[0 : a - 1, 0:b])
     k = (j + 1) % b
@@ -191,19 +194,20 @@ def _skin(rows: FloatArray) -> Mesh:
 
 
 def _volume(vertices: FloatArray, faces: IntArray) -> float:
-    """Of the inside, seen from the middle; negative if the faces are clockwise as seen from outside."""
+    """Return the enclosed volume; it is negative if the faces are clockwise as seen from outside."""
     a, b, c = np.moveaxis(vertices[faces] - vertices.mean(axis=0), 1, 0)
     return float(np.sum(a * np.cross(b, c)) / 6)
 
 
 def _block(low: Sequence[float], high: Sequence[float], shade: float) -> Mesh:
+    """Return a cuboid with two opposite corners `low` and `high`."""
     corners = np.array([(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)], dtype=float)
     vertices = np.array(low) + corners * (np.array(high) - low)
     return Mesh(vertices, BOX_FACES, shade + 0.3 * (BOX_SHADES - BOX_SHADES.mean()))
 
 
 def _second_moments(body: RigidBody) -> FloatArray:
-    """<x_i^2> of unit mass along the principal axes, (3,), none too small to be seen."""
+    """Return <x_i^2> of unit mass along the principal axes, shape (3,), none too small to be visible."""
     moments = body.moments / body.moments.max()
     second = 0.5 * moments.sum() - moments
     return np.maximum(second, THINNEST**2 * second.max())

@@ -1,6 +1,6 @@
-"""Pictures, by matplotlib: the only folder that imports it.
+"""Figures drawn with matplotlib; no other package of polhode imports it.
 
-Functions return a matplotlib Figure. A notebook shows it, and so does ``matplotlib.pyplot.show()`` in a script;
+The functions return a matplotlib Figure. A notebook displays it, and so does ``matplotlib.pyplot.show()`` in a script;
 ``figure.savefig("motion.png")`` saves it.
 """
 

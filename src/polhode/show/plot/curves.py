@@ -1,4 +1,4 @@
-"""Which part of a trajectory is drawn: a few bodies, not too many turns, and points close enough to look smooth."""
+"""Selection of the part of a trajectory to draw: a few bodies, a limited number of turns, and smooth curves."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ if TYPE_CHECKING:
     from polhode.integration.trajectory import Trajectory
 
 MOST_BODIES = 3  # of a batch
-TURNS = 30  # beyond that number, curves over time would be a blur
+TURNS = 30  # more turns would make curves over time unreadable
 SMOOTH = 0.1  # radians between points
 LEAST_POINTS, MOST_POINTS = 1000, 4000  # of a curve
-MOST_REPEATED = 100_000  # steps, for the points in between
+MOST_REPEATED = 100_000  # steps that dense output may repeat for additional points
 
 
 class Curves(NamedTuple):
-    """Times (k,), m and omega (k, bodies, 3) in body axes, q (k, bodies, 4); ``note`` tells what is left out.
+    """Curves to draw, at k times.
 
-    ``coarse``: the points are too far apart for a line to tell what is between them.
+    ``t`` has shape (k,), ``m`` and ``omega`` have shape (k, bodies, 3) in body axes, ``q`` has shape (k, bodies, 4).
+    ``note`` says what is left out. ``coarse`` is true if the points are too far apart to be connected by lines.
     """
 
     body: RigidBody
@@ -37,11 +38,12 @@ class Curves(NamedTuple):
 
     @property
     def first_body(self) -> RigidBody:
+        """First body of a batch, or the only body."""
         return self.body.select(self.body.batch, 0) if self.body.batch else self.body
 
 
 def curves_of(traj: Trajectory) -> Curves:
-    """The first few bodies and turns; points in between come from ``traj.sol``, which repeats steps, if it is there."""
+    """Return the curves of the first bodies and turns, with additional points from ``traj.sol`` if it is available."""
     batch = traj.m.shape[1:-1]
     total = int(np.prod(batch))
     count = min(total, MOST_BODIES)
@@ -49,10 +51,10 @@ def curves_of(traj: Trajectory) -> Curves:
     t, m, q = traj.t, _rows(traj.m)[:, :count], _rows(traj.q)[:, :count]
     turned = _radians(body, t, m)
     notes = [f"first {count} of {total} bodies"] if count < total else []
-    kept = 1 + int(np.searchsorted(turned, 2 * pi * TURNS))
-    if kept < len(t):
+    end = 1 + int(np.searchsorted(turned, 2 * pi * TURNS))
+    if end < len(t):
         notes.append(f"first {TURNS} turns")
-        t, m, q, turned = t[:kept], m[:kept], q[:kept], turned[:kept]
+        t, m, q, turned = t[:end], m[:end], q[:end], turned[:end]
     sol = getattr(traj, "sol", None)
     points = min(MOST_POINTS, max(LEAST_POINTS, ceil(turned[-1] / SMOOTH)))
     coarse = turned[-1] > 2 * SMOOTH * len(t)
@@ -65,21 +67,22 @@ def curves_of(traj: Trajectory) -> Curves:
 
 
 def _steps_between(traj: Trajectory) -> float:
-    """How many steps lie between two states, on the average; 1 if the method chooses its steps."""
+    """Return the average number of steps between two saved states; 1 for adaptive methods."""
     steps = abs(traj.t[-1] - traj.t[0]) / (abs(traj.h) * max(1, len(traj.t) - 1))
     return max(1.0, float(steps)) if np.isfinite(steps) else 1.0
 
 
 def _rows(array: FloatArray) -> FloatArray:
-    """(k, bodies, components)"""
+    """Return the array reshaped to (k, bodies, components)."""
     return array.reshape(len(array), -1, array.shape[-1])
 
 
 def _omega(body: RigidBody, m: FloatArray) -> FloatArray:
+    """Return the angular velocity in body axes, NaN where `m` is NaN."""
     return body.omega(np.nan_to_num(m)) + 0.0 * m  # NaN stays NaN
 
 
 def _radians(body: RigidBody, t: FloatArray, m: FloatArray) -> FloatArray:
-    """How far the fastest of the bodies has turned at each time, roughly, (k,)."""
+    """Return the approximate angle, in radians, by which the fastest body has turned at each time, shape (k,)."""
     speed = length(body.omega(np.nan_to_num(m))).max(axis=1)
     return np.concatenate([[0.0], np.cumsum(0.5 * (speed[1:] + speed[:-1]) * np.abs(np.diff(t)))])

@@ -1,4 +1,4 @@
-"""A free body at a glance: its polhode, its momentum and its attitude, from the exact solution."""
+"""Overview of a free body: its polhode, its momentum and its attitude, from the exact solution."""
 
 from __future__ import annotations
 
@@ -25,16 +25,41 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_MARKS = 40  # flips beyond that number would hide the curves
+MOST_MARKS = 40  # flips; more marks would hide the curves
 
 
 def plot_free_motion(
     motion: FreeMotion, t0: float, t1: float, *, title: str = "", time_unit: str = "", samples: int = 2000
 ) -> Figure:
-    """Polhode on the momentum sphere, momentum and attitude over time, with the flips marked; a Figure.
+    """Plot the polhode on the momentum sphere, and momentum and attitude over time with the flips marked.
 
-    For one body that moves; times ``t0`` to ``t1``. A body with two equal moments has no flips.
+    A body with two equal moments of inertia has no flips.
 
+    Parameters
+    ----------
+    motion : FreeMotion
+        Motion of one body, without a batch, that is not at rest.
+    t0, t1 : float
+        First and last time.
+    title : str, optional
+        Title of the figure.
+    time_unit : str, optional
+        Unit of the times, for labels.
+    samples : int, optional
+        Number of points of each curve.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+
+    Raises
+    ------
+    InputError
+        If the motion has a batch, or if the body is at rest.
+
+    Examples
+    --------
     >>> from polhode import free_motion
     >>> len(plot_free_motion(free_motion((1, 2, 3), m=(0.1, 1, 0.05)), 0, 60).axes)
     3
@@ -57,12 +82,12 @@ def plot_free_motion(
 
 
 def figure_for(motion: FreeMotion, width: float, height: float, title: str) -> Figure:
-    """A figure for the picture of one body that moves."""
+    """Return an empty figure for the motion of one body; raise InputError for a batch or a body at rest."""
     if motion.batch:
-        raise InputError(f"a picture shows one body; this motion has a batch {motion.batch}: plot motion[i]")
+        raise InputError(f"expected a motion of one body; got one with batch {motion.batch}: plot motion[i]")
     figure = new_figure(width, height, title)
     if motion.regime == "rest":
-        raise InputError("this body is at rest: without angular momentum there is no polhode to show")
+        raise InputError("this body is at rest; expected a body with angular momentum, which has a polhode")
     return figure
 
 

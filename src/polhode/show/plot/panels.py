@@ -1,4 +1,4 @@
-"""The panels of a picture of a trajectory, each a function that draws on one pair (or triple) of axes."""
+"""Panels of figures of a trajectory; each is a function that draws on one matplotlib Axes."""
 
 from __future__ import annotations
 
@@ -28,16 +28,17 @@ from polhode.show.plot.style import (
 if TYPE_CHECKING:
     from polhode.integration.trajectory import Trajectory
 
-STRETCHES = 1000  # of a long run: each shows its largest error
+STRETCHES = 1000  # intervals of a long run, for each of which the largest error is drawn
 ROUND_OFF = 2.0**-53
-LEAST_ERROR = 0.5 * ROUND_OFF  # that a logarithmic scale shows; also for 0
-LEAST_SIZE = 1e-3  # of omega: a smaller curve is a point, not a picture of rounding
-STYLES = ("-", "--", ":")  # of the bodies of a batch
+LEAST_ERROR = 0.5 * ROUND_OFF  # drawn in place of smaller errors, including 0, on the logarithmic scale
+LEAST_SIZE = 1e-3  # of omega: a smaller curve is drawn as a point, so that round-off is not magnified
+STYLES = ("-", "--", ":")  # line styles of the bodies of a batch
 
 Panel = Callable[[Any, "Trajectory", Curves], None]
 
 
 def _errors(axes: Any, traj: Trajectory, curves: Curves) -> None:
+    """Draw the errors of the invariants over time, on a logarithmic axis."""
     for number, (name, drift) in enumerate(drifts(traj).items()):
         t, typical, largest = _stretches(traj.t, np.abs(drift.reshape(len(traj.t), -1)))
         style = series_style(number) | {"marker": ""}
@@ -53,7 +54,7 @@ def _errors(axes: Any, traj: Trajectory, curves: Curves) -> None:
 
 
 def _stretches(t: FloatArray, errors: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Times, the median over bodies and the largest, of errors (k, bodies): the worst of each stretch of time."""
+    """Return times, and the worst median and the worst maximum over bodies of errors (k, bodies) in each interval."""
     typical, largest = np.median(errors, axis=1), errors.max(axis=1)
     size = -(-len(t) // STRETCHES)
     starts = np.arange(0, len(t), size)
@@ -61,6 +62,7 @@ def _stretches(t: FloatArray, errors: FloatArray) -> tuple[FloatArray, FloatArra
 
 
 def _energy(axes: Any, traj: Trajectory, curves: Curves) -> None:
+    """Draw kinetic, potential and total energy over time."""
     count = curves.m.shape[1]
     kinetic, total = traj.kinetic, traj.energy
     parts = {"kinetic": kinetic, "potential": total - kinetic, "total": total}
@@ -72,12 +74,14 @@ def _energy(axes: Any, traj: Trajectory, curves: Curves) -> None:
 
 
 def _momentum(axes: Any, traj: Trajectory, curves: Curves) -> None:
+    """Draw the components of the angular momentum in body axes over time."""
     unit_m = traj.problem.units.get("m", "")
     _components(axes, curves, curves.m, COMPONENT_COLORS, [f"m{i}" for i in "₁₂₃"])
     axes.set(xlabel=_time_label(traj), ylabel=with_unit("angular momentum,\nbody axes", unit_m))
 
 
 def _attitude(axes: Any, traj: Trajectory, curves: Curves) -> None:
+    """Draw the components of the attitude quaternion over time."""
     _components(axes, curves, curves.q, QUATERNION_COLORS, [f"q{i}" for i in "₀₁₂₃"])
     axes.set(xlabel=_time_label(traj), ylabel="attitude quaternion,\nbody to space", ylim=(-1.08, 1.08))
 
@@ -92,6 +96,7 @@ def _components(axes: Any, curves: Curves, values: FloatArray, colors: tuple[str
 
 
 def _polhode(axes: Any, traj: Trajectory, curves: Curves) -> None:
+    """Draw the direction of the angular momentum in body axes on the unit sphere."""
     draw_sphere(axes, curves.first_body)
     directions = unit(curves.m)
     if np.isfinite(directions[:, 0]).all():
@@ -103,6 +108,7 @@ def _polhode(axes: Any, traj: Trajectory, curves: Curves) -> None:
 
 
 def _herpolhode(axes: Any, traj: Trajectory, curves: Curves) -> None:
+    """Draw the angular velocity in space, projected along the symmetry axis or the initial momentum."""
     force = traj.problem.force
     axis = None if force is None else force.axis
     name = "the angular momentum at the start" if axis is None else "the symmetry axis"
@@ -121,7 +127,10 @@ def _herpolhode(axes: Any, traj: Trajectory, curves: Curves) -> None:
 
 
 def _plane(normal: FloatArray) -> FloatArray:
-    """(3, 2): e1 horizontal and e2 uphill in the plane across ``normal``, as in ``geometry.invariable_frame``."""
+    """Return e1 (horizontal) and e2 (uphill) in the plane across `normal`, shape (3, 2).
+
+    They are the same as in ``geometry.invariable_frame``.
+    """
     x, y, z = unit(normal) if np.any(normal) else (0.0, 0.0, 1.0)
     flat = np.hypot(x, y)
     cos, sin = (-y / flat, x / flat) if flat > 0 else (1.0, 0.0)
@@ -129,14 +138,14 @@ def _plane(normal: FloatArray) -> FloatArray:
 
 
 def _line(curves: Curves, i: int, color: str) -> dict[str, Any]:
-    """A line, or dots where that would pretend to know what is in between."""
+    """Return the style of the curve of body `i`: a line, or dots if the points are too far apart to be connected."""
     if curves.coarse:
         return {"color": color, "linestyle": "none", "marker": ".", "markersize": 3}
     return {"color": color, "linestyle": STYLES[i], "linewidth": 1.2}
 
 
 def _named(name: str, curves: Curves, i: int) -> str | None:
-    """For the legend: once, and with what is left out."""
+    """Return the label of body `i` for the legend: with the note for the first body, None for the others."""
     return None if i else ", ".join(text for text in (name, curves.note) if text)
 
 
@@ -152,4 +161,4 @@ PANELS: dict[str, Panel] = {
     "energy": _energy,
     "errors": _errors,
 }
-ACROSS = ("polhode", "herpolhode")  # not over time
+ACROSS = ("polhode", "herpolhode")  # panels without a time axis

@@ -1,4 +1,4 @@
-"""Poinsot's picture of a free body: an ellipsoid that rolls on a plane."""
+"""Poinsot's construction for a free body: an ellipsoid that rolls on a plane."""
 
 from __future__ import annotations
 
@@ -22,10 +22,35 @@ if TYPE_CHECKING:
 def plot_poinsot(
     motion: FreeMotion, t0: float, t1: float, *, title: str = "", omega_unit: str = "", samples: int = 4000
 ) -> Figure:
-    """Poinsot's picture: the polhode on the ellipsoid of energy, and the herpolhode on the invariable plane; a Figure.
+    """Plot Poinsot's construction: the polhode on the energy ellipsoid, and the herpolhode on the invariable plane.
 
-    For one body of any kind; the herpolhode is drawn for times ``t0`` to ``t1``, with the ring that it fills.
+    The ring that bounds the herpolhode is drawn, too.
 
+    Parameters
+    ----------
+    motion : FreeMotion
+        Motion of one body, without a batch, that is not at rest.
+    t0, t1 : float
+        First and last time of the herpolhode.
+    title : str, optional
+        Title of the figure.
+    omega_unit : str, optional
+        Unit of angular velocity, for labels.
+    samples : int, optional
+        Number of points of the herpolhode.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+
+    Raises
+    ------
+    InputError
+        If the motion has a batch, or if the body is at rest.
+
+    Examples
+    --------
     >>> from polhode import free_motion
     >>> len(plot_poinsot(free_motion((1.0, 2.0, 3.0), m=(0.3, 0.2, 0.9)), 0, 50).axes)
     2
@@ -39,7 +64,7 @@ def plot_poinsot(
 
 
 def _energy_ellipsoid(axes: Any, motion: FreeMotion, unit: str) -> None:
-    """The angular velocities of this energy, and those the body runs through; what lies behind is drawn thinner."""
+    """Draw the ellipsoid of constant energy, the separatrices and the polhode; lines behind it are thinner."""
     body = motion.body
     curve = polhode(motion, 721)
     half = np.sqrt(2 * motion.energy / flow_moments(body))
@@ -66,7 +91,7 @@ def _energy_ellipsoid(axes: Any, motion: FreeMotion, unit: str) -> None:
 
 
 def _draw_around(axes: Any, body: RigidBody, curve: FloatArray, eye: FloatArray, **style: Any) -> None:
-    """A curve on the ellipsoid, whose normal at omega is m: full where that faces the eye, thin where it does not."""
+    """Draw a curve on the ellipsoid, thin where its normal, the momentum at omega, points away from the eye."""
     front = body.momentum(curve) @ eye >= 0
     behind = {**style, "linewidth": 0.6 * style["linewidth"], "zorder": 0, "label": None}
     for chosen, drawn in ((front, {**style, "zorder": 2}), (~front, behind)):
@@ -75,6 +100,7 @@ def _draw_around(axes: Any, body: RigidBody, curve: FloatArray, eye: FloatArray,
 
 
 def _invariable_plane(axes: Axes, points: FloatArray, motion: FreeMotion, unit: str) -> None:
+    """Draw the herpolhode, shape (k, 2), on the invariable plane, with its bounds."""
     from matplotlib.patches import Circle
 
     inner, outer = map(float, herpolhode_radii(motion))

@@ -1,4 +1,4 @@
-"""The momentum sphere: directions of m in body axes, with the separatrices that part its two families of polhodes."""
+"""Momentum sphere: directions of m in body axes, and the separatrices between the two families of polhodes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TITLE = "angular momentum in body axes"
 
 
 def draw_sphere(axes: Any, body: RigidBody) -> None:
-    """The unit sphere, and the separatrices of a body with three different moments."""
+    """Draw the unit sphere, and the separatrices of a body with three different moments of inertia."""
     u, v = np.mgrid[0 : 2 * np.pi : 49j, 0 : np.pi : 25j]
     sphere = np.cos(u) * np.sin(v), np.sin(u) * np.sin(v), np.cos(v)
     axes.plot_surface(*sphere, color="#DDDDDD", alpha=0.25, linewidth=0)
@@ -28,7 +28,10 @@ def draw_sphere(axes: Any, body: RigidBody) -> None:
 
 
 def separatrices(body: RigidBody) -> list[FloatArray]:
-    """The four arcs from one end of the middle axis to the other, (201, 3) each: m = (a sech x, tanh x, b sech x)."""
+    """Return the four arcs m = (a sech x, tanh x, b sech x) between the ends of the middle axis, shape (201, 3) each.
+
+    The list is empty if two moments of inertia are equal.
+    """
     order = np.argsort(flow_moments(body))
     low, middle, high = flow_moments(body)[order]
     if not low < middle < high:
@@ -45,11 +48,11 @@ def separatrices(body: RigidBody) -> list[FloatArray]:
 
 
 def look_at(axes: Any, target: FloatArray) -> FloatArray:
-    """Turn the camera so that ``target`` faces it, somewhat from the side; the direction to the eye."""
+    """Turn the camera so that `target` faces it, slightly from the side, and return the direction to the eye."""
     x, y, z = target
     azimuth = np.degrees(np.arctan2(y, x)) + 25 if np.hypot(x, y) > 0.1 * abs(z) else 35.0
     elevation = np.clip(np.degrees(np.arctan2(z, np.hypot(x, y))) + 15, -35, 50)
     axes.view_init(elev=elevation, azim=azimuth)
-    axes.set_proj_type("ortho")  # the eye is equally far from all points: one direction for all
+    axes.set_proj_type("ortho")  # with the eye at infinity, its direction is the same for all points
     up, around = np.radians(elevation), np.radians(azimuth)
     return np.array([np.cos(up) * np.cos(around), np.cos(up) * np.sin(around), np.sin(up)])

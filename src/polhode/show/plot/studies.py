@@ -1,4 +1,4 @@
-"""Studies of methods: the error over the cost, and over the step."""
+"""Figures of studies: the error as a function of the cost and of the step size."""
 
 from __future__ import annotations
 
@@ -16,8 +16,20 @@ if TYPE_CHECKING:
 
 
 def plot_work_precision(found: WorkPrecision) -> Figure:
-    """Errors of q at the end over torque evaluations and over seconds, one curve for each method; a Figure.
+    """Plot the final error of q over torque evaluations and over computing time, with one curve for each method.
 
+    Parameters
+    ----------
+    found : WorkPrecision
+        Result of ``work_precision``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+
+    Examples
+    --------
     >>> from polhode import problems, work_precision
     >>> len(plot_work_precision(work_precision(problems.vilmart_top(), ["V2", "S4_6"], h=(0.1, 0.05))).axes)
     2
@@ -41,8 +53,20 @@ def plot_work_precision(found: WorkPrecision) -> Figure:
 
 
 def plot_order(study: OrderStudy) -> Figure:
-    """Errors of m and q over the step, and a line of the declared order; a Figure.
+    """Plot the errors of m and q over the step size, and a line of the declared order.
 
+    Parameters
+    ----------
+    study : OrderStudy
+        Result of ``order_study``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+
+    Examples
+    --------
     >>> from polhode import NoSquish, State, order_study
     >>> len(plot_order(order_study(NoSquish(), (1, 2, 3), State((1, 1, 1)), t=4.0, h=(0.4, 0.2, 0.1))).axes)
     1
@@ -52,7 +76,7 @@ def plot_order(study: OrderStudy) -> Figure:
     for number, (name, errors) in enumerate((("m", study.error_m), ("q", study.error_q))):
         axes.loglog(study.h, np.where(errors > 0, errors, np.nan), label=f"error of {name}", **series_style(number))
     if study.declared is not None:
-        anchor = 0.4 * max(study.error_m[0], study.error_q[0])  # below the curve, or it would hide it
+        anchor = 0.4 * max(study.error_m[0], study.error_q[0])  # below the curve, so that the line does not hide it
         slope = anchor * (study.h / study.h[0]) ** study.declared
         axes.loglog(study.h, slope, color=GRAY, linewidth=1, linestyle=":", label=f"order {study.declared}")
     few_log_ticks(axes.xaxis, study.h.tolist())

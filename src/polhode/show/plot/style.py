@@ -1,4 +1,4 @@
-"""One look for all pictures: colors that the color-blind can tell apart, labels with units, legends out of the way."""
+"""Common style of all figures: colors that color-blind readers can distinguish, labels with units, and legends."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SERIES = ((BLUE, "o"), (VERMILION, "s"), (GREEN, "^"), (PURPLE, "D"), (ORANGE, "
 
 
 def new_figure(width: float, height: float, title: str = "") -> Figure:
-    """Return an empty figure of that size in inches, known to pyplot: notebooks and ``pyplot.show()`` show it."""
+    """Return an empty figure of a size in inches, managed by pyplot so that notebooks and ``pyplot.show()`` show it."""
     try:
         from matplotlib import pyplot
 
@@ -34,7 +34,7 @@ def new_figure(width: float, height: float, title: str = "") -> Figure:
 
 
 def save_figure(figure: Figure, path: str | PathLike[str], dpi: float) -> None:
-    """Write a figure to a file and close it, so that figures which nobody looks at do not pile up."""
+    """Write a figure to a file and close it, so that unused figures do not accumulate in pyplot."""
     from matplotlib import pyplot
 
     figure.savefig(path, dpi=dpi)
@@ -42,22 +42,24 @@ def save_figure(figure: Figure, path: str | PathLike[str], dpi: float) -> None:
 
 
 def with_unit(label: str, unit: str) -> str:
+    """Return a label with a unit in brackets, or the label alone if the unit is empty."""
     return f"{label} [{unit.replace('^2', '²').replace('^3', '³')}]" if unit else label
 
 
 def legend_above(axes: Axes, columns: int = 4) -> None:
+    """Draw the legend above the right end of the axes, where it hides no curves."""
     axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=columns, fontsize="small", frameon=False, borderpad=0)
 
 
 def series_style(number: int) -> dict[str, Any]:
-    """Color and marker of one of many curves; from the eighth on the markers are hollow."""
+    """Return the color and marker of the curve with index `number`; from the eighth on, the markers are hollow."""
     color, marker = SERIES[number % len(SERIES)]
     hollow = {} if number < len(SERIES) else {"markerfacecolor": "white", "linestyle": "--"}
     return {"color": color, "marker": marker, "markersize": 5, "linewidth": 1.2, **hollow}
 
 
 def few_log_ticks(axis: Any, values: Sequence[float]) -> None:
-    """Ticks of a logarithmic axis that are told apart: 1, 2, 5 in each of few decades, or one in each of many."""
+    """Set ticks of a logarithmic axis that do not overlap: 1, 2, 5 in each of a few decades, or one per decade."""
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
     if values and max(values) < 300 * min(values):

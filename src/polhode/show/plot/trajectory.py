@@ -1,7 +1,7 @@
-"""Trajectories: what should stay, momentum, attitude, and the curves of m on its sphere and of omega in space.
+"""Figures of trajectories: errors of invariants, momentum, attitude, polhode and herpolhode.
 
-Of a batch the first few bodies are drawn, and of errors the median and the largest. Of a run of very many turns the
-curves show the first of them, and errors all: the largest in each of many stretches of time.
+Of a batch, the first bodies are drawn, and the median and the largest error over all bodies. Of a run of very many
+turns, the curves show the first ones, and errors are drawn for the whole run: the largest in each of many intervals.
 """
 
 from __future__ import annotations
@@ -23,9 +23,28 @@ if TYPE_CHECKING:
 
 
 def plot_trajectory(traj: Trajectory, kinds: Sequence[str] | None = None) -> Figure:
-    """Several panels in one Figure; ``kinds`` is a choice of "polhode", "herpolhode" (on the left), "momentum",
-    "attitude", "energy", "errors" (on the right, over time). By default those that suit the trajectory.
+    """Plot several panels of a trajectory in one figure.
 
+    Parameters
+    ----------
+    traj : Trajectory
+        Result of ``integrate``.
+    kinds : sequence of str, optional
+        Panels: "polhode" and "herpolhode" (on the left), "momentum", "attitude", "energy" and "errors" (on the right,
+        over time). By default, those that suit the trajectory.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+
+    Raises
+    ------
+    InputError
+        If `kinds` is empty or contains an unknown name.
+
+    Examples
+    --------
     >>> from polhode import Problem, State, forces, integrate
     >>> top = Problem((1.0, 1.0, 0.5), State(m=(0.1, 0.0, 2.0)), forces.gravity(1.0, (0, 0, 0.3)), t_span=(0, 10))
     >>> len(plot_trajectory(integrate(top, h=0.05), ["momentum", "attitude"]).axes)
@@ -36,7 +55,7 @@ def plot_trajectory(traj: Trajectory, kinds: Sequence[str] | None = None) -> Fig
         if kind not in PANELS:
             raise InputError(f"no picture is called {kind!r}; {near(kind, PANELS)}")
     if not chosen:
-        raise InputError(f"kinds is empty; expected some of {', '.join(PANELS)}")
+        raise InputError(f"kinds is empty; expected one or more of {', '.join(PANELS)}")
     curves = curves_of(traj)
     left, right = ([kind for kind in chosen if (kind in ACROSS) is across] for across in (True, False))
     rows = max(len(left), len(right), 1)
@@ -52,8 +71,20 @@ def plot_trajectory(traj: Trajectory, kinds: Sequence[str] | None = None) -> Fig
 
 
 def plot_errors(traj: Trajectory) -> Figure:
-    """Plot by how much energy, momenta and ``|q|`` are off, whatever of them should stay, on a logarithmic axis.
+    """Plot the errors of the invariants, such as energy, momenta and ``|q|``, over time on a logarithmic axis.
 
+    Parameters
+    ----------
+    traj : Trajectory
+        Result of ``integrate``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+
+    Examples
+    --------
     >>> from polhode import integrate, problems
     >>> len(plot_errors(integrate(problems.heavy_top(), method="V2", h=0.5)).axes)
     1
@@ -62,8 +93,20 @@ def plot_errors(traj: Trajectory) -> Figure:
 
 
 def plot_energy(traj: Trajectory) -> Figure:
-    """Plot kinetic and potential energy and their sum, for forces that have an energy.
+    """Plot kinetic, potential and total energy over time; the force must have an energy.
 
+    Parameters
+    ----------
+    traj : Trajectory
+        Result of ``integrate``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+
+    Examples
+    --------
     >>> from polhode import integrate, problems
     >>> len(plot_energy(integrate(problems.heavy_top(), method="V2", h=0.5)).axes)
     1
@@ -72,8 +115,20 @@ def plot_energy(traj: Trajectory) -> Figure:
 
 
 def plot_momentum(traj: Trajectory) -> Figure:
-    """Plot the components of the angular momentum in body axes.
+    """Plot the components of the angular momentum in body axes over time.
 
+    Parameters
+    ----------
+    traj : Trajectory
+        Result of ``integrate``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+
+    Examples
+    --------
     >>> from polhode import integrate, problems
     >>> len(plot_momentum(integrate(problems.heavy_top(), method="V2", h=0.5)).axes)
     1
@@ -82,8 +137,20 @@ def plot_momentum(traj: Trajectory) -> Figure:
 
 
 def plot_attitude(traj: Trajectory) -> Figure:
-    """Plot the components of the attitude quaternion, body to space: unlike angles, they have no poles.
+    """Plot the components of the attitude quaternion (body to space) over time.
 
+    Parameters
+    ----------
+    traj : Trajectory
+        Result of ``integrate``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+
+    Examples
+    --------
     >>> from polhode import integrate, problems
     >>> len(plot_attitude(integrate(problems.heavy_top(), method="V2", h=0.5)).axes)
     1
@@ -92,8 +159,20 @@ def plot_attitude(traj: Trajectory) -> Figure:
 
 
 def plot_polhode(traj: Trajectory) -> Figure:
-    """Plot the direction of the momentum in body axes, on the sphere, with the separatrices of the free body.
+    """Plot the direction of the angular momentum in body axes on a sphere, with the separatrices of the free body.
 
+    Parameters
+    ----------
+    traj : Trajectory
+        Result of ``integrate``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+
+    Examples
+    --------
     >>> from polhode import integrate, problems
     >>> len(plot_polhode(integrate(problems.heavy_top(), method="V2", h=0.5)).axes)
     1
@@ -102,8 +181,20 @@ def plot_polhode(traj: Trajectory) -> Figure:
 
 
 def plot_herpolhode(traj: Trajectory) -> Figure:
-    """Plot the tip of the angular velocity in space, seen along the force's symmetry axis, or along the momentum.
+    """Plot the angular velocity in space, seen along the symmetry axis of the force or the initial momentum.
 
+    Parameters
+    ----------
+    traj : Trajectory
+        Result of ``integrate``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+
+    Examples
+    --------
     >>> from polhode import integrate, problems
     >>> len(plot_herpolhode(integrate(problems.heavy_top(), method="V2", h=0.5)).axes)
     1
@@ -112,6 +203,7 @@ def plot_herpolhode(traj: Trajectory) -> Figure:
 
 
 def _default_kinds(traj: Trajectory) -> list[str]:
+    """Return all panels, without "energy" if the energy is conserved or the force has none."""
     force = traj.problem.force
     conserved = "energy" in drifts(traj)
     energy = [] if conserved or (force is not None and not force.has_energy) else ["energy"]
