@@ -187,10 +187,10 @@ def test_why_a_search_ends_is_true():
 @pytest.mark.parametrize(
     ("tolerances", "said"),
     [
-        ({"rtol": -1.0}, "rtol = -1.0: expected a number from 1.42e-14"),
+        ({"rtol": -1.0}, "rtol = -1.0: expected at least 1.42e-14"),
         ({"rtol": 0.0}, "rtol = 0.0"),
         ({"rtol": np.nan}, "rtol = nan"),
-        ({"rtol": 1e-17}, "rtol = 1e-17: expected a number from 1.42e-14"),
+        ({"rtol": 1e-17}, "rtol = 1e-17: expected at least 1.42e-14"),
         ({"rtol": np.inf}, "rtol = inf"),
         ({"rtol": "small"}, "rtol"),
         ({"atol": np.nan}, "atol = nan"),

@@ -1,4 +1,7 @@
-"""Methods for torqued bodies, one file each. A new one is a file with a class of its name, and one line here."""
+"""Integration methods for bodies under torques, one module each.
+
+To add a method, write a module with a class of that name and add one line to `METHODS`.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,31 @@ METHODS = {
 
 
 def load(name: str) -> Any:
-    """The class of that name."""
+    """Return the method class called `name`, one of the keys of `METHODS`."""
     return getattr(importlib.import_module(f"polhode.methods.{METHODS[name]}"), name)
 
 
 def as_method(method: Any) -> Any:
-    """A method: as it is, by its name, or made of a scheme or the name of one with exact drifts.
+    """Return the method that `method` stands for.
 
+    Parameters
+    ----------
+    method : Method, Adaptive, Scheme or str
+        A method, which is returned unchanged; the name of a method; or a scheme or the name of one, which becomes a
+        `Splitting` with exact drifts.
+
+    Returns
+    -------
+    Method or Adaptive
+        The method.
+
+    Raises
+    ------
+    InputError
+        If `method` is none of these; for an unknown name, the message suggests similar ones.
+
+    Examples
+    --------
     >>> as_method("V2")
     Splitting(Exact(), 'V2')
     >>> as_method("Rattle")

@@ -1,4 +1,4 @@
-"""Adaptive: steps as long as a tolerance allows, by the order-8 method of Dormand and Prince on rotations."""
+"""Adaptive step sizes: the order-8 method of Dormand and Prince on rotations, controlled by a tolerance."""
 
 from __future__ import annotations
 
@@ -18,52 +18,61 @@ from polhode.methods.method import BatchState
 if TYPE_CHECKING:
     from polhode.forces.base import Force
 
-SMALLEST_RTOL = 2.0**-46  # 1.4e-14: below, round-off of a step is no longer small against its error
-MOST_TRIALS = 10_000_000  # accepted or not: a minute or so, more than any motion needs that can be followed at all
-MEMORY = 4  # numbers: the torque where the body is, and why the last trial was rejected, a status
+SMALLEST_RTOL = 2.0**-46  # 1.4e-14: below this, the round-off of a step is no longer small compared with its error
+MOST_TRIALS = 10_000_000  # accepted or rejected: about a minute, more than any computable motion needs
+MEMORY = 4  # numbers per body: the torque at the current state, and the status of the last rejected trial
 
 
 @dataclass
 class AdaptiveBatchState(BatchState):
-    """Where n bodies are, each at its own time."""
+    """State of n bodies, each at its own time."""
 
     t: FloatArray  # (n,)
-    longest: FloatArray  # (n,), steps
+    longest: FloatArray  # (n,), the upper bound on step lengths
     h: FloatArray = field(init=False)  # (n,), the next trial step; 0 before the first
-    seen: IntArray = field(init=False)  # (n,), how many of the output times are behind
-    rejected: IntArray = field(init=False)  # (n,), trials
+    seen: IntArray = field(init=False)  # (n,), the number of output times already passed
+    rejected: IntArray = field(init=False)  # (n,), the number of rejected trials
     trouble: FloatArray = field(init=False)  # (n, 8): t, m, q where the torque failed last, in principal axes
 
     def __post_init__(self) -> None:
+        """Allocate the arrays that depend on the number of bodies."""
         super().__post_init__()
         n = len(self.m)
-        self.h, self.trouble = np.zeros(n), np.full((n, 8), np.nan)
-        self.seen, self.rejected = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        self.h = np.zeros(n)
+        self.trouble = np.full((n, 8), np.nan)
+        self.seen = np.zeros(n, np.int64)
+        self.rejected = np.zeros(n, np.int64)
 
 
 class Adaptive:
-    """Steps whose length is chosen so that errors stay below a tolerance: for control, damping, forcing in time.
+    """Adaptive Runge-Kutta method of order 8, suited to control, damping and time-dependent torques.
 
-    The Runge-Kutta method of order 8(5,3) by Dormand and Prince (DOP853), in the form of Munthe-Kaas: a step solves for
-    the rotation vector from its beginning, so that attitudes stay unit quaternions.
+    This is the method of order 8(5,3) by Dormand and Prince (DOP853) in the form of Munthe-Kaas: each step solves for
+    the rotation vector relative to its beginning, so that attitudes stay unit quaternions. The step length is chosen
+    such that the error of each step stays below a tolerance.
 
-    A torque that acts for less than a 2000th of the time span may fall between the samples: give its times as
-    ``Torque(..., breaks=...)``, or a ``max_step`` that is shorter than it acts.
+    A torque that acts for less than a 2000th of the time span may be missed between two samples: pass its times as
+    ``Torque(..., breaks=...)``, or a `max_step` shorter than its duration.
 
     Parameters
     ----------
     rtol : float, optional
-        Error of each step: of the attitude, in radians, and of m relative to ``|m|``.
+        Tolerated error of each step: of the attitude in radians, and of m relative to ``|m|``.
     atol : float, optional
-        Error of m that is always allowed, in units of m.
+        Tolerated absolute error of m, in units of m.
     first_step : float, optional
-        Length of the first trial; by default it is chosen.
+        Length of the first trial step. By default it is chosen automatically.
     max_step : float, optional
-        Length that no step exceeds (by more than 1 percent, the last one). By default, a torque of the user that
-        depends on t is sampled at 2040 times of the whole span, and no step is so long that it could pass over what the
-        samples show; ``numpy.inf`` turns that off.
+        Upper bound on the step length (the last step may exceed it by 1 percent). By default, a user-defined torque
+        that depends on t is sampled at 2040 times of the whole span, and steps are limited such that none passes over a
+        feature visible in the samples; ``numpy.inf`` turns this off.
     max_steps : int, optional
-        Number of trial steps, accepted or rejected, after which a body is given up.
+        Maximum number of trial steps per body, accepted or rejected. A body that reaches it is stopped.
+
+    Raises
+    ------
+    InputError
+        If an argument is not a number in the range given above, or `rtol` is below the level of round-off, 1.4e-14.
 
     Examples
     --------
@@ -95,23 +104,28 @@ class Adaptive:
             raise InputError(f"max_step = {max_step!r}: expected a positive time, or numpy.inf for any step")
 
     def check(self, force: Force) -> None:
-        """Any force will do."""
+        """Accept any force."""
 
     def new_batch_state(
         self, m: FloatArray, q: FloatArray, t0: float, longest: float | FloatArray = inf
     ) -> AdaptiveBatchState:
-        """Bodies at t0, with momenta (n, 3) and attitudes (n, 4); no step exceeds max_step or, without, ``longest``."""
-        n, longest = len(m), longest if self.max_step is None else self.max_step
-        return AdaptiveBatchState(m, q, np.zeros((n, MEMORY)), np.full(n, t0), np.full(n, longest))
+        """Return the state of bodies at `t0`, with momenta of shape (n, 3) and attitudes of shape (n, 4).
+
+        Steps are at most `max_step` long; if that was omitted, at most `longest`, a number or an array of shape (n,).
+        """
+        n = len(m)
+        bound = longest if self.max_step is None else self.max_step
+        return AdaptiveBatchState(m, q, np.zeros((n, MEMORY)), np.full(n, t0), np.full(n, bound))
 
     def advance(self, force: Force) -> Callable[..., None]:
-        """The compiled loop, for this force.
+        """Return the compiled loop for this force.
 
-        advance(bodies, (low, high), t_end, times (k,), limit, start, stop, current, m_out (k, n, 3), q_out (k, n, 4),
-        step_t (cap, n), step_m (cap, n, 3), step_q (cap, n, 4), kept (n,)): bodies start..stop, each until it is at
-        t_end or has made ``limit`` trials; the torque is evaluated at times from low to high. States at ``times``, in
-        the direction of time, go to m_out and q_out; the ends of steps to rows kept[i] and on of step_t, step_m and
-        step_q, unless cap = 0.
+        Its signature is advance(bodies, (low, high), t_end, times (k,), limit, start, stop, current, m_out (k, n, 3),
+        q_out (k, n, 4), step_t (cap, n), step_m (cap, n, 3), step_q (cap, n, 4), saved_steps (n,)). It advances bodies
+        start..stop, each until it reaches t_end or has made `limit` trial steps, and evaluates the torque at times from
+        low to high only. States at `times`, which are sorted in the direction of integration, are written to m_out and
+        q_out. The ends of the steps of body i are appended to step_t, step_m and step_q from row saved_steps[i], unless
+        cap = 0.
         """
         from polhode.kernels.stepping.adaptive import adapt
 
@@ -122,21 +136,21 @@ class Adaptive:
             bodies: Any, window: tuple[float, float], t_end: float, times: FloatArray, limit: int, start: int,
             stop: int, current: AdaptiveBatchState, *out: Any,
         ) -> None:  # fmt: skip
-            told = bodies.params, bodies.inertia, bodies.axes, bodies.damping, settings, window, t_end, times
-            kept = (
+            inputs = bodies.params, bodies.inertia, bodies.axes, bodies.damping, settings, window, t_end, times
+            state = (
                 current.m, current.q, current.memory, current.steps, current.status, current.torques,
                 current.t, current.h, current.longest, current.seen, current.rejected, current.trouble,
             )  # fmt: skip
-            adapt(torque, (*told, limit, start, stop, *kept, *out))
+            adapt(torque, (*inputs, limit, start, stop, *state, *out))
 
         return loop
 
     def interpolate(self, force: Force) -> Callable[..., None]:
-        """States within steps.
+        """Return the compiled function that computes states within steps, for this force.
 
-        interpolate(bodies, t_left (n,), t_right (n,), low (n,), high (n,), start, stop, m (n, 3), q (n, 4), t (n,),
-        m_out (n, 3), q_out (n, 4)): repeats, for each row, the one step from t_left, where m and q are, to t_right; the
-        state at t.
+        Its signature is interpolate(bodies, t_left (n,), t_right (n,), low (n,), high (n,), start, stop, m (n, 3),
+        q (n, 4), t (n,), m_out (n, 3), q_out (n, 4)). For each row it repeats the step from t_left, where the state is
+        m and q, to t_right, and writes the state at t to m_out and q_out.
         """
         from polhode.kernels.stepping.adaptive import interpolate
 
@@ -148,25 +162,29 @@ class Adaptive:
         return at
 
     def __repr__(self) -> str:
-        given = {"rtol": self.rtol, "atol": self.atol}
-        given |= {} if self.first_step is None else {"first_step": self.first_step}
-        given |= {} if self.max_step is None else {"max_step": self.max_step}
-        given |= {} if self.max_steps == MOST_TRIALS else {"max_steps": self.max_steps}
-        return f"Adaptive({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+        """Return the call that creates this method, without default arguments."""
+        arguments = {"rtol": self.rtol, "atol": self.atol}
+        arguments |= {} if self.first_step is None else {"first_step": self.first_step}
+        arguments |= {} if self.max_step is None else {"max_step": self.max_step}
+        arguments |= {} if self.max_steps == MOST_TRIALS else {"max_steps": self.max_steps}
+        return f"Adaptive({', '.join(f'{name}={value!r}' for name, value in arguments.items())})"
 
     def __eq__(self, other: object) -> bool:
+        """Return whether `other` is a method with the same settings."""
         return type(other) is type(self) and repr(other) == repr(self)
 
     def __hash__(self) -> int:
+        """Return a hash that is equal for equal methods."""
         return hash(repr(self))
 
 
 def checked_tolerances(rtol: Any, atol: Any) -> tuple[float, float]:
-    """One number each, as large as round-off demands."""
-    relative, absolute = _number(rtol, "rtol"), _number(atol, "atol")
+    """Return `rtol` and `atol` as floats; raise InputError if one is not a number or out of range."""
+    relative = _number(rtol, "rtol")
+    absolute = _number(atol, "atol")
     if not SMALLEST_RTOL <= relative < inf:
         raise InputError(
-            f"rtol = {rtol!r}: expected a number from {SMALLEST_RTOL:.3g}, which round-off allows; type rtol=1e-9"
+            f"rtol = {rtol!r}: expected at least {SMALLEST_RTOL:.3g}, the level of round-off; type rtol=1e-9"
         )
     if not 0.0 <= absolute < inf:
         raise InputError(f"atol = {atol!r}: expected 0, or a positive finite number in units of m")
@@ -174,6 +192,7 @@ def checked_tolerances(rtol: Any, atol: Any) -> tuple[float, float]:
 
 
 def _number(value: Any, name: str) -> float:
+    """Return the scalar `value` as a float; raise InputError if it is an array or NaN."""
     array = as_floats(value, name)
     if array.shape or np.isnan(array):
         raise InputError(f"{name} = {value!r}: expected one number")

@@ -1,14 +1,14 @@
-"""ALGO_C1, the momentum scheme of Simo and Wong 1991, as far as it is known from what others write about it.
+"""ALGO_C1, the momentum scheme of Simo and Wong 1991, as Betsch and Siebert 2009 describe it.
 
-Betsch and Siebert 2009 compare with it and refer to the paper, which is not at hand. This is Newmark's rule with
-beta = 1/4 and gamma = 1/2, in body axes, with the momentum balance in space:
+They compare with it and refer to the original paper, which was not available. It is Newmark's rule with beta = 1/4 and
+gamma = 1/2, in body axes, with the momentum balance in space:
 
     Theta = (h/2) (w0 + w1),   Q1 = Q0 exp(hat Theta),   Q1 J w1 = Q0 J w0 + h tau
 
-Where tau = Q f is taken is not printed. Both symmetric readings are offered: at Q0 exp(hat Theta/2), the midpoint rule,
-or the mean of tau at Q0 and at Q1, the trapezoidal rule. In terms of e = tan(|Theta|/4) Theta/|Theta| these are the
-equations of ``kernels.stepping.half_turns`` with g = atan|e|/|e| and k = h f, or, in the axes of the middle,
-k = (h/2) (C^T f0 + C f1).
+They do not print where tau = Q f is evaluated. Both symmetric readings are available: at Q0 exp(hat Theta/2), the
+midpoint rule, or the mean of tau at Q0 and at Q1, the trapezoidal rule. In terms of e = tan(|Theta|/4) Theta/|Theta|
+these are the equations of ``kernels.stepping.half_turns`` with g = atan|e|/|e| and k = h f, or, in the axes of the
+middle, k = (h/2) (C^T f0 + C f1).
 """
 
 from __future__ import annotations
@@ -38,11 +38,12 @@ SIMO_WONG_1991 = (
     "and momentum, Int. J. Numer. Meth. Engng. 31 (1991) 19-52"
 )
 
-SMALL = 2.0**-10  # |e|^2 up to which dg/d(|e|^2) comes from its series
+SMALL = 2.0**-10  # the largest |e|^2 for which dg/d(|e|^2) is computed from its series
 
 
 @inline
 def impulse(torque, params, body, t, start, q, e):
+    """Return (k, status, noise) by the midpoint rule, for the half turn `e` of a step from attitude `q`."""
     x = 1.0 / sqrt(1.0 + dot(e, e))
     h0, h1, h2, h3 = middle(q, e)
     f1, f2, f3, status = torque_at(torque, params, body.frame, t, 0.0, 0.0, 0.0, x * h0, x * h1, x * h2, x * h3)
@@ -51,14 +52,14 @@ def impulse(torque, params, body, t, start, q, e):
 
 @inline
 def from_middle(e, v):
-    """C v: from the axes of the middle to those of the start, or from those of the end to those of the middle."""
+    """Return C v: `v` turned from the middle axes to the start axes, or from the end axes to the middle axes."""
     u = cross(e, v)
     return plus(v, 2.0 / (1.0 + dot(e, e)), plus(u, 1.0, cross(e, u)))
 
 
 @inline
 def impulse_of_both_ends(torque, params, body, t, start, q, e):
-    """The trapezoidal rule; ``start`` is the torque at the start of the step."""
+    """Return (k, status, noise) by the trapezoidal rule; `start` is the torque (3,) at the start of the step."""
     x = 1.0 / (1.0 + dot(e, e))
     h0, h1, h2, h3 = middle(q, e)
     q0, q1, q2, q3 = product(h0, h1, h2, h3, x, x * e[0], x * e[1], x * e[2])
@@ -70,7 +71,7 @@ def impulse_of_both_ends(torque, params, body, t, start, q, e):
 
 @inline
 def stretch(ee):
-    """(g, dg/d(|e|^2))"""
+    """Return (g, dg/d(|e|^2)) at `ee` = |e|^2."""
     if ee <= SMALL:
         g = 1.0 - ee * (1.0 / 3.0 - ee * (0.2 - ee * (1.0 / 7.0 - ee / 9.0)))
         return g, -1.0 / 3.0 + ee * (0.4 - ee * (3.0 / 7.0))
@@ -81,17 +82,20 @@ def stretch(ee):
 
 @inline
 def system(body, m, e, k, K, noise):
+    """Return the equations for `e`, the columns of their Jacobian and the noise, given k and its derivatives K."""
     g, slope = stretch(dot(e, e))
     return half_turn_system(body, g, slope, m, e, k, K, noise)
 
 
 @inline
 def step(torque, params, body, t, memory, first, m, q):
+    """Return the Step from (m, q) by the midpoint rule; `t` is the middle of the step."""
     return half_turn_step(impulse, system, torque, params, body, t, 0.0, m, q)
 
 
 @inline
 def trapezoidal_step(torque, params, body, t, memory, first, m, q):
+    """Return the Step from (m, q) by the trapezoidal rule; `t` is the middle of the step."""
     begin = t - 0.5 * body.time
     f1, f2, f3, status = torque_at(torque, params, body.frame, begin, 0.0, 0.0, 0.0, q[0], q[1], q[2], q[3])
     if status != FINE:
@@ -101,11 +105,13 @@ def trapezoidal_step(torque, params, body, t, memory, first, m, q):
 
 @entry_point(f"void(i8, {ARGUMENTS})")
 def run(torque, arguments):
+    """Advance bodies by the midpoint rule; `arguments` are those of `take_steps`."""
     take_steps(step, torque, arguments)
 
 
 @entry_point(f"void(i8, {ARGUMENTS})")
 def run_trapezoidal(torque, arguments):
+    """Advance bodies by the trapezoidal rule; `arguments` are those of `take_steps`."""
     take_steps(trapezoidal_step, torque, arguments)
 
 
@@ -113,15 +119,21 @@ RULES = {"midpoint": run, "trapezoidal": run_trapezoidal}
 
 
 class AlgoC1(WholeStep):
-    """The momentum scheme of Simo and Wong: for any torque that depends on the attitude alone.
+    """Momentum scheme of Simo and Wong, of order 2, for any torque that depends on the attitude alone.
 
-    It keeps the momentum along every direction along which there is no torque; the energy of a free body, too.
+    It conserves the momentum along every direction in space along which there is no torque, and the energy of a free
+    body.
 
     Parameters
     ----------
     rule : {"midpoint", "trapezoidal"}, optional
-        Where the torque of a step is evaluated: at half of its rotation, or at both of its ends. Betsch and Siebert
-        2009 do not say. A torque with ``breaks`` needs the midpoint rule.
+        Where the torque of a step is evaluated: at half of its rotation (the default), or at both ends of the step.
+        Betsch and Siebert 2009 do not specify it. A torque with ``breaks`` requires the midpoint rule.
+
+    Raises
+    ------
+    InputError
+        If `rule` is not one of the two names.
 
     Examples
     --------
@@ -154,14 +166,21 @@ class AlgoC1(WholeStep):
             self.record = replace(type(self).record, name=f"AlgoC1({rule!r})")
 
     def check(self, force: Force) -> None:
+        """Raise InputError if the force is damped or depends on the angular velocity.
+
+        With the trapezoidal rule, also raise it if the force has breaks.
+        """
         super().check(force)
         if self.rule != "midpoint" and len(force.breaks):
             raise InputError(
-                f"{force!r} has breaks, at which {self!r} would evaluate it: the end of a step; choose AlgoC1()"
+                f"{force!r} has breaks, and {self!r} evaluates torques at the ends of steps, where they jump; choose "
+                "AlgoC1()"
             )
 
     def run(self, *arguments: Any) -> None:
+        """Run the compiled loop of the chosen rule."""
         RULES[self.rule](*arguments)
 
     def tools(self, force: Force) -> tuple[Any, ...]:
+        """Return the address of the torque, which `run` takes before the arrays."""
         return (force.torque_address(),)

@@ -1,22 +1,23 @@
-"""DIR_EM, the energy-momentum scheme on the nine direction cosines: Betsch and Siebert 2009, section 3, with the
-midpoint rule of Betsch and Steinmann 2001.
+"""DIR_EM, the energy-momentum scheme on the nine direction cosines.
+
+Betsch and Siebert 2009, section 3, with the midpoint rule of Betsch and Steinmann 2001.
 
     Q1 - Q0 = (h/2) (V0 + V1),   (V1 - V0) E = -h dV/dQ(Qh) - h Qh L,   L symmetric,   Q1^T Q1 = 1             (1)
 
-Qh = (Q0 + Q1)/2 is no rotation; E = tr(J)/2 - J. With Q1 = Q0 R, R = (1 + hat e) (1 - hat e)^-1 and the velocities
-W = Q^T V, multipliers drop out of the skew part of (1):
+Qh = (Q0 + Q1)/2 is not a rotation; E = tr(J)/2 - J. With Q1 = Q0 R, R = (1 + hat e) (1 - hat e)^-1 and the velocities
+W = Q^T V, the multipliers drop out of the skew part of (1):
 
     ((4/h) J + tr(A) - A) e = rot(A),   A = 2 W E - h Q0^T dV/dQ(Qh)                                           (2)
     W1 = N (2/h + W) - W,   N = 1 - R^T = 2 (hat e - hat e^2)/(1 + |e|^2),   m = rot(W E)                      (3)
 
-Linear where dV/dQ does not depend on Q, as for gravity: one solution per step. Otherwise (2) is repeated. So that what
-is rounded in the same way in every step is small, e = e0 + d is counted from e0, that of the skew part of W alone, and
-W1 from W; with S, the symmetric part of W, and A as above,
+(2) is linear if dV/dQ does not depend on Q, as for gravity, and is then solved once per step. Otherwise it is iterated.
+To keep systematic rounding errors small, e = e0 + d is computed as a correction of e0, which follows from the skew part
+of W alone, and W1 as a correction of W. With S, the symmetric part of W, and A as above,
 
     ((4/h) J + tr(A) - A) d = 2 rot(S E) - rot(h Q0^T dV/dQ) - (tr(A) - A) e0,   hat e0 = (h/4) (W - W^T)       (4)
     W1 = (4/h) (hat d - (|e|^2 hat e + hat e^2)/(1 + |e|^2)) + N W - W^T                                       (5)
 
-W starts as hat(w), and is not skew later: the energy that is kept is tr(W E W^T)/2 + V, and that of m and q is not.
+W is hat(w) at the start and is not skew later: the conserved energy is tr(W E W^T)/2 + V, not the energy of m and q.
 """
 
 from __future__ import annotations
@@ -38,14 +39,14 @@ BETSCH_STEINMANN_2001 = (
     "(2001) 467-488"
 )
 
-MOST = 200  # repetitions of (2)
-ROUNDING = 2.0**-51  # of e: a change that is smaller is the last
-STALLED = 2.0**-40  # of e: a change that no longer falls is rounding if it is smaller
+MOST = 200  # iterations of (2)
+ROUNDING = 2.0**-51  # relative to e: the iteration has converged when the change is smaller
+STALLED = 2.0**-40  # relative to e: a change that no longer decreases is rounding if it is smaller than this
 
 
 @inline
 def velocities(body, memory, first, m):
-    """W"""
+    """Return W, a matrix (3, 3): hat(w) in the first step, the matrix stored in `memory` (9,) later."""
     if first:
         return hat((m[0] / body.J[0], m[1] / body.J[1], m[2] / body.J[2]))
     x = 1.0 / body.rate
@@ -58,7 +59,7 @@ def velocities(body, memory, first, m):
 
 @inline
 def times_Euler(W, J):
-    """W E"""
+    """Return W E for a matrix W (3, 3) and principal moments J (3,)."""
     E1, E2, E3 = 0.5 * (J[1] + J[2] - J[0]), 0.5 * (J[2] + J[0] - J[1]), 0.5 * (J[0] + J[1] - J[2])
     (a, b, c), (d, e, f), (g, h, i) = W
     return (a * E1, b * E2, c * E3), (d * E1, e * E2, f * E3), (g * E1, h * E2, i * E3)
@@ -66,13 +67,13 @@ def times_Euler(W, J):
 
 @inline
 def combined(A, x, B):
-    """A + x B"""
+    """Return A + x B for matrices A and B (3, 3) and a number x."""
     return plus(A[0], x, B[0]), plus(A[1], x, B[1]), plus(A[2], x, B[2])
 
 
 @inline
 def mean_turn(e):
-    """(1 + R)/2 = (1 + hat e + e e^T)/(1 + |e|^2)"""
+    """Return (1 + R)/2 = (1 + hat e + e e^T)/(1 + |e|^2), a matrix (3, 3)."""
     x = 1.0 / (1.0 + dot(e, e))
     a, b, c = e
     return (
@@ -84,8 +85,9 @@ def mean_turn(e):
 
 @inline
 def correction(body, W, WE, QG, e0):
-    """(det, det d) of (4)."""
-    x, J = 0.25 * body.h, body.J
+    """Return (det, det d) of (4), det being the determinant of its matrix."""
+    x = 0.25 * body.h
+    J = body.J
     A = combined(combined(WE, 1.0, WE), -1.0, QG)
     (a, b, c), (d, e, f), (g, h, i) = A
     r = plus(plus(plus(symmetric_momentum(W, J), -0.5, rot(QG)), -0.5 * (a + e + i), e0), 0.5, image(A, e0))
@@ -100,16 +102,18 @@ def correction(body, W, WE, QG, e0):
 
 @inline
 def symmetric_momentum(W, J):
-    """rot(S E), S being the symmetric part of W."""
+    """Return rot(S E), a vector (3,), with S the symmetric part of W."""
     a, b, c = W[1][2] + W[2][1], W[2][0] + W[0][2], W[0][1] + W[1][0]
     return 0.5 * a * (J[2] - J[1]), 0.5 * b * (J[0] - J[2]), 0.5 * c * (J[1] - J[0])
 
 
 @inline
 def turned_velocities(body, W, d, e):
-    """W1 of (5)."""
+    """Return W1 of (5), a matrix (3, 3)."""
     a, b, c = e
-    ee, x, y = dot(e, e), 2.0 / (1.0 + dot(e, e)), 2.0 / body.h
+    ee = dot(e, e)
+    x = 2.0 / (1.0 + dot(e, e))
+    y = 2.0 / body.h
     squares = (b * b + c * c, -a * b, -a * c), (-a * b, a * a + c * c, -b * c), (-a * c, -b * c, a * a + b * b)
     N = combined(hat(e), 1.0, squares)
     grown = combined(hat(plus(times(2.0 * y, d), -x * y * ee, e)), x * y, squares)
@@ -118,27 +122,39 @@ def turned_velocities(body, W, d, e):
 
 @inline
 def step(gradient, params, body, t, memory, first, m, q):
+    """Return the Step from (m, q) by (4) and (5), and store W1 in `memory`; `t` is the middle of the step."""
     W = velocities(body, memory, first, m)
-    Q0, WE = matrix(q[0], q[1], q[2], q[3]), times_Euler(W, body.J)
-    e0, zero = times(0.25 * body.h, rot(W)), (0.0, 0.0, 0.0)
-    d, known, before, residual, solved, status = zero, (zero, zero, zero), inf, 0.0, 0, NO_STEP
+    Q0 = matrix(q[0], q[1], q[2], q[3])
+    WE = times_Euler(W, body.J)
+    e0 = times(0.25 * body.h, rot(W))
+    zero = (0.0, 0.0, 0.0)
+    d = zero
+    last_G = (zero, zero, zero)
+    last_change = inf
+    residual = 0.0
+    solved = 0
+    status = NO_STEP
     for n in range(MOST):
-        G, found = slope_at(gradient, params, body, t, matrix_product(Q0, mean_turn(plus(e0, 1.0, d))))
-        if found != FINE:
-            return Step(m, q, found, n + 1, solved, 0.0)
-        if n > 0 and largest_difference(G, known) == 0.0:
+        G, gradient_status = slope_at(gradient, params, body, t, matrix_product(Q0, mean_turn(plus(e0, 1.0, d))))
+        if gradient_status != FINE:
+            return Step(m, q, gradient_status, n + 1, solved, 0.0)
+        if n > 0 and largest_difference(G, last_G) == 0.0:
             status = FINE
             break
         det, times_det = correction(body, W, WE, matrix_product(columns(Q0), G), e0)
         if not det > 0.0:
             break
         new = times(1.0 / det, times_det)
-        moved, size = largest(plus(new, -1.0, d)), largest(plus(e0, 1.0, new))
-        d, known, residual, solved = new, G, moved / size if size > 0.0 else 0.0, n + 1
-        if moved <= ROUNDING * size or before <= moved <= STALLED * size:
+        change = largest(plus(new, -1.0, d))
+        size = largest(plus(e0, 1.0, new))
+        d = new
+        last_G = G
+        residual = change / size if size > 0.0 else 0.0
+        solved = n + 1
+        if change <= ROUNDING * size or last_change <= change <= STALLED * size:
             status = FINE
             break
-        before = moved
+        last_change = change
     if status != FINE:
         return Step(m, q, NO_STEP, n + 1, solved, residual)
     e = plus(e0, 1.0, d)
@@ -151,21 +167,26 @@ def step(gradient, params, body, t, memory, first, m, q):
 
 @inline
 def largest_difference(A, B):
+    """Return the largest absolute entry of A - B for matrices (3, 3)."""
     C = combined(A, -1.0, B)
     return max(largest(C[0]), largest(C[1]), largest(C[2]))
 
 
 @entry_point(f"void(i8, {ARGUMENTS})")
 def run(gradient, arguments):
+    """Advance bodies by this method; `arguments` are those of `take_steps`."""
     take_steps(step, gradient, arguments)
 
 
 class DirEM(WholeStep):
-    """The director-based energy-momentum scheme: energy and momentum of its own velocities are kept.
+    """Director-based energy-momentum scheme of order 2, which conserves the energy and momentum of its own velocities.
 
-    Those velocities are nine numbers, more than a rigid body has: the energy of ``m`` and ``q`` is off by the fourth
-    power of the step. It needs the gradient, which is also evaluated at means of rotations.
+    These velocities are nine numbers, more than a rigid body has degrees of freedom: the energy of ``m`` and ``q`` has
+    an error proportional to the fourth power of the step. The method requires a force with a gradient, which is also
+    evaluated at means of rotation matrices.
 
+    Examples
+    --------
     >>> from polhode import integrate, problems
     >>> traj = integrate(problems.gyro_top(), method=DirEM(), h=0.005)
     >>> traj.stats.iterations == traj.stats.steps

@@ -1,7 +1,7 @@
-"""Flows and methods by the text that writes them, such as "Gauss(3)" or "Splitting(Midpoint(), 'S6_10')".
+"""Parsing of flows and methods written as text, such as "Gauss(3)" or "Splitting(Midpoint(), 'S6_10')".
 
-What `repr` of a flow or method prints can be typed again, on the command line and in files. Text is never executed:
-only known names with numbers, texts and other known names in their parentheses are understood.
+The `repr` of a flow or method can be typed again, on the command line and in files. Text is never executed: only known
+names are accepted, with numbers, strings and other known names as their arguments.
 """
 
 from __future__ import annotations
@@ -22,8 +22,25 @@ FLOW, METHOD = "flow", "method"
 
 
 def flow_of(text: str) -> Flow:
-    """The flow that ``text`` writes; parentheses may be left out where they are empty.
+    """Return the flow that `text` describes.
 
+    Parameters
+    ----------
+    text : str
+        A call such as "Gauss(3)". Empty parentheses may be omitted.
+
+    Returns
+    -------
+    Flow
+        The flow.
+
+    Raises
+    ------
+    InputError
+        If `text` is not such a call, or the name or its arguments are not valid.
+
+    Examples
+    --------
     >>> flow_of("Gauss(3)"), flow_of("Exact")
     (Gauss(3), Exact())
     """
@@ -31,8 +48,26 @@ def flow_of(text: str) -> Flow:
 
 
 def method_of(text: str) -> Any:
-    """The method that ``text`` writes, or names: a scheme means that one with exact drifts.
+    """Return the method that `text` describes.
 
+    Parameters
+    ----------
+    text : str
+        A call such as "Adaptive(1e-8)", the name of a method, or the name of a scheme, which becomes a `Splitting` with
+        exact drifts.
+
+    Returns
+    -------
+    Method or Adaptive
+        The method.
+
+    Raises
+    ------
+    InputError
+        If `text` is not such a call or name, or the name or its arguments are not valid.
+
+    Examples
+    --------
     >>> method_of("S6_10")
     Splitting(Exact(), 'S6_10')
     >>> method_of("Splitting(Midpoint(), 'V2')")
@@ -45,6 +80,7 @@ def method_of(text: str) -> Any:
 
 
 def _parsed(text: str, kind: str) -> ast.expr:
+    """Return the syntax tree of `text`; `kind` is "flow" or "method", for error messages."""
     hint = f'expected a name, or a name with arguments, such as "{"Gauss(3)" if kind == FLOW else "Adaptive(1e-8)"}"'
     if not text.isascii() or "\\" in text or len(text) > LONGEST:
         raise InputError(f"{kind} = {text[:LONGEST]!r}; {hint}")
@@ -55,17 +91,17 @@ def _parsed(text: str, kind: str) -> ast.expr:
 
 
 def _built(node: ast.expr, kind: str, text: str, sources: Mapping[str, Any]) -> Any:
-    """What a name, or a name with arguments, stands for."""
+    """Return the flow or method of a syntax node; `sources` maps the allowed kinds to the packages that define them."""
     call = node if isinstance(node, ast.Call) else ast.Call(node, [], [])
     if not isinstance(call.func, ast.Name):
         raise InputError(f"{kind} = {text!r}; expected a name, possibly with arguments in parentheses")
     arguments = [_argument(value, text, sources) for value in call.args]
     by_name = {word.arg or "**": _argument(word.value, text, sources) for word in call.keywords}
     if len(by_name) < len(call.keywords):
-        raise InputError(f"{kind} = {text!r}: an argument came twice")
-    made = _class(call.func.id, kind, sources)
+        raise InputError(f"{kind} = {text!r}: got the same argument twice; expected each one once")
+    constructor = _class(call.func.id, kind, sources)
     try:
-        return made(*arguments, **by_name)
+        return constructor(*arguments, **by_name)
     except (TypeError, ValueError, AttributeError) as problem:
         if isinstance(problem, InputError):
             raise
@@ -73,6 +109,7 @@ def _built(node: ast.expr, kind: str, text: str, sources: Mapping[str, Any]) -> 
 
 
 def _class(name: str, kind: str, sources: Mapping[str, Any]) -> Any:
+    """Return the class called `name`; raise InputError, which suggests similar names, if there is none."""
     tables = {FLOW: flows.FLOWS, METHOD: methods.METHODS}
     for source, module in sources.items():
         if name in tables[source]:
@@ -81,10 +118,10 @@ def _class(name: str, kind: str, sources: Mapping[str, Any]) -> Any:
 
 
 def _argument(node: ast.expr, text: str, sources: Mapping[str, Any]) -> Any:
-    """A number, a text and the like, or a flow."""
+    """Return the value of an argument: a literal (a number, a string or a list of them) or a flow."""
     if isinstance(node, ast.Call):
         return _built(node, FLOW, text, {FLOW: sources[FLOW]})
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-        raise InputError(f"{text!r}: arguments must be numbers, texts, lists of them, or flows") from None
+        raise InputError(f"{text!r}: expected arguments that are numbers, strings, lists of them, or flows") from None

@@ -1,4 +1,4 @@
-"""What every method of integration has: an order, a check of the force, and a compiled way to advance bodies."""
+"""Base class of integration methods: an order, a check of the force, and a compiled loop that advances bodies."""
 
 from __future__ import annotations
 
@@ -17,15 +17,18 @@ if TYPE_CHECKING:
 
 
 class Bodies(NamedTuple):
-    """What belongs to bodies in principal axes, in the user's order: rows (n, k), or (1, k) if all have the same."""
+    """Constants of n bodies in principal axes, in the order of the user.
+
+    Each array has n rows, or one row if all bodies share the same values.
+    """
 
     inertia: FloatArray  # (., 3)
-    axes: FloatArray  # (., 9), the principal axes as columns; (0, 9) if those are the user's own
+    axes: FloatArray  # (., 9), the principal axes as columns; (0, 9) if they are the body axes of the user
     damping: FloatArray  # (., 3) or (., 21), see ``kernels.stepping.damping``
     params: FloatArray  # (., k)
 
     def take(self, rows: IntArray) -> Bodies:
-        """Other bodies, copies of these rows."""
+        """Return the bodies with the given row indices, as copies."""
         return Bodies(*(array if len(array) < 2 else np.ascontiguousarray(array[rows]) for array in self))
 
 
@@ -33,95 +36,105 @@ BEFORE_ALL, AFTER_ALL = np.array([-inf]), np.array([inf])  # times
 
 
 class Clock(NamedTuple):
-    """When steps are: rows (n,), or (1,) if all bodies have the same. Step number k begins at start + (k - first) h."""
+    """Times of the steps of n bodies: step number k begins at ``start + (k - first) * h``.
+
+    Each array has shape (n,), or (1,) if all bodies share the same values.
+    """
 
     start: FloatArray
     h: FloatArray
-    low: FloatArray = BEFORE_ALL  # the torque is evaluated at no time before ...
-    high: FloatArray = AFTER_ALL  # ... and at none after
+    low: FloatArray = BEFORE_ALL  # the torque is not evaluated before this time ...
+    high: FloatArray = AFTER_ALL  # ... nor after this one
     first: int = 0
 
 
 @dataclass
 class BatchState:
-    """Where n bodies are, and what it took: arrays that a method works on in place."""
+    """State of n bodies and counters of the work done; a method updates these arrays in place."""
 
     m: FloatArray  # (n, 3), in principal axes
     q: FloatArray  # (n, 4)
-    memory: FloatArray  # (n, k): what the method keeps from step to step
-    steps: IntArray = field(init=False)
-    status: IntArray = field(init=False)  # 0, or why a body stopped: see ``kernels.stepping.header``
-    torques: IntArray = field(init=False)  # evaluations
-    iterations: IntArray = field(init=False)  # of Newton's method and the like
-    residual: FloatArray = field(init=False)  # of an iteration that found no solution, relative
+    memory: FloatArray  # (n, k), the numbers that the method carries from step to step
+    steps: IntArray = field(init=False)  # (n,), the number of steps made
+    status: IntArray = field(init=False)  # (n,), 0 or the reason why a body stopped: see ``kernels.stepping.header``
+    torques: IntArray = field(init=False)  # (n,), the number of torque evaluations
+    iterations: IntArray = field(init=False)  # (n,), the number of iterations of implicit solvers
+    residual: FloatArray = field(init=False)  # (n,), the relative residual of an iteration that did not converge
 
     def __post_init__(self) -> None:
+        """Allocate the counters."""
         n = len(self.m)
         self.steps, self.status, self.torques, self.iterations = (np.zeros(n, np.int64) for _ in range(4))
         self.residual = np.zeros(n)
 
 
-# advance(bodies, clock, saves (k,), limit, start, stop, current, m_out (k, n, 3), q_out (k, n, 4)):
-# bodies start..stop, from the step where they are to the last of ``saves``, or to step ``limit`` if that comes first
+# advance(bodies, clock, saves (k,), limit, start, stop, current, m_out (k, n, 3), q_out (k, n, 4)) advances bodies
+# start..stop from their current step to the last of the step numbers ``saves``, or to step ``limit`` if that is less.
 Advance = Callable[[Bodies, Clock, IntArray, int, int, int, BatchState, FloatArray, FloatArray], None]
 
 
 class Method(ABC):
-    """A way to take steps of one length.
+    """Base class of methods with a fixed step length.
 
     Attributes
     ----------
     order : int
-        Of the error of a step of length h, h^(order + 1), with torques that depend on time and attitude alone, and
-        with damping if the method takes it. With other torques it may be lower: see ``order_for``.
+        Order of the method: the error of a step of length h is proportional to h^(order + 1) for torques that depend on
+        time and attitude alone, and for damping if the method supports it. With other torques the order may be lower:
+        see `order_for`.
     memory : int
-        How many numbers per body it keeps from step to step.
+        Number of floats per body that are carried from step to step.
     stages : int
-        About how many torques it takes per step, by which work is shared among cores.
+        Approximate number of torque evaluations per step, used to distribute work among cores.
     """
 
     memory: int = 0
 
     @property
     @abstractmethod
-    def order(self) -> int: ...
+    def order(self) -> int:
+        """Return the order of the method."""
 
     @property
     def stages(self) -> int:
+        """Return the approximate number of torque evaluations per step."""
         return 1
 
     @abstractmethod
     def check(self, force: Force) -> None:
-        """Refuse a force that the method is not made for, saying what to type instead."""
+        """Raise InputError if the method cannot integrate `force`; the message names an alternative."""
 
     @abstractmethod
     def advance(self, force: Force) -> Advance:
-        """The compiled loop, for this force."""
+        """Return the compiled loop for this force; see `Advance` for its signature."""
 
     def new_batch_state(self, m: FloatArray, q: FloatArray) -> BatchState:
+        """Return the initial state of bodies with momenta `m` of shape (n, 3) and attitudes `q` of shape (n, 4)."""
         return BatchState(m, q, np.zeros((len(m), self.memory)))
 
     def order_for(self, force: Force) -> int:
-        """Return the order with this force."""
+        """Return the order of the method with this force."""
         return self.order
 
     def time_of(self, current: BatchState, i: int, clock: Clock) -> float:
-        """Where body i is in time."""
+        """Return the time that body `i` has reached."""
         return float(clock.start[0] + (current.steps[i] - clock.first) * clock.h[0])
 
     def why_no_step(self, force: Force, bodies: Bodies, current: BatchState, i: int, h: float) -> str:
-        """More about why body i found no solution: bounds that are known, for instance."""
+        """Return more about why body `i` found no solution (a known bound, for instance), or an empty string."""
         return ""
 
     def __eq__(self, other: object) -> bool:
+        """Return whether `other` is a method with the same settings."""
         return type(other) is type(self) and repr(other) == repr(self)
 
     def __hash__(self) -> int:
+        """Return a hash that is equal for equal methods."""
         return hash(repr(self))
 
 
 def arrays_of(current: BatchState) -> tuple[Any, ...]:
-    """As kernels take them."""
+    """Return the arrays of a state in the order in which kernels take them."""
     return (
         current.m, current.q, current.memory, current.steps, current.status, current.torques, current.iterations,
         current.residual,

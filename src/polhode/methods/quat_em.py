@@ -1,26 +1,26 @@
 """QUAT_EM, the energy-momentum scheme on quaternions of Betsch and Siebert 2009, section 4.4.
 
-With q, p = 2 G(q)^T m and their means qh, ph, its equations (51) are seven once the multiplier is gone, (52) and (53):
+With q, p = 2 G(q)^T m and their means qh, ph, eliminating the multiplier from (51) leaves seven equations, (52), (53):
 
     q1 - q0 = (h/8) Ql(qh) J4^-1 (Ql(q0)^T p0 + Ql(q1)^T p1)                                               (52)_1
     G(qh) (p1 - p0 + (h/8) Ql(ph) J4^-1 (Ql(p0)^T q0 + Ql(p1)^T q1) + h DV) = 0                              (53)
 
 Written with q1 = q0 (1, e)^2/(1 + |e|^2), which is (54) in other words, both sides of (52)_1 are qh times a quaternion.
-Its scalar part says q1.p1 = 0, its vector part m0 + m1 = (8/h) J e: so p1 is known from e, and what is left are the
-three equations of ``kernels.stepping.half_turns``, with g = 1 and the impulse k = -(h/2) G(qh) DV. Tests hold their
-solution against the seven equations, and Newton's method on those with the Jacobian (D1), corrected.
+Its scalar part is q1.p1 = 0, its vector part m0 + m1 = (8/h) J e. Hence p1 follows from e, and the remaining unknown e
+solves the three equations of ``kernels.stepping.half_turns``, with g = 1 and the impulse k = -(h/2) G(qh) DV. The tests
+compare the solution with the seven equations, and with Newton's method on them with the Jacobian (D1), corrected.
 
-DV is a discrete gradient (Gonzalez 1996). V(Q(q)) is taken for Q(q) quadratic in q, also where |qh| < 1. With
+DV is a discrete gradient (Gonzalez 1996). In V(Q(q)), Q(q) is quadratic in q, also where |qh| < 1. With
 f = -rot(Q^T dV/dQ) at qh and the energies V0, V1 at both ends,
 
     k = h (f - e (V1 - V0 + 4 e.f)/(4 |e|^2)),   so that (4/h) e.k = -(V1 - V0)                                  (1)
 
-keeps the energy exactly. If V is a function of u = Q^T s, s being the axis of the force, it is taken in u instead:
+conserves the energy exactly. If V is a function of u = Q^T s, s being the axis of the force, the gradient is in u:
 
     k = h uh x D,   D = V'(um) + (V1 - V0 - V'(um).du) du/|du|^2,   um = (u0 + u1)/2,   du = u1 - u0 = 4 uh x e   (2)
 
-which has no component along uh = Q(qh)^T s, and so keeps the momentum along s too. Where |e| or |du| is so small that
-the differences of energies are rounding, what they correct is below it.
+which has no component along uh = Q(qh)^T s, and therefore conserves the momentum along s too. If |e| or |du| is so
+small that energy differences are dominated by rounding, the corrections by them are negligible and are omitted.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ if TYPE_CHECKING:
 
 GONZALEZ_1996 = "O. Gonzalez, Time integration and discrete Hamiltonian systems, J. Nonlinear Sci. 6 (1996) 449-467"
 
-ROUNDING = 2.0**-50  # of energies, relative to what they add up
-TINY = 2.0**-36  # |e|^2, of which |e|^3 is rounding: the size of what (1) and (2) correct
-THROUGH_AXIS = 1e-12  # of dV/dQ: rounding, where V is a function of Q^T s
+ROUNDING = 2.0**-50  # of energies, relative to the sum of their terms
+TINY = 2.0**-36  # |e|^2 below which |e|^3, the size of the corrections in (1) and (2), is rounding
+THROUGH_AXIS = 1e-12  # rounding of dV/dQ across the axis, relative, if V is a function of Q^T s
 
 
 class Tools(NamedTuple):
-    """What a step needs to know of the force; ``axis`` is 0 where V is no function of Q^T s."""
+    """Functions and axis of the force, as used by a step; `axis` is zero if V is not a function of Q^T s."""
 
     gradient: Any
     energy: Any
@@ -66,6 +66,7 @@ class Tools(NamedTuple):
 
 @inline
 def impulse(tools, params, body, t, V0, q, e):
+    """Return (k, status, noise) by (1) or (2), for the half turn `e` of a step from attitude `q` with energy `V0`."""
     ee = dot(e, e)
     x = 1.0 / (1.0 + ee)
     h0, h1, h2, h3 = middle(q, e)
@@ -74,18 +75,19 @@ def impulse(tools, params, body, t, V0, q, e):
     Q1 = matrix(x * a0, x * a1, x * a2, x * a3)
     V1, status = energy_at(tools.energy, params, body, t, Q1)
     s = to_order(body.frame.order, float(tools.axis[0]), float(tools.axis[1]), float(tools.axis[2]))
-    gain, blur = body.kick * (V1 - V0), ROUNDING * abs(body.kick) * (abs(V0) + abs(V1))
+    gain = body.kick * (V1 - V0)
+    blur = ROUNDING * abs(body.kick) * (abs(V0) + abs(V1))
     if dot(s, s) > 0.0:
         Q0 = matrix(q[0], q[1], q[2], q[3])
-        k, found, noise = impulse_in_u(tools.gradient, params, body, t, gain, blur, s, Q0, Qh, Q1, e)
+        k, gradient_status, noise = impulse_in_u(tools.gradient, params, body, t, gain, blur, s, Q0, Qh, Q1, e)
     else:
-        k, found, noise = impulse_in_q(tools.gradient, params, body, t, gain, blur, Qh, e, ee)
-    return k, max(status, found), noise
+        k, gradient_status, noise = impulse_in_q(tools.gradient, params, body, t, gain, blur, Qh, e, ee)
+    return k, max(status, gradient_status), noise
 
 
 @inline
 def impulse_in_q(gradient, params, body, t, gain, blur, Qh, e, ee):
-    """(k, status, noise) of (1). What V adds up is as large as dV/dQ, also where little is left of it."""
+    """Return (k, status, noise) of (1); the terms of V are as large as dV/dQ, even if their sum is small."""
     G, status = slope_at(gradient, params, body, t, Qh)
     f = times(-1.0, rot(matrix_product(columns(Qh), G)))
     if ee <= TINY:
@@ -96,14 +98,15 @@ def impulse_in_q(gradient, params, body, t, gain, blur, Qh, e, ee):
 
 @inline
 def impulse_in_u(gradient, params, body, t, gain, blur, s, Q0, Qh, Q1, e):
-    """(k, status, noise) of (2)."""
+    """Return (k, status, noise) of (2)."""
     mean = (
         times(0.5, plus(Q0[0], 1.0, Q1[0])),
         times(0.5, plus(Q0[1], 1.0, Q1[1])),
         times(0.5, plus(Q0[2], 1.0, Q1[2])),
     )
     G, status = slope_at(gradient, params, body, t, mean)
-    D, uh = image(columns(G), s), image(columns(Qh), s)
+    D = image(columns(G), s)
+    uh = image(columns(Qh), s)
     du = times(4.0, cross(uh, e))
     dd = dot(du, du)
     if dd <= 16.0 * TINY:
@@ -114,11 +117,13 @@ def impulse_in_u(gradient, params, body, t, gain, blur, s, Q0, Qh, Q1, e):
 
 @inline
 def system(body, m, e, k, K, noise):
+    """Return the equations for `e`, the columns of their Jacobian and the noise, given k and its derivatives K."""
     return half_turn_system(body, 1.0, 0.0, m, e, k, K, noise)
 
 
 @inline
 def step(tools, params, body, t, memory, first, m, q):
+    """Return the Step from (m, q); `t` is the middle of the step."""
     V0, status = energy_at(tools.energy, params, body, t, matrix(q[0], q[1], q[2], q[3]))
     if status != FINE:
         return Step(m, q, status, 0, 0, 0.0)
@@ -127,15 +132,18 @@ def step(tools, params, body, t, memory, first, m, q):
 
 @entry_point(f"void(i8, i8, {TIMES}, {ARGUMENTS})")
 def run(gradient, energy, axis, arguments):
+    """Advance bodies by this method; `arguments` are those of `take_steps`."""
     take_steps(step, Tools(gradient, energy, axis), arguments)
 
 
 class QuatEM(WholeStep):
-    """The quaternion-based energy-momentum scheme: it keeps the energy, whatever the potential.
+    """Quaternion-based energy-momentum scheme of order 2, which conserves the energy for any potential.
 
-    The momentum along a symmetry axis s is kept too if the force has that ``axis`` and V depends on Q through Q^T s
-    alone, as that of gravity does. It needs energy and gradient; each step solves three equations.
+    The momentum along a symmetry axis s is conserved too if the force declares this ``axis`` and V depends on Q through
+    Q^T s alone, as for gravity. The method requires a force with energy and gradient. Each step solves three equations.
 
+    Examples
+    --------
     >>> from polhode import integrate, problems
     >>> traj = integrate(problems.gyro_top(), method=QuatEM(), h=0.01)
     >>> bool(abs(traj.energy_error()).max() < 1e-13)
@@ -158,10 +166,10 @@ class QuatEM(WholeStep):
     )
 
     def multipliers(self, force: Force | None, tensor: FloatArray, t: FloatArray, q: FloatArray) -> FloatArray:
-        """Return the Lagrange multipliers of |q| = 1 for the steps between attitudes (k, 4) at times (k,), (k - 1,).
+        """Return the Lagrange multipliers of |q| = 1, shape (k - 1,), of the steps between `q` (k, 4) at `t` (k,).
 
-        Remark 4.3: -qh.DV/|qh|^2. What (1) and (2) add to the gradient has no part along qh, and qh.dV(Q(q))/dq is
-        2 Q(qh) : dV/dQ, because Q is quadratic in q.
+        By remark 4.3 they are -qh.DV/|qh|^2. The corrections of the gradient in (1) and (2) have no component along qh,
+        and qh.dV(Q(q))/dq is 2 Q(qh) : dV/dQ, because Q is quadratic in q.
         """
         if force is None:
             return np.zeros(len(t) - 1)
@@ -170,22 +178,24 @@ class QuatEM(WholeStep):
         rotations = attitude_matrix(normalize(middle_q))
         ends = attitude_matrix(q)
         through_axis = force.axis is not None and acts_through_axis(force)
-        places = 0.5 * (ends[:-1] + ends[1:]) if through_axis else size * rotations
-        return -2.0 * np.sum(rotations * self.slopes(force, t, places), axis=(-2, -1))
+        matrices = 0.5 * (ends[:-1] + ends[1:]) if through_axis else size * rotations
+        return -2.0 * np.sum(rotations * self.slopes(force, t, matrices), axis=(-2, -1))
 
     def tools(self, force: Force) -> tuple[Any, ...]:
+        """Return what `run` takes before the arrays: the addresses of gradient and energy, and the axis or zeros."""
         axis = force.axis if force.axis is not None and acts_through_axis(force) else np.zeros(3)
         return *super().tools(force), address_of(force.energy_function(), ENERGY), axis
 
 
 def acts_through_axis(force: Force) -> bool:
-    """Whether V is a function of u = Q^T s, also where Q is no rotation: whether dV/dQ is s times a row."""
-    gradient, cases = force.gradient_function(), trial_cases(force.params)
+    """Return whether V is a function of u = Q^T s for any matrix Q, that is, whether dV/dQ is s times a row."""
+    gradient = force.gradient_function()
+    cases = trial_cases(force.params)
     for one, other in zip(cases, cases[1:] + cases[:1], strict=True):
         Q = tuple(tuple(0.5 * (a + b) for a, b in zip(x, y, strict=True)) for x, y in zip(one.Q, other.Q, strict=True))
         try:
             G = np.array(gradient(one.t, Q, writable(one.p)))
-        except Exception:  # whatever a function does where it need not be defined
+        except Exception:  # Q is not a rotation here, where a user function need not be defined
             return False
         across = G - np.outer(force.axis, force.axis @ G)  # type: ignore[arg-type]
         if not np.abs(across).max() <= THROUGH_AXIS * np.abs(G).max():

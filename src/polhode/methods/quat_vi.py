@@ -1,19 +1,19 @@
 """QUAT_VI, the variational integrator on quaternions of Betsch and Siebert 2009, appendix E.
 
-Without multipliers and quaternion momenta, the discrete Euler-Lagrange equations (E1) and their start from (q0, p0) are
+With multipliers and quaternion momenta eliminated, the discrete Euler-Lagrange equations (E1), started at (q0, p0), are
 
     m0 = (2/h) (f0 J fv + fv x J fv) + (h/4) G(q0) V'(qh)                                                      (1)
     m1 = (2/h) (f0 J fv - fv x J fv) - (h/4) G(q1) V'(qh),   (f0, fv) = conj(q0) q1,   qh = (q0 + q1)/2        (2)
 
 The first terms are the discrete Moser-Veselov step (``flows.moser_veselov``): with e = fv/f0 and M = m0 - c0, c0 being
-the last term of (1), e = k (M + M x e + e (e.M)), k = h/(2 J), and m1 is M in the axes of the end, less c1 of (2).
+the last term of (1), e = k (M + M x e + e (e.M)), k = h/(2 J), and m1 is M in the end axes, minus c1 of (2).
 
-V(Q(q)) is taken for Q(q) quadratic in q, at |qh| < 1: the radial part of V'(qh) matters. With g = rot(Q^T dV/dQ),
+In V(Q(q)), Q(q) is quadratic in q, and |qh| < 1: the radial part of V'(qh) matters. With g = rot(Q^T dV/dQ),
 r = tr(Q^T dV/dQ) at qh and n = fv/(1 + f0),
 
     c0 = (h/2) (g + (r n + n x g)),   c1 = (h/2) (g - (r n + n x g))                                          (3)
 
-About an axis of symmetry (1) is 2 f0 f3 = h w3, up to the torque: so there is no solution for h w3 > 1.
+About an axis of symmetry (1) is 2 f0 f3 = h w3, apart from the torque: there is no solution for h w3 > 1.
 """
 
 from __future__ import annotations
@@ -53,28 +53,32 @@ WENDLANDT_MARSDEN_1997 = (
 
 @inline
 def kicks(gradient, params, body, t, q, e):
-    """(c0, c1, status) of (3)."""
+    """Return (c0, c1, status) of (3) for a step from attitude `q` with e = fv/f0."""
     f0 = 1.0 / sqrt(1.0 + dot(e, e))
     a, b = 0.5 * (1.0 + f0), 0.5 * f0
     h0, h1, h2, h3 = product(q[0], q[1], q[2], q[3], a, b * e[0], b * e[1], b * e[2])
     Q = matrix(h0, h1, h2, h3)
     G, status = slope_at(gradient, params, body, t, Q)
     A = matrix_product(columns(Q), G)
-    g, r, n = rot(A), A[0][0] + A[1][1] + A[2][2], times(b / a, e)
+    g = rot(A)
+    r = A[0][0] + A[1][1] + A[2][2]
+    n = times(b / a, e)
     across = plus(cross(n, g), r, n)
     return times(0.5, plus(g, 1.0, across)), times(0.5, plus(g, -1.0, across)), status
 
 
 @inline
 def impulse(gradient, params, body, t, start, q, e):
+    """Return (c0, status, noise) of (3), the impulse at the start of the step."""
     c0, _, status = kicks(gradient, params, body, t, q, e)
     return c0, status, 0.0
 
 
 @inline
 def system(body, m, e, c, C, noise):
-    """(F, columns of its Jacobian, noise), F = e - k (M + M x e + e (e.M))."""
-    t, M = 0.5 * body.h, plus(m, -1.0, c)
+    """Return (F, columns of its Jacobian, noise), F = e - k (M + M x e + e (e.M)), given c0 and its derivatives C."""
+    t = 0.5 * body.h
+    M = plus(m, -1.0, c)
     k = t / body.J[0], t / body.J[1], t / body.J[2]
     F = plus(e, -1.0, by_components(k, plus(plus(M, 1.0, cross(M, e)), dot(e, M), e)))
     J = (
@@ -87,7 +91,7 @@ def system(body, m, e, c, C, noise):
 
 @inline
 def column(k, M, e, x, cx):
-    """The derivative of F along x, cx being that of c0."""
+    """Return the derivative of F along x; cx is that of c0."""
     y = plus(plus(cross(M, x), dot(e, M), x), dot(x, M), e)
     y = plus(y, -1.0, plus(plus(cx, 1.0, cross(cx, e)), dot(e, cx), e))
     return plus(x, -1.0, by_components(k, y))
@@ -95,30 +99,36 @@ def column(k, M, e, x, cx):
 
 @inline
 def step(gradient, params, body, t, memory, first, m, q):
+    """Return the Step from (m, q) by (1) and (2); `t` is the middle of the step."""
     w = m[0] / body.J[0], m[1] / body.J[1], m[2] / body.J[2]
-    found = root(impulse, system, gradient, params, body, t, 0.0, m, q, times(0.5 * body.h, w))
-    status, e = found.status, found.e
+    solution = root(impulse, system, gradient, params, body, t, 0.0, m, q, times(0.5 * body.h, w))
+    status = solution.status
+    e = solution.e
     if status == FINE and not dot(e, e) < 1.0:
-        status = NO_STEP  # the other root: beyond 90 degrees
+        status = NO_STEP  # the second root of (1), a turn beyond 90 degrees
     if status != FINE:
-        return Step(m, q, status, found.torques, found.iterations, found.residual)
+        return Step(m, q, status, solution.torques, solution.iterations, solution.residual)
     c0, c1, status = kicks(gradient, params, body, t, q, e)
     M = plus(m, -1.0, c0)
     m1, m2, m3, q0, q1, q2, q3 = turn(e[0], e[1], e[2], M[0], M[1], M[2], q[0], q[1], q[2], q[3])
-    return Step(plus((m1, m2, m3), -1.0, c1), (q0, q1, q2, q3), status, found.torques + 1, found.iterations, 0.0)
+    return Step(plus((m1, m2, m3), -1.0, c1), (q0, q1, q2, q3), status, solution.torques + 1, solution.iterations, 0.0)
 
 
 @entry_point(f"void(i8, {ARGUMENTS})")
 def run(gradient, arguments):
+    """Advance bodies by this method; `arguments` are those of `take_steps`."""
     take_steps(step, gradient, arguments)
 
 
 class QuatVI(WholeStep):
-    """The variational integrator on quaternions: symplectic; without torque it is the discrete Moser-Veselov step.
+    """Variational integrator on quaternions, symplectic and of order 2.
 
-    It needs the gradient, whose values at multiples of rotations matter. A step must turn the body by less than 90
-    degrees: about an axis of symmetry there is one only for h w <= 1.
+    Without torque it is the discrete Moser-Veselov step. The method requires a force with a gradient, whose values at
+    multiples of rotation matrices matter. A step must turn the body by less than 90 degrees: about an axis of symmetry
+    there is a solution only for h w <= 1.
 
+    Examples
+    --------
     >>> from polhode import integrate, problems
     >>> traj = integrate(problems.gyro_top(), method=QuatVI(), h=0.005)
     >>> traj.invariants()["m along axis"] < 1e-13
@@ -142,13 +152,14 @@ class QuatVI(WholeStep):
     )
 
     def multipliers(self, force: Force | None, tensor: FloatArray, t: FloatArray, q: FloatArray) -> FloatArray:
-        """Return the Lagrange multipliers of |q| = 1 for the steps between attitudes (k, 4) at times (k,), (k - 1,).
+        """Return the Lagrange multipliers of |q| = 1, shape (k - 1,), of the steps between `q` (k, 4) at `t` (k,).
 
-        The multiplier of a step belongs to its beginning: lambda_n of (E1) is found together with q_(n + 1). With
-        p_n.q_n = 0, (2/h) q_n.D1 L_d and (2/h) q_n.D2 L_d are what the steps after and before n contribute, and
-        q_n.V'(qh) = 2 (r -+ n.g) in the letters of (3).
+        The multiplier of a step belongs to its beginning: lambda_n of (E1) is computed together with q_(n + 1). With
+        p_n.q_n = 0, the steps after and before n contribute (2/h) q_n.D1 L_d and (2/h) q_n.D2 L_d, and
+        q_n.V'(qh) = 2 (r -+ n.g) in the notation of (3).
         """
-        h, f = np.diff(t), multiply(conjugate(q[:-1]), q[1:])
+        h = np.diff(t)
+        f = multiply(conjugate(q[:-1]), q[1:])
         kinetic = 8.0 / h**2 * np.einsum("...i,ij,...j", f[:, 1:], tensor, f[:, 1:])
         r = across = np.zeros_like(h)
         if force is not None:
@@ -162,14 +173,15 @@ class QuatVI(WholeStep):
         return after
 
     def why_no_step(self, force: Force, bodies: Bodies, current: BatchState, i: int, h: float) -> str:
+        """Return the bound |h| w <= 1 as text if body `i` is close to it, or an empty string."""
         moments = bodies.inertia[i if len(bodies.inertia) > 1 else 0]
         w = np.abs(current.m[i] / moments)
-        alike = [j for j in range(3) if moments[(j + 1) % 3] == moments[(j + 2) % 3]]
-        axis = max(alike, key=lambda j: float(w[j]), default=int(np.argmax(w)))
+        symmetry_axes = [j for j in range(3) if moments[(j + 1) % 3] == moments[(j + 2) % 3]]
+        axis = max(symmetry_axes, key=lambda j: float(w[j]), default=int(np.argmax(w)))
         if not abs(h) * w[axis] > 0.5:
             return ""
-        name = "its axis of symmetry" if alike else "a principal axis"
+        name = "its axis of symmetry" if symmetry_axes else "a principal axis"
         return (
-            f"; about {name} there is one only for |h| w <= 1, and w = {w[axis]:.6g} here: up to the torque, |h| is at "
-            f"most {1.0 / w[axis]:.3g}"
+            f"; about {name} there is one only for |h| w <= 1, and w = {w[axis]:.6g} here: apart from the torque, |h| "
+            f"is at most {1.0 / w[axis]:.3g}"
         )

@@ -1,7 +1,7 @@
-"""RATTLE: kick, discrete Moser-Veselov step, kick.
+"""RATTLE: a kick, a discrete Moser-Veselov step, and a kick.
 
-For rigid bodies RATTLE is exactly that (Vilmart 2013, (11) and (12)-(15)): the multipliers of the orthogonality of Q,
-which its usual form solves for, are those that make the free step the one of Moser and Veselov.
+For rigid bodies RATTLE is exactly this splitting (Vilmart 2013, (11) and (12)-(15)): the multipliers of the
+orthogonality of Q, for which its usual form solves, turn the free step into that of Moser and Veselov.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from polhode.methods.splitting import Splitting
 
 
 class Rattle(Splitting):
-    """Kick, discrete Moser-Veselov step, kick: symplectic, of order 2.
+    """RATTLE for rigid bodies, symplectic and of order 2: a kick, a discrete Moser-Veselov step, and a kick.
 
+    Examples
+    --------
     >>> Rattle().order
     2
     """
@@ -22,4 +24,5 @@ class Rattle(Splitting):
         super().__init__(MoserVeselov(), "V2_BAB")
 
     def __repr__(self) -> str:
+        """Return the call that creates this method."""
         return "Rattle()"

@@ -1,4 +1,4 @@
-"""Splitting: a free flow for the drifts and a scheme that says how they alternate with kicks by the torque."""
+"""Splitting methods: drifts by a free flow alternate with kicks by the torque, as a scheme prescribes."""
 
 from __future__ import annotations
 
@@ -22,8 +22,22 @@ ANY_TORQUE = "S4_6, S6_10 or a composition such as Suzuki4"
 
 
 class Splitting(Method):
-    """Drifts by ``flow`` (exact, unless told otherwise) and kicks by the torque, in the order of ``scheme``.
+    """Splitting method: drifts by `flow` alternate with kicks by the torque, as `scheme` prescribes.
 
+    Parameters
+    ----------
+    flow : Flow, optional
+        Free motion between kicks. The default is `Exact`.
+    scheme : Scheme or str, optional
+        Sequence of drifts and kicks, or the name of a ready-made one.
+
+    Raises
+    ------
+    InputError
+        If the arguments are not a flow and a scheme, or if the scheme requires exact drifts and `flow` is not exact.
+
+    Examples
+    --------
     >>> Splitting(scheme="S6_10").order
     6
     >>> from polhode import ThreeRotations
@@ -31,8 +45,8 @@ class Splitting(Method):
     2
     """
 
-    advises = True  # against negative kicks with damping; not if trial runs have shown that they do no harm
-    memory = 5  # what is pending: drift, kick, gradient kick, the time of the kick; and whether the run has begun
+    advises = True  # warn of negative kicks with damping; False if trial runs have shown that they are harmless
+    memory = 5  # pending drift, kick and gradient kick, the time of the kick, and whether the run has begun
 
     def __init__(self, flow: Flow | None = None, scheme: Scheme | str = "RKN6_14a") -> None:
         from polhode.flows.exact import Exact
@@ -46,31 +60,33 @@ class Splitting(Method):
             )
         if self.scheme.generalized_order and self.flow.record.order is not None:
             raise InputError(
-                f"{self.scheme.name} is for weak torques and demands an exact drift, which {self.flow!r} is not; "
+                f"{self.scheme.name} is for weak torques and requires an exact drift, which {self.flow!r} is not; "
                 f"type Splitting(Exact(), {self.scheme.name!r}), or choose {ANY_TORQUE}"
             )
 
     @property
     def order(self) -> int:
         """Return the order of the scheme, or of the flow if it is lower."""
-        of_flow = self.flow.record.order
-        return self.scheme.order if of_flow is None else min(of_flow, self.scheme.order)
+        flow_order = self.flow.record.order
+        return self.scheme.order if flow_order is None else min(flow_order, self.scheme.order)
 
     @property
     def stages(self) -> int:
+        """Return the number of stages of the scheme."""
         return len(self.scheme.stages)
 
     def order_for(self, force: Force) -> int:
-        """Return 2 at most if the torque depends on the angular velocity and the scheme is no composition.
+        """Return the order with this force: at most 2 for velocity-dependent torques, except with compositions.
 
-        Such kicks are made by the implicit midpoint rule, which is symmetric and of order 2, and so is Strang's step
-        with it. Compositions of such steps raise the order of any symmetric step, whatever its kicks are made by.
+        Kicks by a torque that depends on the angular velocity use the implicit midpoint rule, which is symmetric and of
+        order 2, and so is Strang's step with such kicks. Compositions raise the order of any symmetric step, however
+        its kicks are computed.
         """
         keeps_order = self.scheme.composes_strang or not force.velocity_dependent
         return self.order if keeps_order else min(self.order, 2)
 
     def check(self, force: Force) -> None:
-        """Refuse a force that the scheme is not made for; warn where it is not at its best."""
+        """Raise InputError if the scheme cannot integrate `force`; warn if damping meets kicks of negative length."""
         damped = bool(np.any(force.damping))
         if self.scheme.rkn_only and (damped or force.velocity_dependent):
             what = "damping" if damped else "a torque that depends on the angular velocity"
@@ -80,21 +96,24 @@ class Splitting(Method):
             )
         if force.breaks.size and self.scheme.looks_beyond:
             raise InputError(
-                f"{self.scheme.name} asks for the torque before or after its step, and {force!r} has breaks, beyond "
-                f"which it is another one; choose {WITHIN}"
+                f"{self.scheme.name} evaluates the torque before or after its step, and {force!r} has breaks, where "
+                f"it jumps; choose {WITHIN}"
             )
         if damped and self.scheme.has_negative_kicks and self.advises:
             warnings.warn(
-                f"{self.scheme.name} has kicks of negative length, in which damping lets the momentum grow; if steps "
-                "are so long that damping is strong in one, choose V2",
+                f"{self.scheme.name} has kicks of negative length, in which damping makes the momentum grow; if "
+                "damping is strong within one step, choose V2",
                 stacklevel=4,
             )
 
     def advance(self, force: Force) -> Advance:
-        flow, torque = self.flow, force.torque_address()
-        split, implicit = flow.split, bool(force.velocity_dependent)
-        scheme = self.scheme
-        table, before, after = scheme.table, len(scheme.processor), len(scheme.processor)
+        """Return the compiled loop for this force; see `Advance` for its signature."""
+        flow = self.flow
+        split = flow.split
+        torque = force.torque_address()
+        implicit = bool(force.velocity_dependent)
+        table = self.scheme.table
+        before = after = len(self.scheme.processor)
         parameters = np.array([float(x) for x in flow.exact_parameters])
         fractions = np.array([float(x) for x in flow.fractions])
 
@@ -102,7 +121,7 @@ class Splitting(Method):
             bodies: Bodies, clock: Clock, saves: IntArray, limit: int, start: int, stop: int, current: BatchState,
             m_out: FloatArray, q_out: FloatArray,
         ) -> None:  # fmt: skip
-            told = (
+            inputs = (
                 bodies.params,
                 table,
                 before,
@@ -114,7 +133,7 @@ class Splitting(Method):
                 bodies.axes,
                 bodies.damping,
             )
-            kept = (
+            state = (
                 current.m,
                 current.q,
                 current.memory,
@@ -122,16 +141,19 @@ class Splitting(Method):
                 current.status,
                 current.torques,
             )
-            split(torque, (*told, implicit, *clock, saves, limit, start, stop, *kept, m_out, q_out))
+            split(torque, (*inputs, implicit, *clock, saves, limit, start, stop, *state, m_out, q_out))
 
         return advance
 
     def why_no_step(self, force: Force, bodies: Bodies, current: BatchState, i: int, h: float) -> str:
+        """Return the condition under which the flow has no result, or an empty string."""
         return f" ({self.flow.no_result})" if self.flow.no_result else ""
 
     def time_of(self, current: BatchState, i: int, clock: Clock) -> float:
+        """Return the time that body `i` has reached; within a kick, the time of the kick."""
         _, kick, gradient, t, _ = current.memory[i]
         return float(t) if kick or gradient else super().time_of(current, i, clock)
 
     def __repr__(self) -> str:
+        """Return the call that creates this method."""
         return f"Splitting({self.flow!r}, {self.scheme.name!r})"

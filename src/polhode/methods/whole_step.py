@@ -1,4 +1,4 @@
-"""What the methods that are no splittings have in common: a record, what they need of a force, and their loop."""
+"""Base class of the fixed-step methods that are not splittings: a record, a check of the force, and the loop."""
 
 from __future__ import annotations
 
@@ -20,9 +20,16 @@ INSTEAD = "S4_6, S6_10 or Adaptive()"
 
 
 class WholeStep(Method):
-    """A method whose step is one compiled function: see ``kernels.stepping.whole_steps``.
+    """Base class of methods whose step is one compiled function: see ``kernels.stepping.whole_steps``.
 
-    A subclass is one file: its kernels, an ``entry`` that repeats its step, and a record.
+    A subclass is one module with its kernels, a compiled entry point `run` that repeats its step, and a record.
+
+    Attributes
+    ----------
+    record : MethodRecord
+        Declared properties of the method.
+    needs_gradient : bool
+        Whether the method requires a force with energy and gradient.
     """
 
     record: MethodRecord
@@ -30,13 +37,16 @@ class WholeStep(Method):
 
     @property
     def order(self) -> int:
+        """Return the order of the method."""
         return self.record.order
 
     @property
     def stages(self) -> int:
+        """Return the approximate number of torque evaluations per step."""
         return 8
 
     def check(self, force: Force) -> None:
+        """Raise InputError if the force is damped, depends on the angular velocity, or lacks a required function."""
         damped = bool(np.any(force.damping))
         if damped or force.velocity_dependent:
             what = "damping" if damped else "a torque that depends on the angular velocity"
@@ -52,36 +62,38 @@ class WholeStep(Method):
             )
 
     def tools(self, force: Force) -> tuple[Any, ...]:
-        """What the entry ``run`` takes before the arrays; the force has to outlive what it is told."""
+        """Return what `run` takes before the arrays: addresses, which are valid as long as the force exists."""
         return (address_of(force.gradient_function(), GRADIENT),)
 
     def run(self, *arguments: Any) -> None:
-        """The compiled loop."""
+        """Run the compiled loop; subclasses define it."""
         raise NotImplementedError
 
     def advance(self, force: Force) -> Advance:
+        """Return the compiled loop for this force; see `Advance` for its signature."""
         tools = self.tools(force)
 
-        def go(
+        def advance(
             bodies: Bodies, clock: Clock, saves: IntArray, limit: int, start: int, stop: int, current: BatchState,
             m_out: FloatArray, q_out: FloatArray,
         ) -> None:  # fmt: skip
-            when = clock.start, clock.h, clock.first  # torques are evaluated in the middle of steps
-            told = bodies.params, bodies.inertia, bodies.axes, *when, saves, limit, start, stop
-            self.run(*tools, (*told, *arrays_of(current), m_out, q_out))
+            steps = clock.start, clock.h, clock.first  # no bounds: torques are evaluated in the middle of steps
+            inputs = bodies.params, bodies.inertia, bodies.axes, *steps, saves, limit, start, stop
+            self.run(*tools, (*inputs, *arrays_of(current), m_out, q_out))
 
-        return go
+        return advance
 
     @staticmethod
-    def slopes(force: Force, t: FloatArray, places: FloatArray) -> FloatArray:
-        """Return dV/dQ (k - 1, 3, 3) at matrices of this shape, any, and in the middle of steps between times (k,)."""
+    def slopes(force: Force, t: FloatArray, matrices: FloatArray) -> FloatArray:
+        """Return dV/dQ (k - 1, 3, 3) at matrices of that shape, any Q, midway between consecutive times `t` (k,)."""
         gradient = force.gradient_function()
         middle = 0.5 * (t[:-1] + t[1:])
         values = [
             gradient(time, tuple(map(tuple, Q)), writable(force.params))
-            for time, Q in zip(middle.tolist(), places.tolist(), strict=True)
+            for time, Q in zip(middle.tolist(), matrices.tolist(), strict=True)
         ]
         return np.array(values).reshape(-1, 3, 3)
 
     def __repr__(self) -> str:
+        """Return the call that creates this method."""
         return self.record.name

@@ -1,4 +1,6 @@
-"""Ready-made splitting schemes, one file for each family. A new one is a table in one of them.
+"""Ready-made splitting schemes, one module for each family.
+
+To add a scheme, add its table to one of these modules.
 
 >>> from polhode import schemes
 >>> schemes.get("RKN6_14a")
@@ -21,12 +23,30 @@ __all__ = ["SCHEMES", "get"]
 
 
 def __dir__() -> list[str]:
+    """Return the public names of this module."""
     return __all__
 
 
 def get(name: str) -> Scheme:
-    """The scheme of that name.
+    """Return the ready-made scheme called `name`.
 
+    Parameters
+    ----------
+    name : str
+        One of the keys of `SCHEMES`.
+
+    Returns
+    -------
+    Scheme
+        The scheme.
+
+    Raises
+    ------
+    InputError
+        If there is no scheme of that name; the message suggests similar names.
+
+    Examples
+    --------
     >>> get("ABA864").torques_per_step
     7
     """

@@ -1,4 +1,4 @@
-"""Every composition in ``polhode.flows.composition``, of Strang's step with half a drift first."""
+"""Schemes that compose Strang's step, half a drift first, by the compositions of ``polhode.flows.composition``."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Schemes whose kicks also use the gradient of the torque: order 4 without a step backward.
 
-Chin4A is also the Nystrom splitting of Vilmart 2015, whose printed kick has other coefficients and falls to order 2.
-OMF6: Omelyan, Mryglod and Folk 2002, of order 6, with large substeps.
+Chin4A is also the Nystrom splitting of Vilmart 2015, whose printed kick has other coefficients and is of order 2 only.
+OMF6 is by Omelyan, Mryglod and Folk 2002; it is of order 6 and has large substeps.
 """
 
 from __future__ import annotations

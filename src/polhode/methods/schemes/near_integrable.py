@@ -1,6 +1,6 @@
-"""Schemes for weak torques: few conditions are spent on powers of the torque, many on powers of the step.
+"""Schemes for weak torques, of high order in the step and low order in the torque.
 
-ABA82 is Gauss-Legendre quadrature with four nodes: kicks are its weights, drifts lead from node to node.
+ABA82 is Gauss-Legendre quadrature with four nodes: the kicks are its weights, the drifts lead from node to node.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Schemes of the Nystrom type: A is the drift and B the kick, and torques depend on the configuration alone.
 
-RKN6_11b: Blanes and Moan 2002. RKN8_19: Blanes, Casas and Escorihuela-Tomas 2022. Others of the type are in ``papers``.
+RKN6_11b is by Blanes and Moan 2002, RKN8_19 by Blanes, Casas and Escorihuela-Tomas 2022. ``papers`` has more of them.
 """
 
 from __future__ import annotations

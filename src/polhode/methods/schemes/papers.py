@@ -1,11 +1,11 @@
-"""The schemes of the papers on rigid bodies.
+"""Schemes used in the papers on rigid bodies.
 
-Celledoni et al. 2008, (4.4) to (4.8), which took them from Blanes and Moan 2002. Printed are 15 digits; here they are
-moved, by at most 4e-15, to the nearest point where the conditions on the order hold exactly. Two misprints: b2 of (4.6)
-is negative, and a4 of (4.8) ends in 447.
+Celledoni et al. 2008, (4.4) to (4.8), take theirs from Blanes and Moan 2002 and print 15 digits; here the coefficients
+are moved, by at most 4e-15, to the nearest point where the conditions on the order hold exactly. Two misprints are
+corrected: b2 of (4.6) is negative, and a4 of (4.8) ends in 447.
 
 Van Zon and Schofield 2007 use a scheme of Omelyan, Mryglod and Folk, "position extended Forest-Ruth like". Its first
-coefficient xi is as printed, the next two, chi and 1/2 - lambda, follow from the two conditions of order 4 (they differ
+coefficient xi is as printed; the next two, chi and 1/2 - lambda, follow from the two conditions of order 4 (they differ
 from the printed digits by less than 1e-15).
 """
 

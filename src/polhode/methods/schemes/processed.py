@@ -1,21 +1,22 @@
-"""Schemes with a processor: steps are the cheapest there are, and states are corrected when somebody looks.
+"""Schemes with a processor: steps are as cheap as possible, and states are corrected for output only.
 
-For a torque of size eps the step e^(A/2) e^B e^(A/2), A the drift and B the kick, is e^(A + g(x) B) but for eps^2;
+For a torque of size eps the step e^(A/2) e^B e^(A/2), A the drift and B the kick, is e^(A + g(x) B) up to eps^2;
 x is the commutator with A and g(x) = (x/2)/sinh(x/2). To first order in eps the change of variables e^P,
 
     P = (g(x) - 1)/x B = (-x/24 + 7 x^3/5760 - ...) B = sum_k b_k (e^(k x) - e^(-k x)) B,   k = 1..n,
 
-makes it e^(A + B): kicks b_k after drifts of k whole steps, and back (Wisdom, Holman and Touma 1996; Wisdom 2006, whose
-correctors for planets these are). The b_k follow from n equations, up to x^(2n-1). What remains, of order eps^2, is an
-error of the states that are looked at, which does not grow, and eps^2 h^2 in the steps, which does; a gradient kick
-makes that eps^2 h^4 (Rowlands 1991). The series of g ends at x = 2 pi i: steps must be well below a third of a turn,
-where ABA schemes, with several kicks, take longer ones. They pay only for very weak torques and moderate accuracy.
+turns it into e^(A + B): kicks b_k after drifts of k whole steps, and back. These are the correctors of Wisdom, Holman
+and Touma 1996 and Wisdom 2006 for planets. The b_k follow from n equations, up to x^(2n-1). The remaining errors are of
+order eps^2: one of the output states, which does not grow, and eps^2 h^2 in the steps, which does; a gradient kick
+reduces the latter to eps^2 h^4 (Rowlands 1991). The series of g converges up to x = 2 pi i: steps must be well below a
+third of a turn, whereas ABA schemes, with several kicks, allow longer steps. Processed schemes are worthwhile only for
+very weak torques and moderate accuracy.
 
-PABA1264 goes on to eps^2, after Blanes, Casas and Ros 2000: P = P1 + P2 with P2 made of commutators [x^p B, x^q B].
-No P removes terms that grow, one for each odd power of x. Five kicks suffice to make the first two of them zero and the
-third, eps^2 h^6, 15 times smaller than that of ABA1064 with its eight; the processor does the rest, up to x^9 in eps
-and p + q = 6 in eps^2. ``scripts/derive_processed.py`` has the equations and finds the digits. A state that is looked
-at costs 18 torques: this pays for long runs of which few states are kept.
+PABA1264 extends this to eps^2, after Blanes, Casas and Ros 2000: P = P1 + P2 with P2 a sum of commutators
+[x^p B, x^q B]. No P removes the terms that grow, one for each odd power of x. Five kicks suffice to make the first two
+of them zero and the third, eps^2 h^6, 15 times smaller than that of ABA1064 with its eight kicks; the processor removes
+the other terms, up to x^9 in eps and p + q = 6 in eps^2. ``scripts/derive_processed.py`` has the equations and computes
+the digits. Each output state costs 18 torques, which is worthwhile for long runs with few output states.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ CORRECTIONS = 8  # n: orders up to 17 in the step
 
 
 def _series(count: int) -> list[Fraction]:
-    """Coefficients of x, x^3, ... of (g(x) - 1)/x."""
+    """Return the coefficients of x, x^3, ... in the series of (g(x) - 1)/x, `count` of them."""
     sinh = [Fraction(1, 4**k * factorial(2 * k + 1)) for k in range(count + 1)]  # of sinh(x/2)/(x/2), in x^2
     g = [Fraction(1)]
     for k in range(1, count + 1):
