@@ -105,7 +105,9 @@ def test_smooth_energies_beyond_polynomials_want_a_gradient():
         return (0, 0, 0), (0, 0, 0), (0, 0, 40 * exp(40 * Q[2][2]))
 
     for energy in (steep, kinked):
-        with pytest.raises(InputError, match=rf"{energy.__name__} .*no polynomial .*type Potential\(energy, gradient="):
+        with pytest.raises(
+            InputError, match=rf"{energy.__name__} .*not a polynomial .*type Potential\(energy, gradient="
+        ):
             Potential(energy)
     Potential(steep, steep_gradient)
 
@@ -133,7 +135,7 @@ def test_an_axis_is_held_against_the_energy():
         return Q[2][0] + Q[2][1]
 
     np.testing.assert_array_equal(Potential(height, axis=(0, 0, 2)).axis, (0, 0, 1))
-    with pytest.raises(InputError, match="no axis of symmetry"):
+    with pytest.raises(InputError, match="not an axis of symmetry"):
         Potential(height, axis=(0, 1, 0))
 
 
@@ -388,7 +390,7 @@ def two_arguments(t, Q):
         (lambda: Potential(lambda t, Q, p: 1 / t), InputError, "raised ZeroDivisionError.* at t = 0"),
         (lambda: Potential(linear, lambda t, Q, p: (0, 0, 1), (1, 2)), ShapeError, "three rows of three"),
         (lambda: Torque(wind, ("a", "b")), InputError, "params must be numbers"),
-        (lambda: Torque(wind, (1.0, np.nan)), InputError, "not NaN"),
+        (lambda: Torque(wind, (1.0, np.nan)), InputError, "got NaN"),
         (lambda: Torque(wind, (1.0, 2.0), "Body"), InputError, "frame is 'Body'; expected 'body' or 'space'"),
     ],
 )

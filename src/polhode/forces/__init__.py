@@ -1,4 +1,6 @@
-"""Ready-made forces, one file each: gravity, gravity_gradient, restoring, spring, constant, damping. They add up.
+"""Ready-made forces, one module each: gravity, gravity_gradient, restoring, spring, constant, damping.
+
+Forces can be added.
 
 >>> from polhode import forces
 >>> forces.gravity(1.0, offset=(0, 0, 1)) + forces.damping(0.1)
@@ -18,4 +20,5 @@ __all__ = ["constant", "damping", "gravity", "gravity_gradient", "gravity_gradie
 
 
 def __dir__() -> list[str]:
+    """Return the public names of this module."""
     return __all__

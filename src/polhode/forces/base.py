@@ -1,4 +1,4 @@
-"""Force: what turns a body. Potential and Torque: the user's own physics, plain Python functions. And sums of them."""
+"""Base class of forces, their sums, and forces defined by Python functions of the user: Potential and Torque."""
 
 from __future__ import annotations
 
@@ -44,28 +44,28 @@ from polhode.forces.trigonometric import (
 NO_DAMPING = np.zeros((3, 3))
 TRIAL_VELOCITY = (0.3, -0.2, 0.5)
 ALWAYS_ZERO = ReadyMade(TORQUE_FORM, functions.zero_torque)
-MISTAKES = (AttributeError, IndexError, KeyError, NameError, TypeError)  # in a program; others may be meant
+MISTAKES = (AttributeError, IndexError, KeyError, NameError, TypeError)  # programming errors; others may be intended
 
 
 class Force:
-    """A torque that may come from an energy, with parameters, and linear damping m' = ... - D w.
+    """A torque, possibly derived from an energy, with parameters and linear damping m' = ... - D w.
 
-    Made by ``Potential``, ``Torque``, the functions of ``polhode.forces``, and by adding those.
+    Forces are created by `Potential`, `Torque`, the functions of `polhode.forces`, and by adding forces.
 
     Attributes
     ----------
-    params : ndarray
-        (k,) or (..., k), a batch of parameters; what functions get as ``p``.
-    damping : ndarray
-        (3, 3) or (..., 3, 3), the matrix D in body axes; not part of the torque functions.
+    params : ndarray, shape (..., k)
+        Parameters, which functions receive as ``p``; leading axes are those of a batch of bodies.
+    damping : ndarray, shape (..., 3, 3)
+        The matrix D in body axes, which is not included in the torque functions.
     velocity_dependent : bool
         Whether the torque (without damping) depends on w.
     time_dependent : bool
-        Whether torque and energy depend on t, so that the body does not keep its energy.
-    axis : ndarray or None
-        A direction in space along which neither torque nor damping change the angular momentum, or None.
-    breaks : ndarray
-        (k,), sorted: times at which the torque, or one of its derivatives, jumps; steps end there.
+        Whether torque and energy depend on t, so that the energy of the body is not conserved.
+    axis : ndarray, shape (3,), or None
+        A direction in space along which neither torque nor damping changes the angular momentum, or None.
+    breaks : ndarray, shape (k,)
+        Sorted times at which the torque, or one of its derivatives, jumps; steps end there.
     """
 
     def __init__(
@@ -82,89 +82,117 @@ class Force:
         breaks: npt.ArrayLike = (),
         name: str,
     ) -> None:
-        self.time_dependent, self.breaks = time_dependent, as_breaks(breaks)
+        self.time_dependent = time_dependent
+        self.breaks = as_breaks(breaks)
         self._torque, self._energy, self._gradient = torque, energy, gradient
-        self.params, self.damping = as_params(params), _frozen(as_floats(damping, "damping", 3))
-        self.velocity_dependent, self.name = velocity_dependent, name
+        self.params = as_params(params)
+        self.damping = _frozen(as_floats(damping, "damping", 3))
+        self.velocity_dependent = velocity_dependent
+        self.name = name
         self.axis = None if axis is None else direction(axis, "axis")
-        self.batch  # noqa: B018  refuses what does not broadcast
+        self.batch  # noqa: B018  raises if the shapes do not broadcast
 
     @property
     def batch(self) -> tuple[int, ...]:
-        """Shape of the batch of parameters and damping; () for one."""
+        """Return the shape of the batch of parameters and damping; () for a single body."""
         return common_batch(params=self.params.shape[:-1], damping=self.damping.shape[:-2])
 
     @property
     def has_energy(self) -> bool:
-        """Whether there is a potential energy."""
+        """Return whether the force has a potential energy."""
         return self._energy is not None
 
     @property
     def is_ready_made(self) -> bool:
-        """Whether no part is a function of the user: then the torque is known to be smooth."""
+        """Return whether no part is a user-defined function; such a torque is known to be smooth."""
         return not any(isinstance(part, Potential | Torque) for part in self._parts())
 
     @property
     def has_gradient(self) -> bool:
-        """Whether dV/dQ is given."""
+        """Return whether the force has a gradient dV/dQ."""
         return self._gradient is not None
 
     def torque_function(self) -> Any:
-        """torque(t, Q, w, p) -> 3-tuple in body axes, compiled on first use."""
+        """Return the function torque(t, Q, w, p) -> 3-tuple in body axes, compiled on first use."""
         return self._torque.compiled()
 
     def torque_address(self) -> Any:
-        """The same, in the form that compiled loops take; the force has to outlive them."""
+        """Return the address of the torque function, for compiled loops; it is valid as long as the force exists."""
         return self._torque.address()
 
     def energy_function(self) -> Any:
-        """energy(t, Q, p) -> float, compiled on first use."""
-        return self._needed(self._energy, "energy").compiled()
+        """Return the function energy(t, Q, p) -> float, compiled on first use."""
+        return self._required(self._energy, "energy").compiled()
 
     def gradient_function(self) -> Any:
-        """gradient(t, Q, p) -> dV/dQ as three rows, compiled on first use."""
-        self._needed(self._energy, "gradient")
+        """Return the function gradient(t, Q, p) -> dV/dQ as three rows, compiled on first use."""
+        self._required(self._energy, "gradient")
         if self._gradient is None:
             part = next(part.name for part in self._parts() if not part.has_gradient)
             raise InputError(f"{part} was made without a gradient; type Potential(energy, gradient=...)")
         return self._gradient.compiled()
 
     def python_torque(self, t: float, Q: Any, w: Any, p: Any) -> Any:
-        """The torque as plain Python, for debugging and tracebacks."""
+        """Return the torque evaluated in plain Python, for debugging and tracebacks."""
         functions.raise_ctrl_c()
         return self._torque.plain(t, Q, w, writable(p))
 
     def fingerprint(self) -> Fingerprint:
-        """Digests of the user's functions, by the words that name their parts; none of ready-made forces.
+        """Return digests of the user-defined functions, keyed by a description; ready-made forces have none.
 
+        Examples
+        --------
         >>> list(Torque(lambda t, Q, w, p: (t, 0.0, 0.0)).fingerprint())
         ['the code of <lambda>', 'frame, arrays or degree']
         """
-        found = (self._torque, self._energy, self._gradient)
-        return merged(*(function.fingerprint() for function in found if function is not None))
+        candidates = (self._torque, self._energy, self._gradient)
+        return merged(*(function.fingerprint() for function in candidates if function is not None))
 
-    def _needed(self, function: Function | None, what: str) -> Function:
+    def _required(self, function: Function | None, what: str) -> Function:
+        """Return `function`; raise AttributeError if it is None, naming the first part without an energy."""
         if function is None:
             part = next(part.name for part in self._parts() if not part.has_energy)
-            raise AttributeError(f"{part} has no {what}: only forces made of an energy have one (polhode.Potential)")
+            raise AttributeError(
+                f"{part} has no {what}; only forces derived from an energy have one (polhode.Potential)"
+            )
         return function
 
     def _parts(self) -> tuple[Force, ...]:
+        """Return the forces of which this one is the sum."""
         return (self,)
 
     def without_damping(self) -> Force | None:
-        """The forces that have a torque; None if all is damping."""
+        """Return the sum of the parts that have a torque; None if there is only damping."""
         acting = [part for part in self._parts() if part._torque is not ALWAYS_ZERO]
         return sum(acting[1:], acting[0]) if acting else None
 
     def potential(self, t: npt.ArrayLike, q: Any) -> FloatArray:
-        """The energy at times (...) and attitudes (..., 4), which broadcast with the parameters.
+        """Return the potential energy.
 
+        Parameters
+        ----------
+        t : array_like, shape (...)
+            Times.
+        q : array_like, shape (..., 4), or Rotation
+            Attitudes. Times, attitudes and parameters are broadcast.
+
+        Returns
+        -------
+        ndarray, shape (...)
+            The energies.
+
+        Raises
+        ------
+        AttributeError
+            If the force, or a part of it, has no energy.
+
+        Examples
+        --------
         >>> from polhode import forces
         >>> float(forces.gravity(2.0, offset=(0, 0, 3)).potential(0.0, (1, 0, 0, 0)))
         6.0
         """
-        energy = self._needed(self._energy, "energy")
+        energy = self._required(self._energy, "energy")
         batch, (times, attitudes, params) = self._rows(t, q)
         out = np.full(prod(batch), np.nan)
         arguments = times[:, 0], attitudes, params, out
@@ -172,10 +200,25 @@ class Force:
         return out.reshape(batch)
 
     def torque(self, t: npt.ArrayLike, q: Any, w: npt.ArrayLike | None = None) -> FloatArray:
-        """The torque (..., 3) in body axes at times (...), attitudes (..., 4) and angular velocities w (..., 3).
+        """Return the torque in body axes, including damping.
 
-        Without ``w`` the body is at rest; with it, damping is included.
+        Parameters
+        ----------
+        t : array_like, shape (...)
+            Times.
+        q : array_like, shape (..., 4), or Rotation
+            Attitudes.
+        w : array_like, shape (..., 3), optional
+            Angular velocities in body axes. By default the body is at rest. Times, attitudes, angular velocities and
+            parameters are broadcast.
 
+        Returns
+        -------
+        ndarray, shape (..., 3)
+            The torques.
+
+        Examples
+        --------
         >>> from polhode import forces
         >>> forces.gravity(2.0, offset=(0, 3, 0)).torque(0.0, (1, 0, 0, 0))
         array([-6.,  0.,  0.])
@@ -188,7 +231,9 @@ class Force:
         return out.reshape(*batch, 3) - np.einsum("...ij,...j->...i", self.damping, velocity)
 
     def _rows(self, t: npt.ArrayLike, q: Any, w: FloatArray | None = None) -> tuple[tuple[int, ...], list[FloatArray]]:
-        times, attitudes = as_floats(t, "t")[..., None], as_quaternion(q)
+        """Return the shape of the batch, and times, attitudes, parameters and velocities, if any, as rows."""
+        times = as_floats(t, "t")[..., None]
+        attitudes = as_quaternion(q)
         arrays = {"t": times, "q": attitudes, "params": self.params} | ({} if w is None else {"w": w})
         shapes = {name: array.shape[:-1] for name, array in arrays.items()}
         batch = common_batch(**shapes, damping=() if w is None else self.damping.shape[:-2])
@@ -196,6 +241,7 @@ class Force:
         return batch, [writable(array) for array in rows]
 
     def _evaluate(self, loop: Any, function: Function, arguments: tuple[FloatArray, ...]) -> None:
+        """Run a compiled loop over the rows; if it fails, raise the error of the plain Python function."""
         try:
             loop(function.compiled(), arguments)
         except Exception:
@@ -203,39 +249,51 @@ class Force:
             raise
 
     def __add__(self, other: Any) -> Force:
+        """Return the sum of two forces, which act together."""
         if isinstance(other, Force):
             return Sum(self, other)
-        return self if isinstance(other, int) and other == 0 else NotImplemented  # sum() begins with 0
+        return self if isinstance(other, int) and other == 0 else NotImplemented  # sum() starts with 0
 
     __radd__ = __add__
 
     def __repr__(self) -> str:
+        """Return the name of the force."""
         return self.name
 
 
 class Potential(Force):
-    """The torque of a potential energy: f = -rot(Q^T dV/dQ), that is, f_j = -dV/dtheta for rotations about body axis j.
+    """Torque derived from a potential energy: f = -rot(Q^T dV/dQ).
+
+    That is, f_j = -dV/dtheta for rotations by theta about body axis j.
 
     Parameters
     ----------
     energy : callable
-        ``energy(t, Q, p)`` returns a number. ``Q[i][j]`` is the attitude matrix, body to space, ``p`` the array of
+        ``energy(t, Q, p)`` returns a number. ``Q[i][j]`` is the attitude matrix, body to space, and ``p`` the array of
         parameters.
     gradient : callable, optional
-        ``gradient(t, Q, p)`` returns dV/dQ as three rows of three numbers. It is compared with ``energy`` once. Without
-        it, the torque is computed from values of the energy, to rounding if that is a polynomial in Q of degree 16 at
-        most.
-    params : array_like of shape (k,) or (..., k), optional
-        Parameters; with leading axes, those of a batch of bodies.
+        ``gradient(t, Q, p)`` returns dV/dQ as three rows of three numbers. It is compared with `energy` once. If
+        omitted, the torque is computed from values of the energy, to rounding; this requires an energy that is a
+        polynomial in Q of degree 16 at most.
+    params : array_like, shape (..., k), optional
+        Parameters; leading axes are those of a batch of bodies.
     arrays : bool, optional
-        Whether to call the functions with Q as an array of shape (3, 3), and take arrays back. This is more convenient
-        and several times slower.
-    axis : array_like of shape (3,), optional
+        Whether the functions take Q as an array of shape (3, 3) and return arrays. This is more convenient and several
+        times slower.
+    axis : array_like, shape (3,), optional
         A direction in space about which the body can be rotated without a change of energy.
-    breaks : array_like of shape (k,), optional
-        Times at which the energy switches. Steps end there, as for ``Torque``.
+    breaks : array_like, shape (k,), optional
+        Times at which the energy switches. Steps end there, as for `Torque`.
     name : str, optional
-        Name in messages and tables. By default that of the function.
+        Name in messages and tables. The default is derived from the name of the function.
+
+    Raises
+    ------
+    InputError
+        If a function cannot be called as above, if `gradient` or `axis` does not agree with `energy`, or if `gradient`
+        is omitted and `energy` is not a polynomial in Q of degree 16 at most.
+    ShapeError
+        If a function returns values of another shape.
 
     Examples
     --------
@@ -256,56 +314,65 @@ class Potential(Force):
         name: str | None = None,
     ) -> None:
         cases = trial_cases(as_params(params))
-        of_energy = from_user(energy, ENERGY_FORM, cases[0], arrays)
-        largest = largest_energy(of_energy.plain, energy, cases)
+        energy_function = from_user(energy, ENERGY_FORM, cases[0], arrays)
+        largest = largest_energy(energy_function.plain, energy, cases)
         if gradient is None:
-            of_gradient, torque = None, _derived_torque(of_energy, energy, cases, largest)
+            gradient_function = None
+            torque = _derived_torque(energy_function, energy, cases, largest)
         else:
-            of_gradient = from_user(gradient, GRADIENT_FORM, cases[0], arrays)
-            check_gradient(of_energy.plain, of_gradient.plain, gradient, cases, largest)
-            torque = Function(TORQUE_FORM, functions.torque_of_gradient, (of_gradient,))
+            gradient_function = from_user(gradient, GRADIENT_FORM, cases[0], arrays)
+            check_gradient(energy_function.plain, gradient_function.plain, gradient, cases, largest)
+            torque = Function(TORQUE_FORM, functions.torque_of_gradient, (gradient_function,))
         name = name or f"Potential({getattr(energy, '__name__', repr(energy))})"
         super().__init__(
-            torque, of_energy, of_gradient, params=params, time_dependent=mentions(energy, 0), axis=axis,
+            torque, energy_function, gradient_function, params=params, time_dependent=mentions(energy, 0), axis=axis,
             breaks=breaks, name=name,
         )  # fmt: skip
         if self.axis is not None:
-            check_axis(of_energy.plain, self.axis, cases, largest)
+            check_axis(energy_function.plain, self.axis, cases, largest)
 
 
-def _derived_torque(of_energy: Function, energy: Any, cases: list[Case], largest: float) -> Function:
-    degree = degree_of(of_energy.plain, largest, cases)
+def _derived_torque(function: Function, energy: Any, cases: list[Case], largest: float) -> Function:
+    """Return the torque computed from values of the energy `function`, whose user function is `energy`."""
+    degree = degree_of(function.plain, largest, cases)
     if degree is None:
         raise InputError(
-            f"energy {described(energy)} is no polynomial in Q of degree {DEGREES[-1]} or less, so its torque cannot "
-            "be found to rounding from its values; type Potential(energy, gradient=...) with gradient(t, Q, p) = dV/dQ "
-            "in three rows of three numbers"
+            f"energy {described(energy)} is not a polynomial in Q of degree {DEGREES[-1]} or less, so its torque "
+            "cannot be computed to rounding from its values; type Potential(energy, gradient=...) with gradient(t, Q, "
+            "p) = dV/dQ, three rows of three numbers"
         )
-    return Function(TORQUE_FORM, functions.torque_of_energy, (of_energy,), (riesz_nodes(degree),))
+    return Function(TORQUE_FORM, functions.torque_of_energy, (function,), (riesz_nodes(degree),))
 
 
 class Torque(Force):
-    """A torque given by a function: control, drag, motors.
+    """Torque computed by a user-defined function: control, drag, motors.
 
     Parameters
     ----------
     torque : callable
         ``torque(t, Q, w, p)`` returns three numbers. ``Q[i][j]`` is the attitude matrix, body to space, ``w[i]`` the
-        angular velocity in body axes, ``p`` the array of parameters.
-    params : array_like of shape (k,) or (..., k), optional
-        Parameters; with leading axes, those of a batch of bodies.
+        angular velocity in body axes, and ``p`` the array of parameters.
+    params : array_like, shape (..., k), optional
+        Parameters; leading axes are those of a batch of bodies.
     frame : {"body", "space"}, optional
         Axes of the three numbers. The default is "body".
     arrays : bool, optional
-        Whether to call the function with Q as an array of shape (3, 3) and w as one of shape (3,), and take an array
-        back. This is more convenient and several times slower.
+        Whether the function takes Q as an array of shape (3, 3) and w as one of shape (3,), and returns an array. This
+        is more convenient and several times slower.
     velocity : bool, optional
-        Whether the torque depends on w. By default, whether the function mentions its third argument.
-    breaks : array_like of shape (k,), optional
+        Whether the torque depends on w. The default is True if the code of the function uses its third argument.
+    breaks : array_like, shape (k,), optional
         Times at which the torque switches, or is not smooth for another reason. Steps of all methods end there, and the
-        torque is evaluated within each interval only, so that methods keep their order.
+        torque is evaluated only within each interval, so that methods keep their order.
     name : str, optional
-        Name in messages and tables. By default that of the function.
+        Name in messages and tables. The default is derived from the name of the function.
+
+    Raises
+    ------
+    InputError
+        If the function cannot be called as above, or another argument is not valid.
+    ShapeError
+        If the function does not return three numbers.
 
     Examples
     --------
@@ -337,7 +404,7 @@ class Torque(Force):
 
 
 class Sum(Force):
-    """Forces that act together. Each sees its own parameters; damping adds up."""
+    """Sum of two forces; each receives its own parameters, and their damping matrices are added."""
 
     def __init__(self, first: Force, second: Force) -> None:
         self._both = first, second
@@ -359,26 +426,32 @@ class Sum(Force):
         )
 
     def _parts(self) -> tuple[Force, ...]:
+        """Return the forces of which this one is the sum."""
         return self._both[0]._parts() + self._both[1]._parts()
 
 
 def _sum(form: Form, template: Any, parts: list[Any], k: int) -> Function | None:
-    """One function of all parts; what acts alone (next to pure damping, which has no parameters) stays as it is."""
+    """Return the sum of functions of one form, or None if one of them is None.
+
+    The first function takes the first `k` parameters, the second one the others. A single function is returned
+    unchanged: the other force is pure damping, which has no parameters.
+    """
     if not parts or None in parts:
         return None
     return parts[0] if len(parts) == 1 else Function(form, template, parts, (k,))
 
 
 def _same(a: FloatArray | None, b: FloatArray | None) -> bool:
+    """Return whether two axes exist and are parallel."""
     return a is not None and b is not None and bool(np.abs(np.cross(a, b)).max() <= 1e-15)
 
 
 def check_call(func: Any, name: str, arguments: Sequence[str], returns: str = "") -> None:
-    """Refuse what cannot be called with those arguments."""
+    """Raise InputError if `func` cannot be called with the given arguments; `returns` completes the message."""
     call = f"{name}({', '.join(arguments)})"
     if not callable(func):
         raise InputError(f"{name} is {func!r}; expected a function {call}{returns}")
-    if _has_so_many_arguments(plain(func), len(arguments)):
+    if _takes_exactly(plain(func), len(arguments)):
         return
     try:
         inspect.signature(plain(func)).bind(*arguments)
@@ -386,19 +459,22 @@ def check_call(func: Any, name: str, arguments: Sequence[str], returns: str = ""
         raise InputError(
             f"{name} {described(func)} cannot be called as {call}: {problem}; type def {call}: ..."
         ) from None
-    except ValueError:  # written in C: it has no signature to look at
+    except ValueError:  # functions written in C may have no signature
         pass
 
 
-def _has_so_many_arguments(func: Any, count: int) -> bool:
-    """Of most functions that is seen at once; to look at a signature takes longer than all the rest."""
-    if not isinstance(func, FunctionType) or vars(func):  # some have a signature that is not their own
+def _takes_exactly(func: Any, count: int) -> bool:
+    """Return whether `func` is a plain function of exactly `count` arguments; False if that needs its signature.
+
+    This is much faster than `inspect.signature` and decides most cases.
+    """
+    if not isinstance(func, FunctionType) or vars(func):  # attributes may replace the signature
         return False
     return func.__code__.co_argcount == count and not func.__code__.co_kwonlyargcount
 
 
 def from_user(func: Any, form: Form, case: Case, arrays: bool, template: Any = None) -> Function:
-    """The user's function in fixed form, once it has been tried."""
+    """Return a user-defined function in fixed form, after a trial call at `case`."""
     check_call(func, form.name, form.arguments, f" that returns {form.returns}")
     part = OfArrays(form, func) if arrays else func
     _try(part, func, form, case, arrays)
@@ -406,6 +482,7 @@ def from_user(func: Any, form: Form, case: Case, arrays: bool, template: Any = N
 
 
 def _try(part: Any, func: Any, form: Form, case: Case, arrays: bool) -> None:
+    """Call a function once; raise InputError or ShapeError if that reveals a programming error."""
     velocity = (TRIAL_VELOCITY,) if "w" in form.arguments else ()
     try:
         value = plain(part)(case.t, case.Q, *velocity, case.p)
@@ -414,7 +491,7 @@ def _try(part: Any, func: Any, form: Form, case: Case, arrays: bool) -> None:
         if isinstance(problem, IndexError):
             hint = f"params has {case.p.size} numbers; type params=(...) with as many as it uses"
         raise InputError(f"{form.name} {described(func)} at {case} raised {problem!r} ({hint})") from problem
-    except Exception:  # may be meant, for such t, Q or w: whoever runs it will hear of it
+    except Exception:  # may be intended for these t, Q or w; an integration would report it
         return
     try:
         shape, kind = np.shape(value), np.asarray(value).dtype.kind
@@ -425,44 +502,46 @@ def _try(part: Any, func: Any, form: Form, case: Case, arrays: bool) -> None:
 
 
 def in_space(frame: Any) -> bool:
+    """Return whether `frame` is "space"; raise InputError if it is not "body" either."""
     if frame not in ("body", "space"):
-        raise InputError(f"frame is {frame!r}; expected 'body' or 'space', the axes the torque is given in")
+        raise InputError(f"frame is {frame!r}; expected 'body' or 'space', the axes of the torque")
     return bool(frame == "space")
 
 
 def mentions(func: Any, position: int) -> bool:
-    """Whether the code of ``func`` mentions the argument at ``position``; True where that cannot be seen."""
+    """Return whether the code of `func` uses the argument at `position`; True if that cannot be determined."""
     code = getattr(plain(func), "__code__", None)
     return code is None or inspect.ismethod(func) or _code_mentions(code, position)
 
 
 @functools.lru_cache(maxsize=1024)
 def _code_mentions(code: CodeType, position: int) -> bool:
+    """Return whether a code object uses the argument at `position`; True if it has no such argument."""
     if position >= code.co_argcount:
         return True
     name = code.co_varnames[position]
-    found = (i.argval for i in dis.get_instructions(code) if i.opcode in (*dis.haslocal, *dis.hasfree))
-    return any(name == value or (isinstance(value, tuple) and name in value) for value in found)
+    used = (i.argval for i in dis.get_instructions(code) if i.opcode in (*dis.haslocal, *dis.hasfree))
+    return any(name == value or (isinstance(value, tuple) and name in value) for value in used)
 
 
 def as_params(params: npt.ArrayLike) -> FloatArray:
-    """(..., k), frozen; a single number is one parameter."""
+    """Return parameters as a read-only array (..., k); a single number is one parameter."""
     array = np.atleast_1d(as_floats(params, "params"))
     if np.isnan(array).any():
-        raise InputError(f"params = {show(array.ravel()[:8])}: expected numbers, not NaN")
+        raise InputError(f"params = {show(array.ravel()[:8])}: expected numbers, got NaN")
     return _frozen(array)
 
 
 def as_breaks(breaks: npt.ArrayLike) -> FloatArray:
-    """Finite times (k,), sorted, each once, frozen."""
+    """Return finite times as a read-only array (k,), sorted and without repetition."""
     array = as_floats(breaks, "breaks")
     if array.ndim != 1 or not np.isfinite(array).all():
-        raise InputError(f"breaks = {breaks!r}: expected finite times (k,) at which the torque switches, as (30, 31)")
+        raise InputError(f"breaks = {breaks!r}: expected finite times of shape (k,), such as (30, 31)")
     return _frozen(np.unique(array))
 
 
 def direction(vector: npt.ArrayLike, name: str) -> FloatArray:
-    """Unit vectors (..., 3)."""
+    """Return `vector` divided by its length, a read-only array (..., 3); raise InputError if the length is 0."""
     array = as_floats(vector, name, 3)
     check_finite(array, name, InputError)
     length = np.linalg.norm(array, axis=-1, keepdims=True)
@@ -473,24 +552,25 @@ def direction(vector: npt.ArrayLike, name: str) -> FloatArray:
 
 def diagonals(matrices: FloatArray) -> FloatArray | None:
     """Return the diagonals (..., 3) of matrices (..., 3, 3) whose other entries are all zero; otherwise None."""
-    found = np.diagonal(matrices, axis1=-2, axis2=-1)
-    return None if np.any(matrices != found[..., None, :] * np.eye(3)) else np.ascontiguousarray(found)
+    diagonal = np.diagonal(matrices, axis1=-2, axis2=-1)
+    return None if np.any(matrices != diagonal[..., None, :] * np.eye(3)) else np.ascontiguousarray(diagonal)
 
 
 def numbers(value: npt.ArrayLike, name: str, components: int | None = None) -> FloatArray:
-    """Finite numbers (...), or (..., components)."""
+    """Return finite numbers as an array (...), or (..., components); raise InputError if one is not finite."""
     array = as_floats(value, name, components)
     check_finite(array if components else array[..., None], name, InputError)
     return array
 
 
 def joined(**arrays: FloatArray) -> FloatArray:
-    """Arrays (..., n) side by side, their batches broadcast: the parameters of a ready-made force."""
+    """Return arrays (..., n) concatenated along the last axis, their batches broadcast: parameters of a force."""
     batch = common_batch(**{name: array.shape[:-1] for name, array in arrays.items()})
     return np.concatenate([np.broadcast_to(a, (*batch, a.shape[-1])) for a in arrays.values()], axis=-1)
 
 
 def _frozen(array: FloatArray) -> FloatArray:
+    """Return a read-only copy."""
     array = np.array(array, order="C")
     array.flags.writeable = False
     return array

@@ -1,4 +1,4 @@
-"""A torque that does not change, in body or in space axes."""
+"""Constant torque, in body or in space axes."""
 
 from __future__ import annotations
 
@@ -15,17 +15,38 @@ from polhode.kernels.stepping.header import TORQUE
 
 @entry_point(TORQUE)
 def body_torque(t, Q, w, p):
+    """Return the torque p (3,), which is constant in body axes."""
     return p[0], p[1], p[2]
 
 
 @entry_point(TORQUE)
 def space_torque(t, Q, w, p):
+    """Return the torque in body axes; p (3,) is the constant torque in space axes."""
     return in_body(Q, (p[0], p[1], p[2]))
 
 
 def constant(torque: npt.ArrayLike, frame: Literal["body", "space"] = "body") -> Force:
-    """The same torque (..., 3) at all times, in axes of the body (a thruster) or of space. It has no energy.
+    """Return a constant torque, in axes of the body (a thruster, for instance) or of space.
 
+    Parameters
+    ----------
+    torque : array_like, shape (..., 3)
+        The torque.
+    frame : {"body", "space"}, optional
+        Axes of the torque. The default is "body".
+
+    Returns
+    -------
+    Force
+        The force; it has no energy.
+
+    Raises
+    ------
+    InputError
+        If `torque` is not finite, or `frame` is not one of the two names.
+
+    Examples
+    --------
     >>> constant((1, 0, 0), frame="space").torque(0.0, (0, 0, 0, 1))
     array([-1.,  0.,  0.])
     """

@@ -1,10 +1,10 @@
-"""Functions of t, Q, w and p in the fixed forms that compiled loops call: plain in Python, and compiled on first use.
+"""Functions of t, Q, w and p in the fixed forms that compiled loops call, in plain Python and compiled on first use.
 
-A ``Function`` is a template around functions of the user (or around other Functions). Templates use nothing but
-arithmetic, so the same source runs plain and compiled. What Numba cannot compile becomes a call back into Python.
+A `Function` applies a template to user-defined functions or to other Functions. Templates use only arithmetic, so that
+the same source runs in plain Python and compiled. A function that Numba cannot compile becomes a callback into Python.
 
-Machine code is shared: Functions of the same template around functions that do the same (see ``fingerprint``) are
-compiled once. Numba holds globals and closure variables as they are when it compiles; so does the key of the code.
+Machine code is shared: Functions with the same template and equivalent user-defined functions (see `fingerprint`) are
+compiled once. Numba freezes globals and closure variables when it compiles; the key of the code includes their values.
 """
 
 from __future__ import annotations
@@ -32,20 +32,22 @@ from polhode.kernels.stepping import header
 ENERGY = f"f8(f8, {header.MATRIX}, f8[::1])"
 GRADIENT = f"{header.MATRIX}(f8, {header.MATRIX}, f8[::1])"
 
-NEVER_BEGAN, DONE, RAISED = 0.0, 1.0, 2.0  # how a call back into Python went
-INTERRUPTED = -1  # told instead of a number of parameters
-CTRL_C = threading.Event()  # was pressed while compiled code ran, through which it cannot pass
-KEPT = 128  # compiled functions that can be found again; those in use live on without
+NEVER_BEGAN, DONE, RAISED = 0.0, 1.0, 2.0  # status of a callback into Python
+INTERRUPTED = -1  # passed instead of the number of parameters
+CTRL_C = threading.Event()  # set by Ctrl-C during compiled code, which cannot propagate KeyboardInterrupt
+RECENT_SIZE = 128  # number of compiled functions that can be reused; those in use stay alive independently
 
 
 class SlowTorqueWarning(UserWarning):
-    """A function that Numba cannot compile: it runs as plain Python, some hundred times slower."""
+    """Warning that Numba cannot compile a function, which runs as plain Python, some hundred times slower."""
 
 
-# Templates: one around each kind of user function ...
+# Templates that convert the result of a user-defined function of each form to floats.
 
 
 def numbers_of_torque(func):
+    """Return torque(t, Q, w, p), the three values of `func` as floats."""
+
     def torque(t, Q, w, p):
         f = func(t, Q, w, p)
         return float(f[0]), float(f[1]), float(f[2])
@@ -54,6 +56,8 @@ def numbers_of_torque(func):
 
 
 def torque_in_space(func):
+    """Return torque(t, Q, w, p) in body axes, of a function `func` that returns the torque in space axes."""
+
     def torque(t, Q, w, p):
         s = func(t, Q, w, p)
         x, y, z = float(s[0]), float(s[1]), float(s[2])
@@ -64,6 +68,8 @@ def torque_in_space(func):
 
 
 def number_of_energy(func):
+    """Return energy(t, Q, p), the value of `func` as a float."""
+
     def energy(t, Q, p):
         return float(func(t, Q, p))
 
@@ -71,6 +77,8 @@ def number_of_energy(func):
 
 
 def rows_of_gradient(func):
+    """Return gradient(t, Q, p), the values of `func` as three rows of three floats."""
+
     def gradient(t, Q, p):
         g = func(t, Q, p)
         x, y, z = g[0], g[1], g[2]
@@ -83,10 +91,12 @@ def rows_of_gradient(func):
     return gradient
 
 
-# ... around one that wants arrays ...
+# Templates that call a user-defined function with arrays.
 
 
 def torque_of_arrays(func):
+    """Return torque(t, Q, w, p), which calls `func` with arrays Q (3, 3) and w (3,)."""
+
     def torque(t, Q, w, p):
         return func(t, np.array(Q), np.array(w), p)
 
@@ -94,18 +104,21 @@ def torque_of_arrays(func):
 
 
 def potential_of_arrays(func):
+    """Return potential(t, Q, p), which calls `func` with an array Q (3, 3)."""
+
     def potential(t, Q, p):
         return func(t, np.array(Q), p)
 
     return potential
 
 
-# ... from gradient or energy to torque ...
+# Templates that derive the torque from a gradient or from an energy.
 
 
 def torque_of_gradient(gradient):
+    """Return torque(t, Q, w, p) = -rot(Q^T dV/dQ) of a gradient dV/dQ."""
+
     def torque(t, Q, w, p):
-        """f = -rot(Q^T dV/dQ)"""
         (a, b, c), (d, e, f), (g, h, i) = Q
         (A, B, C), (D, E, F), (G, H, I) = gradient(t, Q, p)
         return (
@@ -118,7 +131,7 @@ def torque_of_gradient(gradient):
 
 
 def torque_of_energy(energy, nodes):
-    """By Riesz's formula: see ``trigonometric``."""
+    """Return torque(t, Q, w, p), computed from values of `energy` by Riesz's formula: see ``trigonometric``."""
 
     def torque(t, Q, w, p):
         (a, b, c), (d, e, f), (g, h, i) = Q
@@ -138,10 +151,12 @@ def torque_of_energy(energy, nodes):
     return torque
 
 
-# ... and sums, whose first part has the first k parameters.
+# Templates for sums; the first part has the first k parameters.
 
 
 def sum_of_torques(first, second, k):
+    """Return torque(t, Q, w, p), the sum of two torques."""
+
     def torque(t, Q, w, p):
         a, b, c = first(t, Q, w, p[:k])
         d, e, f = second(t, Q, w, p[k:])
@@ -151,6 +166,8 @@ def sum_of_torques(first, second, k):
 
 
 def sum_of_energies(first, second, k):
+    """Return energy(t, Q, p), the sum of two energies."""
+
     def energy(t, Q, p):
         return first(t, Q, p[:k]) + second(t, Q, p[k:])
 
@@ -158,6 +175,8 @@ def sum_of_energies(first, second, k):
 
 
 def sum_of_gradients(first, second, k):
+    """Return gradient(t, Q, p), the sum of two gradients."""
+
     def gradient(t, Q, p):
         (a, b, c), (d, e, f), (g, h, i) = first(t, Q, p[:k])
         (A, B, C), (D, E, F), (G, H, I) = second(t, Q, p[k:])
@@ -166,10 +185,12 @@ def sum_of_gradients(first, second, k):
     return gradient
 
 
-# Calls back into Python: numbers go in and out through x, which begins with t and Q and ends with a status.
+# Callbacks into Python: input and output are passed in an array x, which begins with t and Q and ends with a status.
 
 
 def through_callback(callback):
+    """Return call(x, t, Q, p), which stores t and Q in x, invokes the C callback, and raises if that failed."""
+
     def call(x, t, Q, p):
         x[0] = t
         for i in range(3):
@@ -186,6 +207,8 @@ def through_callback(callback):
 
 
 def called_torque(call):
+    """Return torque(t, Q, w, p), evaluated by `call`, a result of `through_callback`."""
+
     def torque(t, Q, w, p):
         x = np.empty(17)
         x[10], x[11], x[12] = w
@@ -196,6 +219,8 @@ def called_torque(call):
 
 
 def called_energy(call):
+    """Return energy(t, Q, p), evaluated by `call`, a result of `through_callback`."""
+
     def energy(t, Q, p):
         x = np.empty(12)
         call(x, t, Q, p)
@@ -205,6 +230,8 @@ def called_energy(call):
 
 
 def called_gradient(call):
+    """Return gradient(t, Q, p), evaluated by `call`, a result of `through_callback`."""
+
     def gradient(t, Q, p):
         x = np.empty(20)
         call(x, t, Q, p)
@@ -215,16 +242,16 @@ def called_gradient(call):
 
 @dataclass(frozen=True)
 class Form:
-    """One of the three fixed types: how it is called, what it returns, and its compiled signature."""
+    """One of the three fixed types of functions: arguments, result, compiled signature and templates."""
 
     name: str
     arguments: tuple[str, ...]
-    shape: tuple[int, ...]  # of what it returns
-    returns: str
+    shape: tuple[int, ...]  # of the result
+    returns: str  # description of the result, for messages
     signature: str
-    numbers: Callable[..., Any]
-    of_arrays: Callable[..., Any]
-    called: Callable[..., Any]  # by name, in Python
+    numbers: Callable[..., Any]  # template that converts results to floats
+    of_arrays: Callable[..., Any]  # template for functions of arrays
+    called: Callable[..., Any]  # template for callbacks into Python
 
 
 TORQUE_FORM = Form("torque", ("t", "Q", "w", "p"), (3,), "three numbers", header.TORQUE,
@@ -238,10 +265,10 @@ CALLBACK = CFUNCTYPE(None, c_void_p, c_void_p, c_ssize_t)
 
 
 def callback_to(plain: Callable[..., Any], form: Form) -> Any:
-    """A C function of (numbers in and out, parameters, their number) that calls ``plain`` and says how that went.
+    """Return a C function of (array x, parameters, their number) that calls `plain` and stores a status in x.
 
-    Ctrl-C makes all calls fail until Python is back and raises it (``raise_ctrl_c``). Mostly it strikes at the very
-    entry of ``call``, where nothing catches it; then ``call`` is told INTERRUPTED.
+    After Ctrl-C all calls fail until control returns to Python, which raises KeyboardInterrupt (`raise_ctrl_c`). Mostly
+    the interrupt occurs at the entry of `call`, where it cannot be caught; then `call` is repeated with INTERRUPTED.
     """
     inputs = 13 if "w" in form.arguments else 10
     outputs = prod(form.shape)
@@ -259,14 +286,14 @@ def callback_to(plain: Callable[..., Any], form: Form) -> Any:
         except KeyboardInterrupt:
             CTRL_C.set()
             x[-1] = RAISED
-        except BaseException:  # the caller evaluates again in Python, for the traceback
+        except BaseException:  # the caller repeats the evaluation in Python, for the traceback
             x[-1] = RAISED
 
     return CALLBACK(call)
 
 
 def raise_ctrl_c() -> None:
-    """Once compiled code has returned: the interrupt that it could not let through."""
+    """Raise KeyboardInterrupt if Ctrl-C was pressed during compiled code, which could not propagate it."""
     if CTRL_C.is_set():
         CTRL_C.clear()
         raise KeyboardInterrupt
@@ -274,7 +301,7 @@ def raise_ctrl_c() -> None:
 
 @dataclass
 class Code:
-    """A compiled function, and the key by which it is found."""
+    """A compiled function and its key in the cache."""
 
     function: Any
     key: Any
@@ -282,18 +309,22 @@ class Code:
 
 
 class Recent:
-    """Code that was compiled or used last."""
+    """Cache of the most recently used code, limited to `size` entries; safe for threads."""
 
     def __init__(self, size: int) -> None:
-        self._size, self._codes, self._lock = size, OrderedDict[Any, Code](), threading.Lock()
+        self._size = size
+        self._codes = OrderedDict[Any, Code]()
+        self._lock = threading.Lock()
 
     def find(self, key: Any) -> Code | None:
+        """Return the code of this key, or None, and mark it as recently used."""
         with self._lock:
             if key in self._codes:
                 self._codes.move_to_end(key)
             return self._codes.get(key)
 
     def keep(self, code: Code) -> Code:
+        """Store code, discard the least recently used if there is too much, and return the code."""
         with self._lock:
             self._codes[code.key] = code
             if len(self._codes) > self._size:
@@ -301,13 +332,29 @@ class Recent:
         return code
 
 
-RECENT = Recent(KEPT)
+RECENT = Recent(RECENT_SIZE)
 
 
 class Function:
-    """A function in fixed form: ``plain``, and compiled on first use. ``parts`` are what the template goes around.
+    """Function in fixed form, in plain Python and compiled on first use.
 
-    ``user`` is the function of the user among them; only with one can there be something Numba cannot compile.
+    Parameters
+    ----------
+    form : Form
+        Type of the function.
+    template : callable
+        Function of `parts` and `settings` that returns the function.
+    parts : sequence of callable
+        User-defined functions or Functions.
+    settings : tuple, optional
+        Further arguments of the template.
+    user : callable, optional
+        The user-defined function among the parts. If there is none, Numba can compile everything.
+
+    Attributes
+    ----------
+    plain : callable
+        The function in plain Python.
     """
 
     def __init__(
@@ -320,12 +367,12 @@ class Function:
         self._fingerprint: Fingerprint | None = None
 
     def compiled(self) -> Any:
-        """The function of type ``form.signature``; without the compiler, ``plain``."""
+        """Return the compiled function of type `form.signature`; without the compiler, `plain`."""
         CTRL_C.clear()
         return self._shared().function if JIT else self.plain
 
     def address(self) -> Any:
-        """What kernels make the function of: see ``numba_internals.call_by_address``."""
+        """Return the address from which kernels call the function: see ``numba_internals.call_by_address``."""
         function = self.compiled()
         if not JIT:
             return function
@@ -335,92 +382,104 @@ class Function:
         return code.address
 
     def fingerprint(self) -> Fingerprint:
-        """Digests of the functions of the user: as they were compiled, or as they are if that is still to come."""
+        """Return digests of the user-defined functions, as they were compiled or, before that, as they are now."""
         own = self._own_parts()
         inner = [part.fingerprint() for part in self._parts if isinstance(part, Function)]
         if not own:
             return merged(*inner)
-        found = fingerprint(*own) if self._fingerprint is None else self._fingerprint
-        used = {"frame, arrays or degree": digest(repr((self._template.__name__, self._settings)))}
-        return merged(*inner, found, used)
+        digests = fingerprint(*own) if self._fingerprint is None else self._fingerprint
+        settings = {"frame, arrays or degree": digest(repr((self._template.__name__, self._settings)))}
+        return merged(*inner, digests, settings)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Machine code belongs to this process."""
+        """Return the state without machine code, which is valid in this process only."""
         return vars(self) | {"_code": None, "_fingerprint": None}
 
     def _own_parts(self) -> list[Any]:
+        """Return the parts that are user-defined functions."""
         return [part for part in self._parts if not isinstance(part, Function)]
 
     def _shared(self) -> Code:
-        """The code of this function, or of another one that does the same."""
+        """Return the code of this function, or of an equivalent one that is compiled already."""
         if self._code is None:
             inner = [part._shared().key for part in self._parts if isinstance(part, Function)]
-            made = type(self), self.form.signature, self._template, *inner
-            self._fingerprint, same = identity(*self._own_parts(), self._settings)
-            alike, called_back = (*made, same), (*made, *_itself(self._user))
-            self._code = RECENT.find(called_back) or RECENT.find(alike) or RECENT.keep(self._made(alike, called_back))
+            prefix = type(self), self.form.signature, self._template, *inner
+            self._fingerprint, own_key = identity(*self._own_parts(), self._settings)
+            key = (*prefix, own_key)
+            callback_key = (*prefix, *_itself(self._user))
+            self._code = RECENT.find(callback_key) or RECENT.find(key) or RECENT.keep(self._new_code(key, callback_key))
         return self._code
 
-    def _made(self, alike: Any, called_back: Any) -> Code:
-        """Compiled; a call back into Python sees what its function sees, so it is for this very function alone."""
+    def _new_code(self, key: Any, callback_key: Any) -> Code:
+        """Compile the function, or a callback into Python if Numba cannot compile it.
+
+        A callback sees later changes of globals and closure variables, so its key is the identity of the function.
+        """
         try:
-            return Code(self._compile(), alike)
-        except Exception as problem:  # Numba has many kinds
+            return Code(self._compile(), key)
+        except Exception as problem:  # Numba raises many types
             if self._user is None:
                 raise
             warn_slow(self._user, problem)
             call = jit.compile_user(through_callback(callback_to(self.plain, self.form)))
-            return Code(jit.compile_user(self.form.called(call), self.form.signature), called_back)
+            return Code(jit.compile_user(self.form.called(call), self.form.signature), callback_key)
 
     def _wrapped(self) -> Any:
+        """Return the template applied to the compiled parts."""
         parts = [part.compiled() if isinstance(part, Function) else jit.compile_user(part) for part in self._parts]
         return self._template(*parts, *self._settings)
 
     def _compile(self) -> Any:
+        """Return the function compiled for the signature of its form."""
         return jit.compile_user(self._wrapped(), self.form.signature)
 
 
 def _itself(function: Any) -> tuple[Itself, Itself]:
-    """A function as a key; methods are made anew whenever they are looked at."""
+    """Return the identity of a function as a key; a bound method is a new object on every access."""
     return Itself(getattr(function, "__self__", None)), Itself(getattr(function, "__func__", function))
 
 
 def compiled_as_it_is(func: Any, signature: str) -> Any:
-    """A function of the user, compiled for one signature, or found again."""
+    """Return a user-defined function compiled for one signature, or the compiled code of an equivalent one."""
     key = signature, identity(func)[1]
     code = RECENT.find(key) or RECENT.keep(Code(jit.compile_user(func, signature), key))
     return code.function
 
 
 class OfArrays(Function):
-    """A function of the user that wants arrays; what it returns is not yet in fixed form."""
+    """User-defined function that takes arrays; its result is not yet in fixed form."""
 
     def __init__(self, form: Form, func: Any) -> None:
         super().__init__(form, form.of_arrays, (func,))
 
     def _compile(self) -> Any:
+        """Return the function compiled without a signature."""
         return jit.compile_user(self._wrapped())
 
 
 class ReadyMade(Function):
-    """A kernel of this package, an ``entry``: cached on disk."""
+    """Compiled entry point of this package, which is cached on disk."""
 
     def __init__(self, form: Form, kernel: Any) -> None:
         self.form = form
-        self.plain, self._parts, self._code, self._fingerprint = kernel, (), None, None
+        self.plain = kernel
+        self._parts = ()
+        self._code = None
+        self._fingerprint = None
 
     def _shared(self) -> Code:
+        """Return the code of the kernel."""
         self._code = self._code or Code(jit.compile_user(self.plain), self.plain)
         return self._code
 
 
 def plain(part: Any) -> Any:
-    """The Python function of a part, also where its owner has compiled it."""
+    """Return the plain Python function of a part, also if the user has compiled it with Numba."""
     return part.plain if isinstance(part, Function) else getattr(part, "py_func", part)
 
 
 def described(func: Any) -> str:
-    """Name, file and line of a function, as far as it has them."""
+    """Return the name of a function, with its file and line if it has them."""
     func = getattr(func, "py_func", func)
     code = getattr(func, "__code__", None)
     name = getattr(func, "__qualname__", None) or repr(func)
@@ -428,7 +487,7 @@ def described(func: Any) -> str:
 
 
 def warn_slow(func: Any, problem: Exception) -> None:
-    """One warning, at the user's own line: which function, why, and what to do."""
+    """Issue a SlowTorqueWarning, located at the line of the user, with the reason and what to do."""
     code = getattr(func, "__code__", None)
     file, first = (code.co_filename, code.co_firstlineno) if code else ("<unknown>", 0)
     places = re.findall(r'File "([^"]*)", line (\d+)', str(problem))
@@ -439,7 +498,7 @@ def warn_slow(func: Any, problem: Exception) -> None:
     warnings.warn_explicit(
         f"Numba cannot compile {described(func)}{where}: {reason.rstrip('.')}; it runs as a Python callback, correct "
         "but some hundred times slower. Functions it calls can be compiled if they are decorated with numba.njit; or "
-        f"say warnings.simplefilter('ignore', polhode.forces.base.{SlowTorqueWarning.__name__})",
+        f"type warnings.simplefilter('ignore', polhode.forces.functions.{SlowTorqueWarning.__name__})",
         SlowTorqueWarning,
         filename=file,
         lineno=own[0] if own else first,
@@ -447,7 +506,7 @@ def warn_slow(func: Any, problem: Exception) -> None:
 
 
 def replay(function: Function, arguments: tuple[Any, ...]) -> None:
-    """Evaluate again in Python what a loop below was given, for the traceback that compiled code does not have."""
+    """Repeat the evaluation of a loop below in Python, for the traceback that compiled code does not have."""
     raise_ctrl_c()
     t, q, *w, params, out = arguments
     for n in range(len(out)):
@@ -456,13 +515,14 @@ def replay(function: Function, arguments: tuple[Any, ...]) -> None:
 
 
 ROWS = "f8[:,::1]"
-# (t, q, w, params, out): one row of each, or as many as of out
+# (t, q, w, params, out): each has as many rows as out, or one row, which is repeated
 TORQUES = f"void(FunctionType({header.TORQUE}), Tuple((f8[::1], {ROWS}, {ROWS}, {ROWS}, {ROWS})))"
 ENERGIES = f"void(FunctionType({ENERGY}), Tuple((f8[::1], {ROWS}, {ROWS}, f8[::1])))"
 
 
 @jit.entry_point(TORQUES)
 def torques(torque, arguments):
+    """Write the torques at all rows of `arguments` = (t, q, w, params, out) to out (n, 3)."""
     t, q, w, params, out = arguments
     for n in range(out.shape[0]):
         i, j, k = n % q.shape[0], n % w.shape[0], n % params.shape[0]
@@ -473,6 +533,7 @@ def torques(torque, arguments):
 
 @jit.entry_point(ENERGIES)
 def energies(energy, arguments):
+    """Write the energies at all rows of `arguments` = (t, q, params, out) to out (n,)."""
     t, q, params, out = arguments
     for n in range(out.shape[0]):
         i, k = n % q.shape[0], n % params.shape[0]
@@ -482,4 +543,5 @@ def energies(energy, arguments):
 
 @jit.entry_point(header.TORQUE)
 def zero_torque(t, Q, w, p):
+    """Return the torque 0."""
     return 0.0, 0.0, 0.0

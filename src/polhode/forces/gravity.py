@@ -1,4 +1,4 @@
-"""Uniform gravity on a body that is held at a point: V = (Q a).g, f = (Q^T g) x a, dV/dQ = g a^T."""
+"""Uniform gravity on a body with a fixed point: V = (Q a).g, f = (Q^T g) x a, dV/dQ = g a^T."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ from polhode.kernels.stepping.header import TORQUE
 
 @entry_point(TORQUE)
 def torque(t, Q, w, p):
+    """Return f = (Q^T g) x a; p (6,) is g, in space axes, and a, in body axes."""
     return cross(in_body(Q, (p[0], p[1], p[2])), (p[3], p[4], p[5]))
 
 
 @entry_point(ENERGY)
 def energy(t, Q, p):
+    """Return V = (Q a).g; p (6,) is g and a."""
     return dot(in_body(Q, (p[0], p[1], p[2])), (p[3], p[4], p[5]))
 
 
 @entry_point(GRADIENT)
 def gradient(t, Q, p):
+    """Return dV/dQ = g a^T as three rows; p (6,) is g and a."""
     return (
         (p[0] * p[3], p[0] * p[4], p[0] * p[5]),
         (p[1] * p[3], p[1] * p[4], p[1] * p[5]),
@@ -31,16 +34,26 @@ def gradient(t, Q, p):
 
 
 def gravity(weight: npt.ArrayLike, offset: npt.ArrayLike, up: npt.ArrayLike = (0, 0, 1)) -> Force:
-    """Uniform gravity: V = weight (Q offset).up, for instance of a heavy top.
+    """Return the torque of uniform gravity, V = weight (Q offset).up, for instance on a heavy top.
 
     Parameters
     ----------
-    weight : array_like
-        Mass times acceleration (...).
-    offset : array_like
-        From the point that is held to the center of mass, in body axes (..., 3).
-    up : array_like, optional
-        The direction against gravity, in space (..., 3); its length does not matter.
+    weight : array_like, shape (...)
+        Mass times gravitational acceleration.
+    offset : array_like, shape (..., 3)
+        Vector from the fixed point to the center of mass, in body axes.
+    up : array_like, shape (..., 3), optional
+        Direction opposite to gravity, in space axes; its length does not matter.
+
+    Returns
+    -------
+    Force
+        The force, with energy and gradient.
+
+    Raises
+    ------
+    InputError
+        If an argument is not finite, or `up` is zero.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The gravity gradient of a distant mass: V = (k/2) u.I u, f = k u x I u, u = Q^T s(t), dV/dQ = s (k I u)^T.
+"""Gravity gradient of a distant mass: V = (k/2) u.I u, f = k u x I u, u = Q^T s(t), dV/dQ = s (k I u)^T.
 
 s is the direction to the mass; on a circular orbit it turns about the orbit's normal n at the orbital rate:
 s(t) = cos(Wt) s + sin(Wt) n x s + (1 - cos(Wt)) (n.s) n.
@@ -25,9 +25,9 @@ from polhode.kernels.stepping.header import TORQUE
 
 @inline
 def nadir_at(t, p):
-    """s(t)"""
+    """Return s(t), in space axes; p (13,) is k I (xx, yy, zz, xy, xz, yz), s, n and the orbital rate."""
     s, n = (p[6], p[7], p[8]), (p[9], p[10], p[11])
-    if p[12] == 0.0:  # sine and cosine would take longer than all the rest
+    if p[12] == 0.0:  # sine and cosine would dominate the cost
         return s
     c, b, a = cos(p[12] * t), sin(p[12] * t), dot(s, n)
     x, y, z = cross(n, s)
@@ -37,24 +37,27 @@ def nadir_at(t, p):
 
 @inline
 def slope(u, p):
-    """dV/du = k I u"""
+    """Return dV/du = k I u for a direction u (3,) in body axes."""
     return dot((p[0], p[3], p[4]), u), dot((p[3], p[1], p[5]), u), dot((p[4], p[5], p[2]), u)
 
 
 @entry_point(TORQUE)
 def torque(t, Q, w, p):
+    """Return f = k u x I u, with p as for `nadir_at`."""
     u = in_body(Q, nadir_at(t, p))
     return cross(u, slope(u, p))
 
 
 @entry_point(ENERGY)
 def energy(t, Q, p):
+    """Return V = (k/2) u.I u, with p as for `nadir_at`."""
     u = in_body(Q, nadir_at(t, p))
     return 0.5 * dot(u, slope(u, p))
 
 
 @entry_point(GRADIENT)
 def gradient(t, Q, p):
+    """Return dV/dQ = s (k I u)^T as three rows, with p as for `nadir_at`."""
     s = nadir_at(t, p)
     a, b, c = slope(in_body(Q, s), p)
     return (s[0] * a, s[0] * b, s[0] * c), (s[1] * a, s[1] * b, s[1] * c), (s[2] * a, s[2] * b, s[2] * c)
@@ -80,17 +83,27 @@ def gravity_gradient(
 
     Parameters
     ----------
-    body : RigidBody or array_like
-        A RigidBody, principal moments (..., 3) or tensors (..., 3, 3).
-    strength : array_like
-        3 mu/r^3 (...), in units of 1/time^2.
-    nadir : array_like, optional
-        The direction from the body to the mass at t = 0, in space (..., 3); its length does not matter.
-    orbit_rate : array_like, optional
-        Angular velocity (...) at which nadir turns about ``orbit_normal``; then energy is not conserved.
-    orbit_normal : array_like, optional
-        The normal of the orbital plane, in space (..., 3); its length does not matter. It is used only with an
-        ``orbit_rate``, and is perpendicular to ``nadir`` on an orbit about the mass.
+    body : RigidBody or array_like, shape (..., 3) or (..., 3, 3)
+        A RigidBody, principal moments or inertia tensors.
+    strength : array_like, shape (...)
+        3 mu/r^3, in units of 1/time^2.
+    nadir : array_like, shape (..., 3), optional
+        Direction from the body to the mass at t = 0, in space axes; its length does not matter.
+    orbit_rate : array_like, shape (...), optional
+        Angular velocity at which `nadir` turns about `orbit_normal`. Unless it is 0, energy is not conserved.
+    orbit_normal : array_like, shape (..., 3), optional
+        Normal of the orbital plane, in space axes; its length does not matter. It is used only with an `orbit_rate`,
+        and is perpendicular to `nadir` on an orbit about the mass.
+
+    Returns
+    -------
+    Force
+        The force, with energy and gradient.
+
+    Raises
+    ------
+    InputError
+        If an argument is not finite, a direction is zero, or `body` is not valid.
 
     Examples
     --------
@@ -107,7 +120,8 @@ def gravity_gradient(
     """
     tensor = as_body(body).tensor
     inertia = tensor[..., (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)]
-    k, rate = numbers(strength, "strength")[..., None], numbers(orbit_rate, "orbit_rate")[..., None]
+    k = numbers(strength, "strength")[..., None]
+    rate = numbers(orbit_rate, "orbit_rate")[..., None]
     below = direction(nadir, "nadir")
     return Force(
         ReadyMade(TORQUE_FORM, torque),
@@ -127,22 +141,30 @@ def gravity_gradient_strength(mu: npt.ArrayLike, r: npt.ArrayLike) -> FloatArray
 
     Parameters
     ----------
-    mu : array_like
-        Gravitational parameter (...) of the attracting mass, G times the mass; the Earth has 3.986e14 m^3/s^2.
-    r : array_like
-        Distance (...) between the two mass centers, in the same unit of length.
+    mu : array_like, shape (...)
+        Gravitational parameter of the attracting mass, G times the mass; 3.986e14 m^3/s^2 for the Earth.
+    r : array_like, shape (...)
+        Distance between the two mass centers, in the same unit of length.
 
     Returns
     -------
-    ndarray or float
-        The strength (...), in units of 1/time^2; a float if both are numbers.
+    ndarray, shape (...), or float
+        The strength, in units of 1/time^2; a float if both arguments are numbers.
+
+    Raises
+    ------
+    InputError
+        If a value is not positive and finite.
+    ShapeError
+        If the shapes do not broadcast.
 
     Examples
     --------
     >>> print(f"{gravity_gradient_strength(3.986e14, 7e6):.4e}")
     3.4863e-06
     """
-    parameter, distance = numbers(mu, "mu"), numbers(r, "r")
+    parameter = numbers(mu, "mu")
+    distance = numbers(r, "r")
     for name, array in (("mu", parameter), ("r", distance)):
         if not (array > 0).all():
             raise InputError(f"{name} = {show(array)}: every value must be positive")

@@ -1,4 +1,4 @@
-"""No force at all: V = 0. What acts on a free body, for methods that ask for an energy."""
+"""The zero force, V = 0: a free body, for methods that require an energy."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ from polhode.kernels.compiler.jit import entry_point
 
 @entry_point(ENERGY)
 def energy(t, Q, p):
+    """Return the energy 0."""
     return 0.0
 
 
 @entry_point(GRADIENT)
 def gradient(t, Q, p):
+    """Return the gradient 0 as three rows."""
     return (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
 
 
 def nothing() -> Force:
-    """No torque, and the energy 0.
+    """Return the zero force, with zero energy and zero gradient.
 
+    Examples
+    --------
     >>> nothing().torque(0.0, (1, 0, 0, 0))
     array([0., 0., 0.])
     """

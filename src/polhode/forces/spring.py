@@ -1,4 +1,4 @@
-"""A spring that pulls towards an attitude A: V = k (3 - tr(A^T Q))/2, f = (k/2) rot(Q^T A), dV/dQ = -(k/2) A."""
+"""Spring that pulls a body towards an attitude A: V = k (3 - tr(A^T Q))/2, f = (k/2) rot(Q^T A), dV/dQ = -(k/2) A."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ from polhode.kernels.stepping.header import TORQUE
 
 @inline
 def product_entry(Q, p, i, j):
-    """(Q^T A)_ij"""
+    """Return (Q^T A)_ij; p (10,) is the stiffness and the nine entries of A."""
     return Q[0][i] * p[1 + j] + Q[1][i] * p[4 + j] + Q[2][i] * p[7 + j]
 
 
 @entry_point(TORQUE)
 def torque(t, Q, w, p):
+    """Return f = (k/2) rot(Q^T A); p (10,) is k and A."""
     k = 0.5 * p[0]
     return (
         k * (product_entry(Q, p, 2, 1) - product_entry(Q, p, 1, 2)),
@@ -40,25 +41,39 @@ def torque(t, Q, w, p):
 
 @entry_point(ENERGY)
 def energy(t, Q, p):
+    """Return V = k (3 - tr(A^T Q))/2; p (10,) is k and A."""
     trace = dot(Q[0], (p[1], p[2], p[3])) + dot(Q[1], (p[4], p[5], p[6])) + dot(Q[2], (p[7], p[8], p[9]))
     return 0.5 * p[0] * (3.0 - trace)
 
 
 @entry_point(GRADIENT)
 def gradient(t, Q, p):
+    """Return dV/dQ = -(k/2) A as three rows; p (10,) is k and A."""
     k = -0.5 * p[0]
     return (k * p[1], k * p[2], k * p[3]), (k * p[4], k * p[5], k * p[6]), (k * p[7], k * p[8], k * p[9])
 
 
 def spring(stiffness: npt.ArrayLike, attitude: Any = IDENTITY) -> Force:
-    """A spring that pulls the body towards an attitude: V = stiffness (1 - cos angle), the angle being that in between.
+    """Return the torque of a spring that pulls the body towards an attitude.
+
+    The energy is V = stiffness (1 - cos angle), with the angle between the attitude of the body and `attitude`.
 
     Parameters
     ----------
-    stiffness : array_like
-        Torque per radian (...), for small angles; the torque is stiffness sin(angle).
-    attitude : array_like or Rotation, optional
-        Where it is at rest, a unit quaternion (..., 4) or a SciPy Rotation.
+    stiffness : array_like, shape (...)
+        Torque per radian, for small angles; the torque is stiffness sin(angle).
+    attitude : array_like, shape (..., 4), or Rotation, optional
+        Attitude at rest, a unit quaternion or a SciPy Rotation. The default is the identity.
+
+    Returns
+    -------
+    Force
+        The force, with energy and gradient.
+
+    Raises
+    ------
+    InputError
+        If `stiffness` is not finite, or `attitude` is not a unit quaternion.
 
     Examples
     --------
