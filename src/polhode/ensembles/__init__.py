@@ -1,4 +1,4 @@
-"""Many bodies with drawn parameters: ``ensemble``, sampling, stores, clusters, summaries.
+"""Ensembles of independent bodies with sampled parameters: sampling, computation, stores, clusters and summaries.
 
-Members do not act on each other: that is a ``System``.
+The members of an ensemble do not interact. Bodies that interact form a ``System``.
 """

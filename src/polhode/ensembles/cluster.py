@@ -1,7 +1,7 @@
-"""Chunks of an ensemble as tasks of Dask's distributed: workers compute them and write their own regions of the store.
+"""Computation of an ensemble on a Dask cluster: each chunk is a task whose worker writes its own region of the store.
 
-The job is sent as bytes and unpacked once in each worker, so that user functions are compiled once there. A task that
-is lost with its worker is done again by another one, to the same bits.
+The job is sent as bytes and deserialized once in each worker, so that user functions are compiled once per worker. If a
+worker is lost, its tasks are repeated by another worker and give the same bits.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from polhode.ensembles.members import Chunk, Job
 from polhode.ensembles.sampling import Samples
 from polhode.ensembles.store import InMemory, OnDisk
 
-AHEAD = 3  # tasks for each thread of the workers: none has to wait, and the scheduler holds few samples at a time
-RETRIES = 2  # of tasks that raise; those whose worker is lost have tries of their own
+AHEAD = 3  # tasks submitted per worker thread: no thread has to wait, and the scheduler holds few samples at a time
+RETRIES = 2  # for tasks that raise; Dask counts the retries after a lost worker separately
 
 
 def check_client(client: Any) -> None:
-    """Raise an InputError unless ``client`` is a Client of Dask's distributed or an address."""
+    """Raise InputError unless ``client`` is a ``distributed.Client`` or the address of a scheduler (a string)."""
     with optional("distributed", "cluster"):
         import distributed
     if not isinstance(client, (str, distributed.Client)):
@@ -35,20 +35,26 @@ def check_client(client: Any) -> None:
 
 
 def on_cluster(client: Any, job: Job, parts: list[tuple[int, Samples]], sink: InMemory | OnDisk, bar: Progress) -> None:
-    """Compute the chunks by the workers of ``client``, or of the scheduler with that address."""
+    """Compute chunks with the workers of ``client`` and put the results into ``sink``.
+
+    ``client`` is a ``distributed.Client`` or the address of a scheduler; ``parts`` are pairs of a chunk number and the
+    samples of that chunk.
+    """
     with optional("distributed", "cluster"):
         import cloudpickle
         import distributed
     packed = cloudpickle.dumps(job)
-    run, waiting, numbers = uuid4().hex[:8], iter(parts), {}
+    run_id = uuid4().hex[:8]
+    pending = iter(parts)
+    submitted: dict[str, tuple[int, int]] = {}  # task key: chunk number, number of members
     with distributed.Client(client) if isinstance(client, str) else nullcontext(client) as connected:
         threads = sum(connected.nthreads().values())
         futures = distributed.as_completed()
 
         def submit() -> None:
-            for number, part in waiting:
-                key = f"polhode-{run}-{number}"
-                numbers[key] = number, len(part)
+            for number, part in pending:
+                key = f"polhode-{run_id}-{number}"
+                submitted[key] = number, len(part)
                 futures.add(connected.submit(work, packed, part, sink.path, number, key=key, retries=RETRIES))
                 return
 
@@ -56,7 +62,7 @@ def on_cluster(client: Any, job: Job, parts: list[tuple[int, Samples]], sink: In
             submit()
         try:
             for future in futures:
-                number, members = numbers.pop(future.key)
+                number, members = submitted.pop(future.key)
                 _take(future, number, sink)
                 submit()
                 bar.show(bar.done + members)
@@ -65,6 +71,7 @@ def on_cluster(client: Any, job: Job, parts: list[tuple[int, Samples]], sink: In
 
 
 def _take(future: Any, number: int, sink: InMemory | OnDisk) -> None:
+    """Put the result of a finished task into ``sink``, unless the worker has written it to the store already."""
     try:
         chunk = future.result()
     except Exception as problem:
@@ -77,8 +84,8 @@ def _take(future: Any, number: int, sink: InMemory | OnDisk) -> None:
 
 
 def work(packed: bytes, part: Samples, path: Path | None, number: int) -> Chunk | None:
-    """In a worker: a chunk, to the store if there is one."""
-    chunk = unpacked(packed).run(part)
+    """Compute chunk ``number`` in a worker; write it to the store ``path``, or return it if ``path`` is None."""
+    chunk = unpack_job(packed).run(part)
     if path is None:
         return chunk
     OnDisk(path).put(number, chunk)
@@ -86,7 +93,8 @@ def work(packed: bytes, part: Samples, path: Path | None, number: int) -> Chunk 
 
 
 @lru_cache(maxsize=4)
-def unpacked(packed: bytes) -> Job:
+def unpack_job(packed: bytes) -> Job:
+    """Return the job serialized in ``packed``; cached, so that each worker deserializes it once."""
     import cloudpickle
 
     return cloudpickle.loads(packed)

@@ -1,7 +1,8 @@
-"""Many independent runs: ``ensemble``, from samples to an xarray.Dataset, on one machine or on a cluster.
+"""Integration of many independent bodies, from samples to an xarray.Dataset, on one machine or on a cluster.
 
-Members are followed in chunks of a fixed number of them, which bounds the memory, and which a store and a cluster can
-handle one by one. No bit of a result depends on where or in which order chunks are computed, nor on interruptions.
+Members are integrated in chunks of a fixed size, which bounds the memory; stores and clusters handle each chunk
+separately. Results are identical to the bit wherever and in whatever order the chunks are computed, and whether or not
+the computation was interrupted.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from polhode.core.errors import InputError, StoreWarning
 from polhode.core.progress import Progress
 from polhode.ensembles.cluster import check_client, on_cluster
 from polhode.ensembles.members import Factory, Job, Reduce
-from polhode.ensembles.plan import Wanted, layout_of, plan
+from polhode.ensembles.plan import EnsembleOptions, layout_of, plan
 from polhode.ensembles.random_streams import as_seed
 from polhode.ensembles.reader import Contents, opened
 from polhode.ensembles.sampling import Samples, as_samples
@@ -55,57 +56,74 @@ def ensemble(
     vectorized: bool = True,
     progress: bool = False,
 ) -> Any:
-    """Follow many independent bodies and return an ``xarray.Dataset`` of the results and of the samples.
+    """Integrate many independent bodies and return an ``xarray.Dataset`` of the results and the samples.
 
-    Members that fail do not stop the others: their ``status`` is -1, and ``error`` says why, for the members listed in
-    ``failed``. After Ctrl-C the status of missing members is -2; it is -3 if their files were damaged or deleted. A
-    store that another call of ``ensemble`` is writing to is refused.
+    Members that fail do not stop the others: their ``status`` is -1, ``failed`` lists their numbers, and ``error``
+    holds the reasons. After Ctrl-C, members that were not computed have status -2. Members whose files were damaged or
+    deleted have status -3.
 
     Parameters
     ----------
     problem : Problem or callable
-        A Problem of one body, of which samples replace ``moments`` or ``tensor``, ``m`` or ``omega``, ``q``, and
-        ``params`` or ``damping`` of its force. Or a function of samples ``{name: array of shape (members, ...)}`` that
-        returns a Problem of that many bodies.
+        A Problem of one body, in which samples replace ``moments`` or ``tensor``, ``m`` or ``omega``, ``q``, and the
+        ``params`` or ``damping`` of its force. Alternatively, a function that takes a dict of samples
+        ``{name: array of shape (members, ...)}`` and returns a Problem with a batch of ``members`` bodies.
     samples : dict of arrays, or Samples
-        Arrays of shape (members, ...) by name, ``sampling.draw(count, ...)`` or ``sampling.grid(...)``. Samples ``t``
-        of free bodies are times, one for each member.
-    t_span, method, h, rtol : optional
-        As in ``integrate``. What is not given is chosen once, by a few members. Free bodies need none of them.
-    t_eval : array_like of shape (k,), optional
-        Times at which states are saved. By default the end.
+        Arrays of shape (members, ...) by name, ``sampling.draw(count, ...)`` or ``sampling.grid(...)``. For free
+        bodies, the samples ``t`` are times, one for each member.
+    t_span : tuple of two floats, optional
+        First and last time, as in ``integrate``. By default, that of the problem.
+    method : str or method, optional
+        Integration method, as in ``integrate``. By default, free bodies are evaluated in closed form; otherwise the
+        method is chosen once, from a few members.
+    h : float, optional
+        Step size, as in ``integrate``. By default, it is chosen once, from a few members.
+    rtol : float, optional
+        Relative tolerance, as in ``integrate``, by which the method and the step are chosen.
+    t_eval : array_like, shape (k,), optional
+        Times at which states are saved. By default, only the last time.
     reduce : callable or str, optional
-        A function of a Trajectory of many bodies that returns ``{name: array of shape (members, ...)}``, which is saved
-        instead of the states; or the name of one in ``polhode.summaries``.
-    out : str or path, optional
-        A folder "name.zarr" to which finished chunks are written. The Dataset then reads from it. A StoreError is
-        raised before anything is computed if they do not fit on the disk.
+        A function that takes a Trajectory of many bodies and returns ``{name: array of shape (members, ...)}``, which
+        is saved instead of the states; or the name of a function in ``polhode.summaries``.
+    out : str or path-like, optional
+        Name of a Zarr store, "name.zarr", to which finished chunks are written. The returned Dataset then reads from
+        the store.
     resume : bool, optional
-        Whether to go on with ``out``: finished chunks are not computed again. Functions must do the same as before.
+        Whether to continue with the store ``out``: finished chunks are not computed again. User functions must be the
+        same as before.
     force : bool, optional
-        Whether to resume also if functions have changed since the ensemble began.
+        Whether to resume even if user functions have changed since the ensemble was started.
     chunk : int, optional
-        Number of members that are integrated together. By default so many that their states take 16 MB.
+        Number of members that are integrated together. By default, as many as have 16 MB of states.
     client : distributed.Client or str, optional
         A Dask client, or the address of its scheduler. Chunks are computed by its workers.
     seed : int, optional
-        Seed of random samples. By default a new one. It is kept, as ``chunk`` is, in the Dataset's attributes.
+        Seed of random samples. By default, a new one. The seed and ``chunk`` are saved in the Dataset's attributes.
     vectorized : bool, optional
-        Whether the function takes many members at once. If false, it gets the values of one member, and makes one body.
+        Whether the function ``problem`` takes many members at once. If False, it is called with the values of one
+        member and returns a Problem of one body.
     progress : bool, optional
-        Whether to show how many members are done, and how long the rest will take.
+        Whether to show the number of finished members and the estimated remaining time.
 
     Returns
     -------
     xarray.Dataset
         Results and samples, with the dimension ``member`` first.
 
+    Raises
+    ------
+    InputError
+        If an argument is not valid, or if user functions have changed since the ensemble was started.
+    StoreError
+        If the results do not fit on the disk (before anything is computed), if ``out`` exists and ``resume`` is False,
+        if it is the store of another ensemble, or if another process is writing to it.
+
     Examples
     --------
     >>> from polhode import Problem, State, sampling
     >>> body = Problem((1.0, 2.0, 3.0), State(m=(0, 0, 1)), t_span=(0, 10))
-    >>> found = ensemble(body, sampling.draw(100, m=sampling.direction(), q=sampling.attitude()), seed=1)
-    >>> dict(found.q.sizes), int(found.failed.size)
+    >>> data = ensemble(body, sampling.draw(100, m=sampling.direction(), q=sampling.attitude()), seed=1)
+    >>> dict(data.q.sizes), int(data.failed.size)
     ({'member': 100, 'time': 1, 'quaternion': 4}, 0)
     """
     if client is not None:
@@ -113,22 +131,22 @@ def ensemble(
     if force and not resume:
         raise InputError("force=True goes on although functions have changed: it needs resume=True")
     members = as_samples(samples).seeded(_seed(out, resume, seed))
-    wanted = Wanted(t_span, method, h, rtol, t_eval, as_summary(reduce), vectorized)
-    job, pilot = plan(problem, members, wanted)
+    options = EnsembleOptions(t_span, method, h, rtol, t_eval, as_summary(reduce), vectorized)
+    job, pilot = plan(problem, members, options)
     layout = layout_of(job, pilot, members, chunk)
     compute = _locally if client is None else partial(on_cluster, client)
     if out is None:
-        return _computed(job, members, layout, compute, InMemory(layout), progress)
+        return _compute_chunks(job, members, layout, compute, InMemory(layout), progress)
     if client is None:
         with _memory_for(job, min(layout.chunk, len(members))):
-            pass  # a look, before anything is written
+            pass  # check the memory before anything is written
     with only_writer(Path(out)):
         sink = OnDisk.reopen(Path(out), layout, force=force) if resume else OnDisk.create(Path(out), layout)
-        return _computed(job, members, layout, compute, sink, progress)
+        return _compute_chunks(job, members, layout, compute, sink, progress)
 
 
-def _computed(job: Job, members: Samples, layout: Layout, compute: Compute, sink: Sink, progress: bool) -> Any:
-    """All chunks that are not finished yet; what is finished counts after Ctrl-C."""
+def _compute_chunks(job: Job, members: Samples, layout: Layout, compute: Compute, sink: Sink, progress: bool) -> Any:
+    """Compute all chunks that are not finished yet and return the Dataset; after Ctrl-C, finished chunks are kept."""
     done = sink.finished
     parts = [(i, members[i * layout.chunk : (i + 1) * layout.chunk]) for i in range(layout.chunks) if i not in done]
     before = len(members) - sum(len(part) for _, part in parts)
@@ -139,12 +157,31 @@ def _computed(job: Job, members: Samples, layout: Layout, compute: Compute, sink
 
 
 def open_ensemble(path: str | os.PathLike[str], *, damaged: str = RAISE) -> Any:
-    """Open a store that ``ensemble`` wrote, finished or not, as an ``xarray.Dataset`` that reads what it is asked for.
+    """Open a store written by ``ensemble``, finished or not, as an ``xarray.Dataset`` that loads arrays on demand.
 
-    Members whose files are missing have status -3 and no numbers, and a StoreWarning names the files. Others are
-    compared with their checksums when they are read: StoreError names a file that is damaged. With ``damaged="skip"``
-    everything is read and compared at once, and members in damaged files have status -3, too.
+    Members whose files are missing have status -3 and results of NaN, and a StoreWarning lists the files. Arrays are
+    compared with their checksums when they are read.
 
+    Parameters
+    ----------
+    path : str or path-like
+        Name of the store, "name.zarr".
+    damaged : {"raise", "skip"}, optional
+        With "raise" (the default), reading an array from a damaged file raises StoreError. With "skip", everything is
+        read and compared immediately, and members in damaged files get status -3 as well.
+
+    Returns
+    -------
+    xarray.Dataset
+        Results and samples, with the dimension ``member`` first.
+
+    Raises
+    ------
+    StoreError
+        If ``path`` does not exist or is not the store of an ensemble, or if its attributes are damaged.
+
+    Examples
+    --------
     >>> import tempfile
     >>> from polhode import problems, sampling
     >>> samples = sampling.draw(10, m=sampling.direction())
@@ -158,10 +195,12 @@ def open_ensemble(path: str | os.PathLike[str], *, damaged: str = RAISE) -> Any:
 
 
 def _memory_for(job: Job, members: int) -> AbstractContextManager[None]:
+    """Return a context manager that raises MemoryLimitError if a chunk does not fit in memory."""
     return memory_for(f"a chunk of {members} members", job.size(members), "type a smaller chunk=...")
 
 
 def _locally(job: Job, parts: list[tuple[int, Samples]], sink: Sink, bar: Progress) -> None:
+    """Compute chunks in this process, one after the other, and put the results into ``sink``."""
     for number, part in parts:
         with _memory_for(job, len(part)):
             show_part = bar.within(len(part))
@@ -170,22 +209,23 @@ def _locally(job: Job, parts: list[tuple[int, Samples]], sink: Sink, bar: Progre
 
 
 def _seed(out: Any, resume: bool, seed: int | None) -> int:
-    """A run that goes on has the seed that it began with."""
+    """Return the seed: that of the store if an ensemble is resumed without a seed, or else ``seed`` or a new one."""
     if resume and out is None:
-        raise InputError("resume=True goes on with a store; type out='name.zarr', its name")
+        raise InputError("resume=True continues a stored ensemble; type out='name.zarr', the name of its store")
     if resume and seed is None:
         return int(Contents(Path(out)).attributes["seed"])
     return as_seed(seed)
 
 
 def _compare_environments(sink: Sink) -> None:
-    here = environment()
-    found = {(name, there.get(name)) for there in sink.environments for name in here}
-    other = sorted(f"{name}: {value} and {here[name]}" for name, value in found if value != here[name])
-    if other:
+    """Warn if chunks were computed with another processor or other versions than those of this process."""
+    current = environment()
+    recorded = {(name, conditions.get(name)) for conditions in sink.environments for name in current}
+    changed = sorted(f"{name}: {value} and {current[name]}" for name, value in recorded if value != current[name])
+    if changed:
         warnings.warn(
             "chunks were computed under different conditions, so that their last bits (10 eps (1 + cond)) may differ "
-            f"from those of one machine: {'; '.join(other)}",
+            f"from those of one machine: {'; '.join(changed)}",
             StoreWarning,
             stacklevel=4,
         )

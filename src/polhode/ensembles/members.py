@@ -1,7 +1,8 @@
-"""The members of an ensemble that are followed together: from their samples to results, and to what failed.
+"""Integration of one chunk of an ensemble: from the samples of its members to results and error messages.
 
-Members are batches of bodies for the compiled loops, so a factory sees arrays with the members along the first axis.
-One that cannot be made, or cannot go on, does not stop the others: batches that raise are halved until it is alone.
+The members of a chunk are a batch of bodies for the compiled loops, so factories get arrays with the members along the
+first axis. A member that cannot be built or integrated does not stop the others: a batch that raises an exception is
+halved until the failing member is alone.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from polhode.integration.problem import Problem
 from polhode.integration.trajectory import FAILED, INTERRUPTED, Stats, Trajectory
 from polhode.solve import integrate
 
-STOPPED = re.compile(r"^body(\[0\])? stopped")  # how the message of a run begins
+STOPPED = re.compile(r"^body(\[0\])? stopped")  # the beginning of the message of a run that failed
 
 Factory = Callable[[Rows], Problem]
 Reduce = Callable[[Trajectory], Mapping[str, Any]]
@@ -40,13 +41,31 @@ Reduce = Callable[[Trajectory], Mapping[str, Any]]
 
 @cache
 def conditions() -> dict[str, str]:
-    """Of this process; to look at them takes milliseconds."""
+    """Return the environment of this process; cached, because collecting it takes milliseconds."""
     return environment()
 
 
 @dataclass
 class Chunk:
-    """Results of some members, each array (members, ...); ``status`` as in a Trajectory; errors by member's number."""
+    """Results of consecutive members of an ensemble.
+
+    Attributes
+    ----------
+    first : int
+        Number of the first member.
+    samples : dict of ndarray
+        Samples by name, each of shape (members, ...).
+    arrays : dict of ndarray
+        Results by name, each of shape (members, ...).
+    status : ndarray of int, shape (members,)
+        Status of each member, as in a Trajectory.
+    errors : dict
+        Error messages by the number of the member.
+    environment : dict
+        Processor and versions with which the chunk was computed.
+    seconds : float
+        Computing time.
+    """
 
     first: int
     samples: Rows
@@ -59,27 +78,49 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Job:
-    """How members are made, followed and summed up; ``shapes`` (of one member) are those of the results."""
+    """How the members of an ensemble are built, integrated and summarized.
+
+    Attributes
+    ----------
+    source : Problem or callable
+        The problem whose parameters the samples replace, or a function that builds problems from samples.
+    span : tuple of two floats
+        First and last time.
+    times : ndarray, shape (k,), or None
+        Times at which states are saved. None if the samples "t" hold one time for each member.
+    method : object or None
+        Integration method. None if free bodies are evaluated in closed form.
+    h : float or None
+        Step size. None if the method chooses it.
+    reduce : callable or None
+        Function that summarizes a trajectory. None if states are saved.
+    vectorized : bool
+        Whether ``source`` takes many members at once.
+    shapes : dict
+        Shapes of the results of one member, by name.
+    """
 
     source: Problem | Factory
     span: tuple[float, float]
-    times: FloatArray | None  # None: each member has its own, by the samples "t"
-    method: Any  # None: free bodies, exactly
+    times: FloatArray | None
+    method: Any
     h: float | None
     reduce: Reduce | None
     vectorized: bool
     shapes: dict[str, tuple[int, ...]]
 
     def size(self, members: int) -> int:
-        """Return the bytes of the states or results of so many members."""
+        """Return the number of bytes of the results of ``members`` members."""
         return 8 * members * sum(map(prod, self.shapes.values()))
 
     def run(self, samples: Samples, report: Report | None = None) -> Chunk:
-        """All members; KeyboardInterrupt if they were interrupted, which leaves nothing of them.
+        """Integrate all members of ``samples`` and return their results.
 
-        ``report`` is told on the way which part of the work is done.
+        If the integration is interrupted, KeyboardInterrupt is raised and the whole chunk is discarded. ``report`` is a
+        callback that gets the finished fraction of the work.
         """
-        began, n = time.perf_counter(), len(samples)
+        start_time = time.perf_counter()
+        n = len(samples)
         rows = samples.rows()
         arrays = {name: np.full((n, *shape), np.nan) for name, shape in self.shapes.items()}
         chunk = Chunk(samples.first, rows, arrays, np.zeros(n, np.int64))
@@ -88,22 +129,22 @@ class Job:
         else:
             for i in range(n):
                 self._range(chunk, i, i + 1, report)
-        chunk.seconds = time.perf_counter() - began
+        chunk.seconds = time.perf_counter() - start_time
         return chunk
 
     def _range(self, chunk: Chunk, start: int, stop: int, report: Report | None) -> None:
-        """Members start..stop of a chunk, together if that is possible."""
+        """Integrate the members ``start:stop`` of a chunk, together if none of them raises an exception."""
 
-        def report_all(part: float) -> None:
+        def report_range(fraction: float) -> None:
             if report is not None:
-                report((start + part * (stop - start)) / len(chunk.status))
+                report((start + fraction * (stop - start)) / len(chunk.status))
 
         try:
-            result = self.follow({name: values[start:stop] for name, values in chunk.samples.items()}, report_all)
-            found = self.results(result)
+            result = self.follow({name: values[start:stop] for name, values in chunk.samples.items()}, report_range)
+            arrays = self.results(result)
         except MemoryError:
             raise
-        except Exception as problem:  # of one member, or of the user's functions for it
+        except Exception as problem:  # raised for one member, possibly by a user function
             if stop - start > 1:
                 middle = (start + stop) // 2
                 self._range(chunk, start, middle, report)
@@ -111,68 +152,82 @@ class Job:
             else:
                 self._failed(chunk, start, f"{type(problem).__name__}: {problem}")
             return
-        report_all(1.0)
-        for name, values in found.items():
+        report_range(1.0)
+        for name, values in arrays.items():
             chunk.arrays[name][start:stop] = values
         for i in np.flatnonzero(np.atleast_1d(result.status) == FAILED):
-            alone = result if stop - start == 1 else self._followed(member(result.problem, int(i)))
+            alone = result if stop - start == 1 else self._integrated(member(result.problem, int(i)))
             self._failed(chunk, start + int(i), alone.message)
 
-    def _failed(self, chunk: Chunk, i: int, told: str) -> None:
+    def _failed(self, chunk: Chunk, i: int, message: str) -> None:
+        """Record that member ``i`` of the chunk failed, and why."""
         number = chunk.first + i
         chunk.status[i] = FAILED
-        chunk.errors[number] = STOPPED.sub(f"member {number} stopped", told, count=1)
-        if self.reduce is not None:  # a summary of a part of the way is none of the whole
+        chunk.errors[number] = STOPPED.sub(f"member {number} stopped", message, count=1)
+        if self.reduce is not None:  # the summary of an incomplete trajectory is not valid
             for values in chunk.arrays.values():
                 values[i] = np.nan
 
     def follow(self, rows: Rows, report: Report | None = None) -> Trajectory:
-        """The trajectory of these members, (times, members, ...); of one member alone if it is not vectorized."""
+        """Return the trajectory of the members with the samples ``rows``, arrays of shape (times, members, ...).
+
+        If the job is not vectorized, ``rows`` has one member and the arrays have shape (times, ...).
+        """
         problem = self.problem(rows)
         if self.method is None:
-            own = rows.get(OWN_TIME)
-            return self._exact(problem, own if own is None or self.vectorized else own[0])
-        return self._followed(problem, report)
+            own_times = rows.get(OWN_TIME)
+            return self._exact(problem, own_times if own_times is None or self.vectorized else own_times[0])
+        return self._integrated(problem, report)
 
-    def _followed(self, problem: Problem, report: Report | None = None) -> Trajectory:
+    def _integrated(self, problem: Problem, report: Report | None = None) -> Trajectory:
+        """Return the trajectory computed by ``integrate``, also if bodies stop early."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RunWarning)  # every member that stops is recorded
             try:
-                how: Any = {"method": self.method, "h": self.h, "t_eval": self.times, "progress": report or False}
-                result = integrate(problem, self.span, **how)
-            except RunError as stopped:  # one body that is no batch
+                options: Any = {"method": self.method, "h": self.h, "t_eval": self.times, "progress": report or False}
+                result = integrate(problem, self.span, **options)
+            except RunError as stopped:  # raised for a single body, never for a batch
                 result = stopped.trajectory
         if np.any(np.equal(result.status, INTERRUPTED)):
             raise KeyboardInterrupt
         return result
 
     def problem(self, rows: Rows) -> Problem:
+        """Return the problem of the members with the samples ``rows``, after checking its type and batch shape."""
         members = len(next(iter(rows.values())))
         if not self.vectorized:
             rows = {name: values[0] for name, values in rows.items()}
-        made = varied(self.source, rows) if isinstance(self.source, Problem) else self.source(rows)
-        if not isinstance(made, Problem):
-            raise InputError(f"the factory returned {type(made).__name__}; expected a polhode.Problem")
-        batch = batch_of(made)
+        problem = varied(self.source, rows) if isinstance(self.source, Problem) else self.source(rows)
+        if not isinstance(problem, Problem):
+            raise InputError(f"the factory returned {type(problem).__name__}; expected a polhode.Problem")
+        batch = batch_of(problem)
         if self.vectorized and batch != (members,):
             raise ShapeError(
-                f"the factory made a problem with batch {batch} of {members} members; expected ({members},), made of "
-                "arrays with members along the first axis; or type vectorized=False, and it gets one at a time"
+                f"the factory returned a problem with batch shape {batch} for {members} members; expected "
+                f"({members},); build it from arrays with the members along the first axis, or type vectorized=False "
+                "to get one member at a time"
             )
         if not self.vectorized and batch:
-            raise ShapeError(f"the factory made a batch {batch} of one member; with vectorized=False, make one body")
-        return made
+            raise ShapeError(
+                f"the factory returned a problem with batch shape {batch} for one member; expected a single body, "
+                "because vectorized=False"
+            )
+        return problem
 
-    def _exact(self, problem: Problem, own: FloatArray | None) -> Trajectory:
-        body, state, t0 = problem.body, problem.state, self.span[0]
+    def _exact(self, problem: Problem, own_times: FloatArray | None) -> Trajectory:
+        """Return the closed-form motion of free bodies, at ``times`` or at one time of its own for each member."""
+        body, state = problem.body, problem.state
+        t0 = self.span[0]
         if problem.force is not None:
-            raise InputError("the factory made free bodies at first, and here one with a force; give method and h")
+            raise InputError(
+                "the factory returned a problem with a force, but the first members are free bodies; pass method and h"
+            )
         times = np.array([self.span[1]]) if self.times is None else self.times
-        if own is not None:
-            elapsed = np.asarray(own - t0)[None]
+        if own_times is not None:
+            elapsed = np.asarray(own_times - t0)[None]
         else:
             elapsed = (times - t0).reshape(-1, *(1,) * len(batch_of(problem)))
-        if own is None and len(times) >= MANY_TIMES:
+        if own_times is None and len(times) >= MANY_TIMES:
             m, q = problem.free_motion().sample(times - t0)
         else:
             m, q = propagate(body, state.m, state.q, elapsed)
@@ -180,25 +235,28 @@ class Job:
         return Trajectory(problem, times, m, q, method=Exact(), h=0.0, stats=Stats(0, 0, 0.0), status=status)
 
     def results(self, result: Trajectory) -> Rows:
-        """Arrays with the members first: states, or what ``reduce`` makes of them."""
+        """Return the results, arrays with the members along the first axis: states, or what ``reduce`` returns."""
         if self.reduce is None:
-            own = self.times is None
+            has_own_times = self.times is None
             states = {"m": result.m, "q": result.q}
-            return {name: x[0] if own else _members_first(x, self.vectorized) for name, x in states.items()}
-        found = self.reduce(result)
-        if not isinstance(found, Mapping) or not found:
-            raise InputError(f"reduce returned {type(found).__name__}; expected a table {{name: array (members, ...)}}")
+            return {name: x[0] if has_own_times else _members_first(x, self.vectorized) for name, x in states.items()}
+        summary = self.reduce(result)
+        if not isinstance(summary, Mapping) or not summary:
+            raise InputError(
+                f"reduce returned {type(summary).__name__}; expected a dict {{name: array of shape (members, ...)}}"
+            )
         members = result.m.shape[1:-1]
         arrays = {}
-        for name, values in found.items():
+        for name, values in summary.items():
             arrays[name] = as_floats(values, f"reduce: {name}")
             if arrays[name].shape[: len(members)] != members:
                 raise ShapeError(
-                    f"reduce returned {name} with shape {arrays[name].shape}; expected {members} + (...), the first "
-                    "axis being members, as the second axis of trajectory.m is"
+                    f"reduce returned {name} with shape {arrays[name].shape}; expected {members} + (...), with the "
+                    "members along the first axis, as along the second axis of trajectory.m"
                 )
         return arrays
 
 
 def _members_first(x: FloatArray, batched: bool) -> FloatArray:
+    """Return states of shape (times, members, ...) as (members, times, ...); those of one body as they are."""
     return np.swapaxes(x, 0, 1) if batched else x

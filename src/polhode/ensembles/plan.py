@@ -1,4 +1,4 @@
-"""What an ensemble will do, settled before it begins: by a few members, whose problem, method and shapes all share."""
+"""Plan of an ensemble: a few members are tried first and determine the method, the step and the shapes for all."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ from polhode.methods import as_method
 from polhode.methods.adaptive import Adaptive
 from polhode.solve import integrate
 
-PILOT = 8  # members
-CHUNK_BYTES, LARGEST_CHUNK = 2**24, 2**16  # of the states of a chunk, and members
+PILOT = 8  # number of members that are tried first
+CHUNK_BYTES = 2**24  # of the states of a chunk
+LARGEST_CHUNK = 2**16  # members
 DESCRIBED = ("polhode", "name", "summary", "references", "units", "force", "conventions")
 
 
-class Wanted(NamedTuple):
-    """What the user asked for."""
+class EnsembleOptions(NamedTuple):
+    """Options of ``ensemble`` that determine how members are integrated; None where the user omitted them."""
 
     t_span: tuple[float, float] | None
     method: Any
@@ -46,25 +47,45 @@ class Wanted(NamedTuple):
     vectorized: bool
 
 
-def plan(source: Problem | Factory, members: Samples, wanted: Wanted) -> tuple[Job, Problem]:
-    """The job of all members, and the problem of the first few."""
+def plan(source: Problem | Factory, members: Samples, options: EnsembleOptions) -> tuple[Job, Problem]:
+    """Return the job for all members, and the problem of the first few members.
+
+    Parameters
+    ----------
+    source : Problem or callable
+        The problem whose parameters the samples replace, or a function that builds problems from samples.
+    members : Samples
+        Samples of all members.
+    options : EnsembleOptions
+        Options of the user.
+
+    Returns
+    -------
+    job : Job
+        How members are built, integrated and summarized.
+    pilot : Problem
+        Problem of the first members.
+    """
     if not isinstance(source, Problem) and not callable(source):
         raise InputError(f"the problem is {source!r}; expected a Problem, or a function of samples that returns one")
-    rows = members[: PILOT if wanted.vectorized else 1].rows()
-    return _first_that_works(rows, wanted.vectorized, lambda some: _planned(source, some, wanted))
+    rows = members[: PILOT if options.vectorized else 1].rows()
+    return _first_that_works(rows, options.vectorized, lambda selected: _planned(source, selected, options))
 
 
 def _first_that_works(
     rows: Rows, vectorized: bool, follow: Callable[[Rows], tuple[Job, Problem]]
 ) -> tuple[Job, Problem]:
-    """What the first members give, or the first of them that gives anything; an error that all of them have is told."""
+    """Return ``follow(rows)`` of all rows together, or else of the first single row that raises no exception.
+
+    If every attempt fails, the first exception is raised.
+    """
     count = len(next(iter(rows.values())))
     parts = [slice(0, count)] * vectorized + [slice(i, i + 1) for i in range(count)]
     first: Exception | None = None
     for part in parts:
         try:
             return follow({name: values[part] for name, values in rows.items()})
-        except (MemoryError, ShapeError):  # the latter would be hidden by members that come alone
+        except (MemoryError, ShapeError):  # a ShapeError might not occur for a single member, and would be hidden
             raise
         except Exception as problem:
             first = first or problem
@@ -72,29 +93,30 @@ def _first_that_works(
     raise first
 
 
-def _planned(source: Problem | Factory, rows: Rows, wanted: Wanted) -> tuple[Job, Problem]:
-    job = Job(source, (0.0, 1.0), None, None, None, wanted.reduce, wanted.vectorized, {})
+def _planned(source: Problem | Factory, rows: Rows, options: EnsembleOptions) -> tuple[Job, Problem]:
+    """Return the job and the problem of the members with the samples ``rows``."""
+    job = Job(source, (0.0, 1.0), None, None, None, options.reduce, options.vectorized, {})
     pilot = job.problem(rows)
-    span = pilot.t_span if wanted.t_span is None else checked_span(wanted.t_span)
-    free = pilot.force is None and wanted.method is None
+    span = pilot.t_span if options.t_span is None else checked_span(options.t_span)
+    free = pilot.force is None and options.method is None
     times = None
     if OWN_TIME in rows:
-        _check_own_times(rows[OWN_TIME], free, wanted)
+        _check_own_times(rows[OWN_TIME], free, options)
     else:
-        times = _times(np.array([span[1]]) if wanted.t_eval is None else wanted.t_eval, span, free)
-    method, h = (None, None) if free else _steps(pilot, span, wanted)
+        times = _times(np.array([span[1]]) if options.t_eval is None else options.t_eval, span, free)
+    method, h = (None, None) if free else _steps(pilot, span, options)
     job = replace(job, span=span, times=times, method=method, h=h)
-    if wanted.reduce is None:
+    if options.reduce is None:
         axes = () if times is None else (len(times),)
         return replace(job, shapes={"m": (*axes, 3), "q": (*axes, 4)}), pilot
-    members = len(batch_of(pilot))
+    batch_axes = len(batch_of(pilot))
     results = job.results(job.follow(rows))
-    return replace(job, shapes={name: values.shape[members:] for name, values in results.items()}), pilot
+    return replace(job, shapes={name: values.shape[batch_axes:] for name, values in results.items()}), pilot
 
 
-def _steps(pilot: Problem, span: tuple[float, float], wanted: Wanted) -> tuple[Any, float | None]:
-    """Method and step, chosen by the first members if they are not given."""
-    method, h = wanted.method, wanted.h
+def _steps(pilot: Problem, span: tuple[float, float], options: EnsembleOptions) -> tuple[Any, float | None]:
+    """Return the method and the step, chosen by integrating the first members if the user omitted them."""
+    method, h = options.method, options.h
     if method is not None:
         method = as_method(method)
         if isinstance(method, Adaptive):
@@ -105,28 +127,31 @@ def _steps(pilot: Problem, span: tuple[float, float], wanted: Wanted) -> tuple[A
             if pilot.force is not None:
                 method.check(pilot.force)
             length = step_length(h)
-            step_count(span, length)  # refuses what is too short
+            step_count(span, length)  # raises an error if the step is too short
             return method, length
     try:
-        result = integrate(pilot, span, method=method, h=h, rtol=wanted.rtol, t_eval=[span[1]])
+        result = integrate(pilot, span, method=method, h=h, rtol=options.rtol, t_eval=[span[1]])
     except RunError as stopped:
         result = stopped.trajectory
     return result.method, None if isinstance(result.method, Adaptive) else abs(result.h)
 
 
-def _check_own_times(times: FloatArray, free: bool, wanted: Wanted) -> None:
+def _check_own_times(times: FloatArray, free: bool, options: EnsembleOptions) -> None:
+    """Raise InputError unless the samples "t" are one time for each member of an ensemble of free bodies."""
     if not free:
         raise InputError(
-            f"samples {OWN_TIME!r} are times of free bodies, and these have a force or a method; give t_eval, or "
-            "another name to what your function calls so"
+            f"samples {OWN_TIME!r} are times of free bodies, but these bodies have a force or a method; pass t_eval "
+            f"instead, or rename the samples if {OWN_TIME!r} is another parameter of your function"
         )
-    if times.ndim != 1 or wanted.t_eval is not None or wanted.reduce is not None:
+    if times.ndim != 1 or options.t_eval is not None or options.reduce is not None:
         raise InputError(
-            f"samples {OWN_TIME!r} must be one time for each member, without t_eval and reduce; got {times.shape[1:]}"
+            f"samples {OWN_TIME!r} have shape {times.shape}; expected one time for each member, (members,), and "
+            "neither t_eval nor reduce"
         )
 
 
 def _times(t_eval: npt.ArrayLike, span: tuple[float, float], free: bool) -> FloatArray:
+    """Return ``t_eval`` as an array of shape (k,); unless bodies are free, it must be sorted and inside ``span``."""
     times = as_floats(t_eval, "t_eval")
     if times.ndim != 1 or not times.size:
         raise TimeError(f"t_eval has shape {times.shape}; expected times (k,)")
@@ -139,7 +164,23 @@ def _times(t_eval: npt.ArrayLike, span: tuple[float, float], free: bool) -> Floa
 
 
 def layout_of(job: Job, pilot: Problem, members: Samples, chunk: int | None) -> Layout:
-    """What is stored, and the texts by which the same ensemble is known again."""
+    """Return the layout of the store, with attributes by which a resumed ensemble is recognized as the same.
+
+    Parameters
+    ----------
+    job : Job
+        How members are integrated.
+    pilot : Problem
+        Problem of the first members.
+    members : Samples
+        Samples of all members.
+    chunk : int or None
+        Members per chunk. None for as many as have 16 MB of states.
+
+    Returns
+    -------
+    Layout
+    """
     times = 1 if job.times is None else len(job.times)
     most = max(1, min(LARGEST_CHUNK, CHUNK_BYTES // (56 * times)))
     size = most if chunk is None else whole_number(chunk, "chunk", 1)
@@ -157,17 +198,17 @@ def layout_of(job: Job, pilot: Problem, members: Samples, chunk: int | None) -> 
 
 
 def _functions(job: Job, pilot: Problem, members: Samples) -> Fingerprint:
-    """Of all functions of the user: of the force, of samples, one that makes problems, one that sums them up."""
+    """Return the fingerprint of all user functions: of the force, of samples, the factory, and ``reduce``."""
     laws = [column for column in members.columns.values() if isinstance(column, Distribution)]
-    given = [job.source, job.reduce, *(law.function if isinstance(law, Each) else law for law in laws)]
-    own = [function for function in given if not type(function).__module__.startswith("polhode.")]
+    functions = [job.source, job.reduce, *(law.function if isinstance(law, Each) else law for law in laws)]
+    own = [function for function in functions if not type(function).__module__.startswith("polhode.")]
     summary = {} if job.reduce is None else {"reduce": digest(getattr(job.reduce, "__name__", repr(type(job.reduce))))}
     return merged(functions_of(pilot), fingerprint(*own), summary)
 
 
 def _digest(pilot: Problem, job: Job) -> str:
-    """Of what the first members are made of, and of the times."""
-    found = hashlib.sha256(np.ascontiguousarray(() if job.times is None else job.times).tobytes())
+    """Return the SHA-256 digest of the times and of the parameters of the first members."""
+    sha256 = hashlib.sha256(np.ascontiguousarray(() if job.times is None else job.times).tobytes())
     for name, (_, values) in sorted(parameters(pilot, batch_of(pilot)).items()):
-        found.update(name.encode() + np.ascontiguousarray(values).tobytes())
-    return found.hexdigest()
+        sha256.update(name.encode() + np.ascontiguousarray(values).tobytes())
+    return sha256.hexdigest()

@@ -1,6 +1,6 @@
-"""Stored ensembles are read here: everything is compared with its checksum, the arrays when they are asked for.
+"""Reading of stored ensembles: everything is compared with its checksum, arrays at the time they are accessed.
 
-``polhode.ensembles.store`` writes them, and says what is where.
+``polhode.ensembles.store`` writes the stores and describes their layout.
 """
 
 from __future__ import annotations
@@ -22,16 +22,35 @@ from polhode.files.chunked import ZARR_FORMAT, chunk_file
 from polhode.files.record import Record
 from polhode.integration.trajectory import INTERRUPTED
 
-KIND, FORMAT = "polhode ensemble", 1
-MARKS = Path("status", "done")  # in a folder where Zarr does not look for further members of the group
-MISSING = -3  # the status of members whose chunk was finished, and then was damaged or deleted
+KIND = "polhode ensemble"
+FORMAT = 1
+MARKS = Path("status", "done")  # a folder inside an array, where Zarr does not look for members of the group
+MISSING = -3  # status of members whose chunk was finished and later damaged or deleted
 STATUS = "status"
 
 Errors = dict[int, str]
 
 
 class Contents:
-    """What is in a store: attributes and coordinates, compared with their checksum, arrays, and marks of chunks."""
+    """Contents of the store of an ensemble; attributes and coordinates are compared with their checksum.
+
+    Attributes
+    ----------
+    path : Path
+        Folder of the store.
+    attributes : dict
+        Attributes of the ensemble.
+    arrays : dict
+        Dimensions and Zarr array, by name, of arrays with members along the first axis.
+    coordinates : dict
+        Values of the coordinates by name.
+    chunk, count : int
+        Members per chunk, and members in total.
+    marks : dict
+        Marks of intact finished chunks by number; filled by ``check``.
+    lost : dict
+        Reasons why finished chunks are not usable, by number; filled by ``check``.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -47,21 +66,27 @@ class Contents:
             kind = self.attributes.get("kind")
             if kind != KIND or self.attributes.get("format") != FORMAT:
                 raise StoreError(f"{path} is not an ensemble that this version reads: its kind is {kind!r}")
-            found = {name: (tuple(array.attrs["_ARRAY_DIMENSIONS"]), array) for name, array in group.arrays()}
-            self.arrays = {name: (dims, array) for name, (dims, array) in found.items() if dims[:1] == ("member",)}
-            self.coordinates = {name: array[...] for name, (dims, array) in found.items() if dims == (name,)}
+            stored = {name: (tuple(array.attrs["_ARRAY_DIMENSIONS"]), array) for name, array in group.arrays()}
+            self.arrays = {name: (dims, array) for name, (dims, array) in stored.items() if dims[:1] == ("member",)}
+            self.coordinates = {name: array[...] for name, (dims, array) in stored.items() if dims == (name,)}
             if SEAL in self.attributes:
                 shapes = {name: (dims, array.shape) for name, (dims, array) in self.arrays.items()}
                 expected = self.attributes.pop(SEAL)
                 check_seal(path, expected, seal_of(self.attributes, shapes, self.coordinates))
-            self.chunk, self.count = int(self.attributes["chunk"]), int(self.attributes["count"])
+            self.chunk = int(self.attributes["chunk"])
+            self.count = int(self.attributes["count"])
 
     @property
     def chunks(self) -> int:
+        """Number of chunks, finished or not."""
         return -(-self.count // self.chunk)
 
     def check(self, read: bool) -> None:
-        """Sort finished chunks into those that count and those that are lost; ``read`` tells to read all of them."""
+        """Sort finished chunks into intact ones (``marks``) and unusable ones (``lost``).
+
+        If ``read`` is False, only marks and the existence of files are checked. If it is True, all arrays are read and
+        compared with their checksums.
+        """
         files = {name: set(os.listdir(self.path / name)) for name in self.arrays}
         for number in finished(self.path):
             try:
@@ -76,10 +101,14 @@ class Contents:
                 self.lost[number] = str(problem)
 
     def file(self, name: str, number: int) -> Path:
+        """Return the file of chunk ``number`` of an array."""
         return chunk_file(self.path, name, len(self.arrays[name][0]), number)
 
     def values(self, name: str, number: int) -> npt.NDArray[Any]:
-        """A chunk of an array; StoreError, with the name of its file, if it is damaged."""
+        """Return chunk ``number`` of an array; raise StoreError with the name of the file if it is damaged.
+
+        Chunks that were not computed or are lost consist of NaN; their status is INTERRUPTED or MISSING.
+        """
         array = self.arrays[name][1]
         rows = slice(number * self.chunk, min(self.count, (number + 1) * self.chunk))
         if number not in self.marks:
@@ -94,6 +123,7 @@ class Contents:
         return values
 
     def failures(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+        """Return the numbers of members that failed, and their error messages, both of shape (failures,)."""
         errors: Errors = {}
         for mark in self.marks.values():
             errors |= {int(member): text for member, text in mark["errors"].items()}
@@ -101,7 +131,10 @@ class Contents:
 
 
 def opened(path: Path, damaged: str = RAISE) -> Any:
-    """An xarray.Dataset that reads what it is asked for."""
+    """Return the store ``path`` as an xarray.Dataset that loads arrays on demand.
+
+    ``damaged`` is "raise" or "skip", as in ``open_ensemble``.
+    """
     with optional("xarray", "store"):
         import xarray
     from polhode.ensembles.member_array import MemberArray
@@ -123,31 +156,34 @@ def opened(path: Path, damaged: str = RAISE) -> Any:
     return xarray.Dataset(variables, coordinates, contents.attributes | {"message": message})
 
 
-def warn_of_loss(contents: Contents, told: str) -> None:
+def warn_of_loss(contents: Contents, consequence: str) -> None:
+    """Issue a StoreWarning that lists the damaged chunks and says what is done about them."""
     reasons = "; ".join(contents.lost.values())
     warnings.warn(
-        f"{contents.path}: {len(contents.lost)} finished chunks are damaged; {told}: {reasons}",
+        f"{contents.path}: {len(contents.lost)} finished chunks are damaged; {consequence}: {reasons}",
         StoreWarning,
         stacklevel=4,
     )
 
 
 def unfinished(missing: int, chunks: int, hint: str) -> str:
-    """The message of an ensemble; empty if nothing is missing."""
+    """Return the message of an ensemble of which ``missing`` chunks are not finished; empty if none is missing."""
     return f"not finished: {missing} of {chunks} chunks are missing; {hint}" if missing else ""
 
 
 def failures(errors: Errors) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+    """Return the sorted numbers of members that failed, and their messages, both of shape (failures,)."""
     members = sorted(errors)
     return np.array(members, np.int64), np.array([errors[member] for member in members], dtype=np.str_)
 
 
 def finished(path: Path) -> list[int]:
-    """Numbers of the chunks that have a mark."""
+    """Return the sorted numbers of the chunks that have a mark."""
     return sorted(int(mark.stem) for mark in (path / MARKS).glob("[0-9]*.json"))
 
 
 def mark_of(path: Path, number: int) -> dict[str, Any]:
+    """Return the mark of a finished chunk; raise StoreError if it is damaged."""
     file = path / MARKS / f"{number}.json"
     with guarded("read", file):
         mark: dict[str, Any] = json.loads(file.read_text("utf-8"))
@@ -157,7 +193,7 @@ def mark_of(path: Path, number: int) -> dict[str, Any]:
 
 
 def seal_of(attributes: dict[str, Any], arrays: Any, coordinates: dict[str, npt.NDArray[Any]]) -> str:
-    """The checksum of all that does not change while chunks are computed."""
+    """Return the checksum of everything that does not change while chunks are computed."""
     fixed = {name: value for name, value in attributes.items() if name != "message"}
     shapes = {name: [list(dims), list(shape)] for name, (dims, shape) in arrays.items()}
     return of_texts([fixed, shapes, {name: values.tolist() for name, values in coordinates.items()}])

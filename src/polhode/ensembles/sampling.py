@@ -1,6 +1,6 @@
-"""What the members of an ensemble are: arrays, distributions by a seed, or a grid.
+"""Samples of the parameters of an ensemble: arrays, random distributions, or grids.
 
-A member's values depend on the seed and its own number alone: see ``polhode.ensembles.random_streams``.
+The values of a member depend only on the seed and on the member's number: see ``polhode.ensembles.random_streams``.
 
 >>> from polhode import sampling
 >>> spins = sampling.draw(1000, omega=sampling.normal((0, 0.1, 0), 0.01), q=sampling.attitude())
@@ -59,6 +59,7 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
+    """Return the public names of this module."""
     return __all__
 
 
@@ -67,21 +68,33 @@ Rows = dict[str, FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """An axis of a grid: members count through its values, the next axis turning ``period`` times as fast."""
+    """One axis of a grid: each of its values is repeated for ``period`` consecutive members, and then the next."""
 
     values: FloatArray
     period: int
 
     def draw(self, seed: int, name: str, first: int, members: int) -> FloatArray:
+        """Return the values of consecutive members, starting with member ``first``; they do not depend on the seed."""
         return self.values[np.arange(first, first + members) // self.period % len(self.values)]
 
 
 @dataclass(frozen=True)
 class Samples:
-    """``count`` members from number ``first`` on: columns by name, each an array, a distribution or an axis of a grid.
+    """Samples of consecutive members of an ensemble; ``samples[a:b]`` selects some of them.
 
-    ``samples[a:b]`` are some of them, ``rows()`` their values, with the members along the first axis.
+    Attributes
+    ----------
+    columns : dict
+        For each name an array of shape (count, ...), a distribution, or an axis of a grid.
+    count : int
+        Number of members.
+    first : int
+        Number of the first member.
+    seed : int or None
+        Seed of the distributions. None if it is not chosen yet.
 
+    Examples
+    --------
     >>> samples = grid(a=[1.0, 2.0], b=[0.1, 0.2, 0.3])
     >>> len(samples), samples[4:].rows()["b"]
     (6, array([0.2, 0.3]))
@@ -93,18 +106,24 @@ class Samples:
     seed: int | None = None
 
     def seeded(self, seed: int | None) -> Samples:
-        """The same, with a seed; None makes a new one."""
+        """Return a copy with the given seed, or with a new random seed if ``seed`` is None."""
         return replace(self, seed=as_seed(seed))
 
     def __len__(self) -> int:
+        """Return the number of members."""
         return self.count
 
     def __getitem__(self, part: slice) -> Samples:
+        """Return the samples of the members in a slice; its step is ignored."""
         start, stop, _ = part.indices(self.count)
         columns = {n: c[start:stop] if isinstance(c, np.ndarray) else c for n, c in self.columns.items()}
         return replace(self, columns=columns, count=max(0, stop - start), first=self.first + start)
 
     def rows(self) -> Rows:
+        """Return the values of all members: a dict of arrays of shape (count, ...).
+
+        Without a seed, distributions give new random values at each call.
+        """
         seed = as_seed(self.seed) if self.seed is None else self.seed
         return {
             name: column if isinstance(column, np.ndarray) else column.draw(seed, name, self.first, self.count)
@@ -112,21 +131,21 @@ class Samples:
         }
 
     def digest(self, ends: int) -> str:
-        """By which the same samples are known again: all arrays, and ``ends`` members at both ends of the rest."""
-        found = hashlib.sha256()
+        """Return a digest of the samples: of all arrays, and of the first and last ``ends`` members otherwise."""
+        sha256 = hashlib.sha256()
         for name, column in sorted(self.columns.items()):
-            found.update(name.encode())
+            sha256.update(name.encode())
             if isinstance(column, np.ndarray):
-                found.update(np.ascontiguousarray(column).tobytes())
+                sha256.update(np.ascontiguousarray(column).tobytes())
         drawn = replace(self, columns={n: c for n, c in self.columns.items() if not isinstance(c, np.ndarray)})
         for part in (drawn[:ends], drawn[max(0, self.count - ends) :]):
             for _, values in sorted(part.rows().items()):
-                found.update(np.ascontiguousarray(values).tobytes())
-        return found.hexdigest()
+                sha256.update(np.ascontiguousarray(values).tobytes())
+        return sha256.hexdigest()
 
 
 def as_samples(samples: Any) -> Samples:
-    """What ``draw`` or ``grid`` made, or a table of arrays (members, ...), with distributions beside them."""
+    """Return ``samples`` as Samples; a dict needs one array of shape (members, ...) or more besides distributions."""
     if isinstance(samples, Samples):
         return samples
     if not isinstance(samples, Mapping) or not samples:
@@ -134,42 +153,74 @@ def as_samples(samples: Any) -> Samples:
             f"samples are {type(samples).__name__}; expected a dict of arrays such as {{'omega': array (members, 3)}}, "
             "sampling.draw(count, ...) or sampling.grid(...)"
         )
-    given = {name: column for name, column in samples.items() if not _is_law(column)}
-    if not given:
-        raise InputError("samples are distributions only; say how many: sampling.draw(1000, omega=..., q=...)")
-    name, column = next(iter(given.items()))
+    arrays = {name: column for name, column in samples.items() if not _is_law(column)}
+    if not arrays:
+        raise InputError(
+            "samples contain only distributions; pass the number of members: sampling.draw(1000, omega=..., q=...)"
+        )
+    name, column = next(iter(arrays.items()))
     array = as_floats(column, name)
     if not array.ndim:
-        raise ShapeError(f"{name} is one number; expected one for each member, or sampling.always({array})")
+        raise ShapeError(f"{name} is one number; expected one value for each member, or sampling.always({array})")
     return draw(len(array), **samples)
 
 
 def draw(count: int, **columns: Any) -> Samples:
-    """``count`` members, with values from distributions (also those of scipy.stats) or arrays (count, ...).
+    """Return samples of ``count`` members with values from distributions or arrays.
 
+    Parameters
+    ----------
+    count : int
+        Number of members.
+    **columns : Distribution or array_like, shape (count, ...)
+        Values by the name of the parameter: a distribution of this module, a frozen distribution of scipy.stats, or an
+        array with one value for each member.
+
+    Returns
+    -------
+    Samples
+
+    Examples
+    --------
     >>> from scipy import stats
     >>> draw(3, m=normal((0, 0, 1), 0.1), t=stats.expon(scale=5.0)).seeded(1).rows()["t"].shape
     (3,)
     """
     number = whole_number(count, "count", 1)
-    found: dict[str, FloatArray | Distribution | Axis] = {}
+    checked: dict[str, FloatArray | Distribution | Axis] = {}
     for name, column in columns.items():
         law = as_law(column)
         if law is not None:
-            found[name] = law
+            checked[name] = law
             continue
         array = as_floats(column, name)
         if array.shape[:1] != (number,):
-            raise ShapeError(f"{name} has shape {array.shape}; expected ({number}, ...), the first axis being members")
-        found[name] = array
-    if not found:
-        raise InputError("nothing is varied; type for instance sampling.draw(100, q=sampling.attitude())")
-    return Samples(found, number)
+            raise ShapeError(
+                f"{name} has shape {array.shape}; expected ({number}, ...), with members along the first axis"
+            )
+        checked[name] = array
+    if not checked:
+        raise InputError(
+            "got no parameters; expected one or more, for instance sampling.draw(100, q=sampling.attitude())"
+        )
+    return Samples(checked, number)
 
 
 def grid(**axes: npt.ArrayLike) -> Samples:
-    """Every combination of values (k, ...), the last name varying fastest.
+    """Return samples with every combination of the given values; the last name varies fastest.
 
+    Parameters
+    ----------
+    **axes : array_like, shape (k, ...)
+        Values by the name of the parameter.
+
+    Returns
+    -------
+    Samples
+        The number of members is the product of the numbers of values.
+
+    Examples
+    --------
     >>> samples = grid(a=[1.0, 2.0], b=[10.0, 20.0, 30.0])
     >>> samples.rows()["a"], samples.rows()["b"]
     (array([1., 1., 1., 2., 2., 2.]), array([10., 20., 30., 10., 20., 30.]))
@@ -183,22 +234,34 @@ def grid(**axes: npt.ArrayLike) -> Samples:
 
 
 def as_law(column: Any) -> Distribution | None:
-    """A distribution, also one of scipy.stats; None if it is none."""
+    """Return ``column`` as a Distribution, also if it comes from scipy.stats; None if it is not a distribution."""
     if isinstance(column, Distribution):
         return column
     if not hasattr(column, "ppf"):
         return None
-    told = getattr(getattr(column, "dist", None), "name", type(column).__name__)
-    return Frozen(column.ppf, f"{told}{getattr(column, 'args', '')}{getattr(column, 'kwds', '')}")
+    name = getattr(getattr(column, "dist", None), "name", type(column).__name__)
+    return Frozen(column.ppf, f"{name}{getattr(column, 'args', '')}{getattr(column, 'kwds', '')}")
 
 
 def _is_law(column: Any) -> bool:
+    """Return whether ``column`` is a distribution of this package or of scipy.stats."""
     return isinstance(column, Distribution) or hasattr(column, "ppf")
 
 
 def always(value: npt.ArrayLike) -> Distribution:
-    """The same value (...) for all members.
+    """Return a distribution that gives all members the same value.
 
+    Parameters
+    ----------
+    value : array_like
+        The value, of any shape.
+
+    Returns
+    -------
+    Distribution
+
+    Examples
+    --------
     >>> always((1.0, 2.0)).draw(1, "weight", 0, 3).shape
     (3, 2)
     """
@@ -206,8 +269,19 @@ def always(value: npt.ArrayLike) -> Distribution:
 
 
 def uniform(low: npt.ArrayLike, high: npt.ArrayLike) -> Distribution:
-    """Between low and high (...), which broadcast; components are independent.
+    """Return the uniform distribution between two limits, with independent components.
 
+    Parameters
+    ----------
+    low, high : array_like
+        Limits; they broadcast to the shape of one value.
+
+    Returns
+    -------
+    Distribution
+
+    Examples
+    --------
     >>> float(uniform(2.0, 4.0).of(np.array([[0.25]]))[0])
     2.5
     """
@@ -215,13 +289,28 @@ def uniform(low: npt.ArrayLike, high: npt.ArrayLike) -> Distribution:
 
 
 def normal(mean: npt.ArrayLike, deviation: npt.ArrayLike | None = None, *, covariance: Any = None) -> Distribution:
-    """Normal: with a standard deviation (...) of independent components, or with a covariance (k, k).
+    """Return a normal distribution, with independent components or with a covariance matrix.
 
+    Parameters
+    ----------
+    mean : array_like
+        Mean. With ``covariance``, of shape (k,).
+    deviation : array_like, optional
+        Standard deviations of independent components; ``mean`` and ``deviation`` broadcast to the shape of one value.
+    covariance : array_like, shape (k, k), optional
+        Symmetric positive definite matrix. Pass either ``deviation`` or ``covariance``.
+
+    Returns
+    -------
+    Distribution
+
+    Examples
+    --------
     >>> normal((0.0, 0.1, 0.0), 0.01).draw(1, "omega", 0, 5).shape
     (5, 3)
     """
     if (deviation is None) == (covariance is None):
-        raise InputError("give either the standard deviation or covariance=..., such as normal((0, 0, 1), 0.1)")
+        raise InputError("pass either the standard deviation or covariance=..., such as normal((0, 0, 1), 0.1)")
     if covariance is None:
         return _independent("normal", _around, mean=mean, deviation=deviation)
     middle = np.atleast_1d(as_floats(mean, "mean"))
@@ -229,8 +318,22 @@ def normal(mean: npt.ArrayLike, deviation: npt.ArrayLike | None = None, *, covar
 
 
 def log_normal(median: npt.ArrayLike, spread: npt.ArrayLike) -> Distribution:
-    """median exp(spread z), z normal (...): positive, and for small spreads known to that relative error.
+    """Return the log-normal distribution of median * exp(spread * z), z standard normal; the values are positive.
 
+    Parameters
+    ----------
+    median : array_like
+        Median of the values.
+    spread : array_like
+        Standard deviation of the logarithm; if it is small, that is the relative standard deviation of the values.
+        ``median`` and ``spread`` broadcast to the shape of one value.
+
+    Returns
+    -------
+    Distribution
+
+    Examples
+    --------
     >>> bool((log_normal(2.0, 0.5).draw(1, "mass", 0, 100) > 0).all())
     True
     """
@@ -238,8 +341,14 @@ def log_normal(median: npt.ArrayLike, spread: npt.ArrayLike) -> Distribution:
 
 
 def attitude() -> Distribution:
-    """Quaternions (4,) of all attitudes alike: uniform on SO(3).
+    """Return the uniform distribution of attitudes on SO(3), as unit quaternions of shape (4,), scalar first.
 
+    Returns
+    -------
+    Distribution
+
+    Examples
+    --------
     >>> attitude().draw(1, "q", 0, 5).shape
     (5, 4)
     """
@@ -247,8 +356,21 @@ def attitude() -> Distribution:
 
 
 def attitude_near(q: Any, deviation: npt.ArrayLike) -> Distribution:
-    """Quaternions (4,) near q: turned about body axes by normal angles with deviations (3,), or one, in radians.
+    """Return a distribution of attitudes near ``q``, as unit quaternions of shape (4,), scalar first.
 
+    Parameters
+    ----------
+    q : array_like, shape (4,)
+        Center of the distribution: a unit quaternion.
+    deviation : float or array_like, shape (3,)
+        Standard deviations, in radians, of the rotation vector in body axes, whose components are normal.
+
+    Returns
+    -------
+    Distribution
+
+    Examples
+    --------
     >>> bool((attitude_near((1, 0, 0, 0), 1e-3).draw(1, "q", 0, 100)[:, 0] > 0.9999).all())
     True
     """
@@ -256,8 +378,19 @@ def attitude_near(q: Any, deviation: npt.ArrayLike) -> Distribution:
 
 
 def direction(length: Any = 1.0) -> Distribution:
-    """Vectors (3,) of all directions alike, and a length that is a number or a distribution of one.
+    """Return a distribution of vectors of shape (3,) whose directions are uniform on the sphere.
 
+    Parameters
+    ----------
+    length : float or Distribution, optional
+        Length of the vectors, or a distribution of one number (also of scipy.stats).
+
+    Returns
+    -------
+    Distribution
+
+    Examples
+    --------
     >>> np.linalg.norm(direction(2.0).draw(1, "m", 0, 3), axis=-1).round(12)
     array([2., 2., 2.])
     """
@@ -268,10 +401,24 @@ def direction(length: Any = 1.0) -> Distribution:
 
 
 def moments_near(moments: npt.ArrayLike, spread: npt.ArrayLike) -> Distribution:
-    """Principal moments (3,) of bodies that exist (none exceeds the sum of the others), about those given.
+    """Return a distribution of physically possible principal moments near ``moments``.
 
-    ``spread`` (3,), or one, is the relative deviation of the mean squares of the mass along the axes.
+    No moment exceeds the sum of the other two, because the second moments of mass along the axes, (I2 + I3 - I1)/2 and
+    so on, are drawn from log-normal distributions.
 
+    Parameters
+    ----------
+    moments : array_like, shape (3,)
+        Principal moments at the center of the distribution, each less than the sum of the other two.
+    spread : float or array_like, shape (3,)
+        Standard deviations of the logarithms of the second moments of mass.
+
+    Returns
+    -------
+    Distribution
+
+    Examples
+    --------
     >>> a, b, c = moments_near((1.0, 1.65, 1.97), 0.2).draw(1, "moments", 0, 1000).T
     >>> bool((a + b > c).all())
     True
@@ -280,8 +427,21 @@ def moments_near(moments: npt.ArrayLike, spread: npt.ArrayLike) -> Distribution:
 
 
 def inertia_triangle(trace: float = 1.0) -> Distribution:
-    """Principal moments (3,) of all bodies that exist with I1 + I2 + I3 = trace, uniform in the inertia triangle.
+    """Return the uniform distribution of physically possible principal moments with I1 + I2 + I3 = trace.
 
+    Such moments form a triangle, the inertia triangle: no moment exceeds the sum of the other two.
+
+    Parameters
+    ----------
+    trace : float, optional
+        Sum of the moments.
+
+    Returns
+    -------
+    Distribution
+
+    Examples
+    --------
     >>> inertia_triangle(3.0).draw(1, "moments", 0, 2).sum(axis=-1).round(12)
     array([3., 3.])
     """
@@ -289,8 +449,23 @@ def inertia_triangle(trace: float = 1.0) -> Distribution:
 
 
 def each(function: Callable[[np.random.Generator], Any], shape: tuple[int, ...] = ()) -> Distribution:
-    """Any law: ``function(rng)`` gives one value of that shape, from the member's own generator; slower.
+    """Return a distribution whose values are returned by a function, which is called once for each member.
 
+    Any distribution can be written in this way, but it is slower than the others.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(rng)`` returns one value; ``rng`` is a ``numpy.random.Generator`` of the member's own.
+    shape : tuple of int, optional
+        Shape of one value. By default, a number.
+
+    Returns
+    -------
+    Distribution
+
+    Examples
+    --------
     >>> gamma = each(lambda rng: rng.gamma(2.0))
     >>> gamma.draw(7, "weight", 0, 5)[3] == gamma.draw(7, "weight", 3, 1)[0]
     np.True_
@@ -299,16 +474,20 @@ def each(function: Callable[[np.random.Generator], Any], shape: tuple[int, ...] 
 
 
 def _independent(name: str, inverse: Callable[..., Any], **arguments: Any) -> Distribution:
+    """Return a distribution of independent components with the given inverse distribution function."""
     return Independent(inverse, tuple(as_floats(value, key) for key, value in arguments.items()), name)
 
 
 def _between(u: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    """Return the inverse distribution function of the uniform distribution."""
     return low + u * (high - low)
 
 
 def _around(u: FloatArray, mean: FloatArray, deviation: FloatArray) -> FloatArray:
+    """Return the inverse distribution function of the normal distribution."""
     return mean + deviation * standard_normal(u)
 
 
 def _factor_around(u: FloatArray, median: FloatArray, spread: FloatArray) -> FloatArray:
+    """Return the inverse distribution function of the log-normal distribution."""
     return median * np.exp(spread * standard_normal(u))

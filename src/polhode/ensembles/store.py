@@ -1,13 +1,13 @@
-"""Where the results of an ensemble go: arrays in memory, or a Zarr store to which every chunk is written by itself.
+"""Storage of the results of an ensemble: arrays in memory, or a Zarr store that is written chunk by chunk.
 
-Dimensions: ``member``, then ``time``, ``xyz`` and so on. The chunks of the store are those of the computation, each a
-file of its own, so that several processes can write at once. A chunk counts once its mark is there, a small file that
-is written last and also holds the errors of its members, and the checksums of the chunk's arrays:
+The dimensions are ``member``, then ``time``, ``xyz`` and so on. The chunks of the store are those of the computation,
+each in a file of its own, so that several processes can write at the same time. A chunk is finished once its mark
+exists: a small file that is written last and also holds the errors of the members and the checksums of the arrays.
 
     name.zarr/m/0.0.0  q/0.0.0  status/0 ...    chunks of members, as in ``polhode.files.chunked``
     name.zarr/status/done/0.json                 the mark of chunk 0
 
-``polhode.ensembles.reader`` reads it.
+``polhode.ensembles.reader`` reads the store.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from polhode.files.record import LABELS, Record, check_functions
 from polhode.integration.trajectory import INTERRUPTED
 
 FEWER = "keep fewer times (t_eval=...) or a summary (reduce=...), follow fewer members"
-STARTS = ("m", "omega", "q")  # samples that are called start_m and so on, because results have these names
+STARTS = ("m", "omega", "q")  # these samples are stored as start_m and so on, because results have the same names
 COMPONENTS = {"xyz": ("m", "omega", "moments", "damping"), "quaternion": ("q",)}
 MAY_DIFFER = ("environment", "polhode", "message", "functions")  # functions are compared part by part
 NO_NUMBER = {"status": np.int64(INTERRUPTED)}
@@ -53,53 +53,71 @@ NO_NUMBER = {"status": np.int64(INTERRUPTED)}
 
 @dataclass(frozen=True)
 class Layout:
-    """What is stored of ``count`` members: shapes of samples and of results, each of one member, and texts."""
+    """Names, shapes and attributes of the arrays in which an ensemble is stored.
+
+    Attributes
+    ----------
+    count : int
+        Number of members.
+    chunk : int
+        Number of members per chunk.
+    samples, results : dict
+        Shapes, for one member, of samples and results by name.
+    times : ndarray, shape (k,), or None
+        Times of the first axis of the results, if they are states at these times.
+    attributes : dict
+        Attributes of the Dataset.
+    """
 
     count: int
     chunk: int
     samples: dict[str, tuple[int, ...]]
     results: dict[str, tuple[int, ...]]
-    times: npt.NDArray[np.float64] | None  # the first axis of the results, if they are states at these times
+    times: npt.NDArray[np.float64] | None
     attributes: dict[str, Any]
 
     @property
     def chunks(self) -> int:
+        """Number of chunks."""
         return -(-self.count // self.chunk)
 
     def size(self, members: int) -> int:
-        """Return the bytes of the samples and results of so many members."""
+        """Return the number of bytes of the samples and results of ``members`` members."""
         return 8 * members * sum(prod(shape[1:]) for _, shape in self.arrays().values())
 
     def check_room(self, path: Path, members: int) -> None:
-        """Raise StoreError if so many members do not fit on the disk."""
+        """Raise StoreError if the arrays of ``members`` members do not fit on the disk."""
         check_disk(path, f"{members} members", self.size(members), FEWER)
 
     def arrays(self) -> dict[str, tuple[tuple[str, ...], tuple[int, ...]]]:
-        """Dimensions and shape of every array with members."""
-        found = {stored_name(name): (dimensions(name, shape), shape) for name, shape in self.samples.items()}
+        """Return the dimensions and the shape of every array with members along the first axis."""
+        arrays = {stored_name(name): (dimensions(name, shape), shape) for name, shape in self.samples.items()}
         for name, shape in self.results.items():
-            if name in found or name == "status":
-                raise StoreError(f"{name} is the name of a sample and of a result; give one of them another name")
+            if name in arrays or name == "status":
+                raise StoreError(f"{name} is the name of a sample and of a result; rename one of them")
             timed = ("time",) if self.times is not None else ()
-            found[name] = (*timed, *dimensions(name, shape[len(timed) :])), shape
-        found["status"] = (), ()
-        return {name: (("member", *dims), (self.count, *shape)) for name, (dims, shape) in found.items()}
+            arrays[name] = (*timed, *dimensions(name, shape[len(timed) :])), shape
+        arrays["status"] = (), ()
+        return {name: (("member", *dims), (self.count, *shape)) for name, (dims, shape) in arrays.items()}
 
     def labels(self, name: str) -> dict[str, str]:
+        """Return the attributes of an array: its unit and its frame, if they are known."""
         return Record({}, self.attributes).labels(name)
 
     def coordinates(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the coordinates by dimension: the times, and the labels of components."""
         used = {dim for dims, _ in self.arrays().values() for dim in dims}
         times = {} if self.times is None else {"time": self.times}
         return times | {dim: np.array(names) for dim, names in LABELS.items() if dim in used}
 
 
 def stored_name(sample: str) -> str:
+    """Return the name of the array in which a sample is stored."""
     return f"start_{sample}" if sample in STARTS else sample
 
 
 def dimensions(name: str, shape: tuple[int, ...]) -> tuple[str, ...]:
-    """Names for the axes of an array, those of the components where they are known."""
+    """Return the names of the axes of an array; "xyz" or "quaternion" where the components are known."""
     for dim, names in COMPONENTS.items():
         if name in names and shape == (len(LABELS[dim]),):
             return (dim,)
@@ -107,16 +125,18 @@ def dimensions(name: str, shape: tuple[int, ...]) -> tuple[str, ...]:
 
 
 def empty(name: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    """Return an array filled with the value of members that are not computed yet: NaN, or the status INTERRUPTED."""
     return np.full(shape, NO_NUMBER.get(name, np.nan))
 
 
 def rows_of_chunk(chunk: Chunk) -> chunked.Rows:
+    """Return all arrays of a chunk by the names under which they are stored."""
     samples = {stored_name(name): values for name, values in chunk.samples.items()}
     return samples | chunk.arrays | {"status": chunk.status}
 
 
 class InMemory:
-    """All results as arrays."""
+    """Sink that keeps all results as arrays in memory."""
 
     path = None
 
@@ -129,6 +149,7 @@ class InMemory:
         self.environments: list[dict[str, str]] = []
 
     def put(self, number: int, chunk: Chunk) -> None:
+        """Add the results of chunk ``number``."""
         for name, values in rows_of_chunk(chunk).items():
             self.arrays[name][chunk.first : chunk.first + len(values)] = values
         self.errors |= chunk.errors
@@ -136,7 +157,7 @@ class InMemory:
         self.finished.add(number)
 
     def close(self) -> Any:
-        """As an xarray.Dataset."""
+        """Return all samples and results as an xarray.Dataset."""
         with optional("xarray", "store"):
             import xarray
         layout = self.layout
@@ -151,13 +172,14 @@ class InMemory:
 
 
 class OnDisk:
-    """A Zarr store; ``put`` may be called from any process that sees the folder."""
+    """Sink that writes to a Zarr store; ``put`` may be called from any process that can write to the folder."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     @classmethod
     def create(cls, path: Path, layout: Layout) -> OnDisk:
+        """Create an empty store; raise StoreError if ``path`` exists or the results do not fit on the disk."""
         with optional("zarr", "store"):
             import numcodecs
             import zarr
@@ -183,18 +205,39 @@ class OnDisk:
 
     @classmethod
     def reopen(cls, path: Path, layout: Layout, *, force: bool = False) -> OnDisk:
-        """The store of the same ensemble, to go on; chunks that are damaged do not count any more.
+        """Open the store of an unfinished ensemble to continue it; damaged chunks will be computed again.
 
-        With ``force`` it goes on also if functions of the user have changed.
+        Parameters
+        ----------
+        path : Path
+            Folder of the store.
+        layout : Layout
+            Layout of the ensemble, which must be that of the store.
+        force : bool, optional
+            Whether to continue even if user functions have changed.
+
+        Returns
+        -------
+        OnDisk
+
+        Raises
+        ------
+        StoreError
+            If the store belongs to another ensemble.
+        InputError
+            If user functions have changed and ``force`` is False.
         """
-        contents, wanted = Contents(path), layout.attributes
+        contents = Contents(path)
         stored = contents.attributes
-        other = [key for key in wanted if key not in MAY_DIFFER and stored.get(key) != wanted[key]]
-        if other:
-            told = "; ".join(f"{key} was {stored.get(key)!r} and is {wanted[key]!r}" for key in other)
-            raise StoreError(f"{path} is another ensemble: {told}; repeat the call as it was, or choose another name")
+        expected = layout.attributes
+        changed = [key for key in expected if key not in MAY_DIFFER and stored.get(key) != expected[key]]
+        if changed:
+            changes = "; ".join(f"{key} was {stored.get(key)!r} and is {expected[key]!r}" for key in changed)
+            raise StoreError(
+                f"{path} is another ensemble: {changes}; repeat the call as it was, or choose another name"
+            )
         if not force:
-            check_functions(path, json.loads(stored.get("functions", "null")), json.loads(wanted["functions"]))
+            check_functions(path, json.loads(stored.get("functions", "null")), json.loads(expected["functions"]))
         for leftover in (*path.glob("*/*.partial"), *path.glob(f"{MARKS}/.*.json")):
             leftover.unlink(missing_ok=True)
         contents.check(read=True)
@@ -208,13 +251,16 @@ class OnDisk:
 
     @property
     def finished(self) -> set[int]:
+        """Numbers of the finished chunks."""
         return set(finished(self.path))
 
     @property
     def environments(self) -> list[dict[str, str]]:
+        """Environments in which the finished chunks were computed."""
         return [mark_of(self.path, number)["environment"] for number in finished(self.path)]
 
     def put(self, number: int, chunk: Chunk) -> None:
+        """Write the results of chunk ``number``, and then its mark."""
         rows = rows_of_chunk(chunk)
         chunked.write_chunk(self.path, chunk.first, rows)
         mark = {
@@ -226,7 +272,7 @@ class OnDisk:
             new.write_text(json.dumps(mark | {SEAL: of_texts(mark)}), encoding="utf-8")
 
     def close(self) -> Any:
-        """For other readers of the store: what failed, and how far it came. Returns an xarray.Dataset that reads it."""
+        """Add failures and the message to the store, for other readers, and return a Dataset that reads the store."""
         data = opened(self.path)
         with optional("zarr", "store"):
             import zarr

@@ -1,4 +1,4 @@
-"""Summaries of trajectories, for ``ensemble(..., reduce=name)``: a few numbers for each body instead of its states."""
+"""Summaries of trajectories for ``ensemble(..., reduce=name)``: a few numbers for each body instead of its states."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
+    """Return the public names of this module."""
     return __all__
 
 
@@ -28,8 +29,20 @@ Summary = Callable[[Trajectory], Mapping[str, Any]]
 
 
 def energy_error(trajectory: Trajectory) -> dict[str, FloatArray]:
-    """Return ``energy_error`` (batch): the largest relative change of the energy.
+    """Return the largest relative change of the energy of each body.
 
+    Parameters
+    ----------
+    trajectory : Trajectory
+        Trajectory of one body or of a batch.
+
+    Returns
+    -------
+    dict
+        ``energy_error``, an array of the batch shape.
+
+    Examples
+    --------
     >>> from polhode import integrate, problems
     >>> bool(energy_error(integrate(problems.heavy_top(), method="RKN6_14a", h=0.1))["energy_error"] < 1e-9)
     True
@@ -38,8 +51,20 @@ def energy_error(trajectory: Trajectory) -> dict[str, FloatArray]:
 
 
 def rate(trajectory: Trajectory) -> dict[str, FloatArray]:
-    """Return ``slowest`` and ``fastest`` (batch): the extremes of the angular velocity's length.
+    """Return the smallest and the largest norm of the angular velocity of each body.
 
+    Parameters
+    ----------
+    trajectory : Trajectory
+        Trajectory of one body or of a batch.
+
+    Returns
+    -------
+    dict
+        ``slowest`` and ``fastest``, arrays of the batch shape.
+
+    Examples
+    --------
     >>> from polhode import integrate, problems
     >>> sorted(rate(integrate(problems.heavy_top(), method="V2", h=0.5)))
     ['fastest', 'slowest']
@@ -49,8 +74,20 @@ def rate(trajectory: Trajectory) -> dict[str, FloatArray]:
 
 
 def tilt(trajectory: Trajectory) -> dict[str, FloatArray]:
-    """Return ``tilt`` (batch): the largest angle, in radians, of the third body axis with its first direction.
+    """Return the largest angle between the third body axis and its initial direction, in radians.
 
+    Parameters
+    ----------
+    trajectory : Trajectory
+        Trajectory of one body or of a batch.
+
+    Returns
+    -------
+    dict
+        ``tilt``, an array of the batch shape.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from polhode import Problem, State, integrate
     >>> half_turn = Problem((1.0, 1.0, 1.0), State(m=(np.pi, 0, 0)), t_span=(0, 1))
@@ -66,7 +103,7 @@ SUMMARIES: dict[str, Summary] = {"energy_error": energy_error, "rate": rate, "ti
 
 
 def as_summary(reduce: Summary | str | None) -> Summary | None:
-    """A function by its name here; others stay as they are."""
+    """Return the summary function of this module with the given name; return functions and None unchanged."""
     if not isinstance(reduce, str):
         return reduce
     if reduce not in SUMMARIES:

@@ -1,4 +1,4 @@
-"""Problems of many bodies out of one: with other inertia, states or parameters of the force."""
+"""Batches of bodies built from the problem of one body by varying inertia, state or parameters of the force."""
 
 from __future__ import annotations
 
@@ -25,27 +25,44 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
+    """Return the public names of this module."""
     return __all__
 
 
 OF_PROBLEMS = ("moments", "tensor", "m", "omega", "q", "params", "damping", "t")
-OWN_TIME = "t"  # the name of samples that are the time at which a free body is wanted
+OWN_TIME = "t"  # the name of samples that hold, for each free body, the time at which its state is computed
 
 
 def batch_of(problem: Problem) -> tuple[int, ...]:
+    """Return the batch shape of a problem: that of its body, state and force, broadcast."""
     force = problem.force
     return common_batch(body=problem.body.batch, state=problem.state.batch, force=() if force is None else force.batch)
 
 
 def member(problem: Problem, i: int) -> Problem:
-    """Return the problem of body ``i`` of many, as a batch of one, with the same functions.
+    """Return the problem of body ``i`` of a batch, as a batch of one body.
 
+    Parameters
+    ----------
+    problem : Problem
+        Problem with a batch of bodies, of shape (n,).
+    i : int
+        Index of the body.
+
+    Returns
+    -------
+    Problem
+        Problem with batch shape (1,). The functions of its force are not compiled again.
+
+    Examples
+    --------
     >>> from polhode import Problem, State
     >>> many = Problem((1.0, 2.0, 3.0), State(m=[(1, 0, 0), (0, 1, 0), (0, 0, 1)]))
     >>> member(many, 1).state.m
     array([[0., 1., 0.]])
     """
-    batch, alone = batch_of(problem), copy.copy(problem)
+    batch = batch_of(problem)
+    alone = copy.copy(problem)
     alone.body = problem.body.select(batch, slice(i, i + 1))
     alone.state = problem.state.select(batch, slice(i, i + 1))
     force = problem.force
@@ -57,28 +74,70 @@ def member(problem: Problem, i: int) -> Problem:
 
 
 def with_params(force: Force, params: npt.ArrayLike | None = None, damping: npt.ArrayLike | None = None) -> Force:
-    """The same force with other parameters (..., k) or damping (..., 3, 3); its functions are not compiled again.
+    """Return the same force with other parameters or damping; its functions are not compiled again.
 
+    Parameters
+    ----------
+    force : Force
+        The force; it is not changed.
+    params : array_like, shape (..., k), optional
+        New parameters, as many as the force has. By default, those of ``force``.
+    damping : array_like, optional
+        New damping: three coefficients along the body axes, or matrices of shape (..., 3, 3). By default, that of
+        ``force``.
+
+    Returns
+    -------
+    Force
+
+    Raises
+    ------
+    ShapeError
+        If the number of parameters is not that of the force.
+
+    Examples
+    --------
     >>> from polhode import Torque
     >>> motor = Torque(lambda t, Q, w, p: (p[0], 0.0, 0.0), params=[1.0])
     >>> with_params(motor, [[2.0], [3.0]]).batch
     (2,)
     """
-    made = copy.copy(force)
+    changed = copy.copy(force)
     if params is not None:
-        made.params = as_params(params)
-        if made.params.shape[-1] != force.params.shape[-1]:
-            raise ShapeError(f"params have shape {made.params.shape}; {force!r} has {force.params.shape[-1]} of them")
+        changed.params = as_params(params)
+        count = force.params.shape[-1]
+        if changed.params.shape[-1] != count:
+            raise ShapeError(
+                f"params have shape {changed.params.shape}; expected (..., {count}): {force!r} has {count} parameters"
+            )
     if damping is not None:
-        made.damping = damping_matrices(damping, "damping")
-    return made
+        changed.damping = damping_matrices(damping, "damping")
+    return changed
 
 
 def varied(problem: Problem, rows: Rows) -> Problem:
-    """Return the problem with other inertia, state or parameters of the force, as many as there are rows.
+    """Return the problem of a batch of bodies that differ in inertia, state or parameters of the force.
 
-    ``rows`` has arrays by the names of ``OF_PROBLEMS``, with one row for each body.
+    Parameters
+    ----------
+    problem : Problem
+        Problem of one body; it is not changed.
+    rows : dict of array_like
+        Arrays of shape (n, ...), with one row for each body. The names are those of ``OF_PROBLEMS``: ``moments`` or
+        ``tensor``, ``m`` or ``omega``, ``q``, ``params``, ``damping`` and ``t``.
 
+    Returns
+    -------
+    Problem
+        Problem with batch shape (n,).
+
+    Raises
+    ------
+    InputError
+        If a name is not known, or if the names contradict each other.
+
+    Examples
+    --------
     >>> from polhode import problems
     >>> varied(problems.heavy_top(), {"m": [(0.1, 0.0, 2.0), (0.2, 0.0, 2.0)]}).state.batch
     (2,)
@@ -89,10 +148,12 @@ def varied(problem: Problem, rows: Rows) -> Problem:
     inertia = [name for name in ("moments", "tensor") if name in rows]
     spin = [name for name in ("m", "omega") if name in rows]
     if len(inertia) > 1 or len(spin) > 1:
-        raise InputError(f"{' and '.join(inertia if len(inertia) > 1 else spin)} came: give one of them")
+        both = " and ".join(inertia if len(inertia) > 1 else spin)
+        raise InputError(f"samples contain both {both}; expected only one of them")
     if inertia and not spin:
         raise InputError(
-            f"with other {inertia[0]}, should m or omega stay? Add omega=sampling.always(...), or m=..., to the samples"
+            f"samples contain {inertia[0]} but neither m nor omega, and it is not clear which of the two stays the "
+            "same; add omega=sampling.always(...) or m=sampling.always(...) to the samples"
         )
     body = problem.body
     if inertia:
@@ -101,25 +162,29 @@ def varied(problem: Problem, rows: Rows) -> Problem:
     state = State.from_omega(body, rows["omega"], q) if "omega" in rows else State(rows.get("m", problem.state.m), q)
     if set(rows) == {OWN_TIME}:
         state = State(np.broadcast_to(state.m, (*rows[OWN_TIME].shape, 3)), q)
-    made = copy.copy(problem)
-    made.summary, made.truth = "", {}  # which are those of the problem as it was
+    changed = copy.copy(problem)
+    changed.summary = ""  # the summary and the reference values describe the original problem
+    changed.truth = {}
     body.check_momentum(state.m, "state.m")
-    made.body, made.state, made.force = body, state, _force(problem.force, rows, bool(inertia))
-    return made
+    changed.body = body
+    changed.state = state
+    changed.force = _force(problem.force, rows, bool(inertia))
+    return changed
 
 
 def _force(force: Force | None, rows: Rows, other_body: bool) -> Force | None:
-    given = [name for name in ("params", "damping") if name in rows]
+    """Return the force with the ``params`` and ``damping`` of the samples; ``other_body`` tells if inertia varies."""
+    names = [name for name in ("params", "damping") if name in rows]
     if force is None:
-        if given:
-            raise InputError(f"{given[0]} came, and the problem has no force; give it one")
+        if names:
+            raise InputError(f"samples contain {names[0]}, but the problem has no force; pass a problem with a force")
         return None
     if other_body and "params" not in rows and "gravity_gradient" in repr(force):
         raise InputError(
-            "a gravity gradient belongs to a body, and the samples have others; write a factory: def make(p): body = "
+            "a gravity gradient depends on the inertia, which the samples change; write a factory: def make(p): body = "
             "RigidBody.from_moments(p['moments']); return Problem(body, force=forces.gravity_gradient(body, ...), ...)"
         )
     damping = rows.get("damping")
-    if damping is not None and damping.ndim == 2:  # numbers along the body axes, also of three members
+    if damping is not None and damping.ndim == 2:  # coefficients (members, 3), also if there are three members
         damping = diagonal_matrices(damping, "damping")
     return with_params(force, rows.get("params"), damping)
