@@ -184,7 +184,7 @@ def test_one_of_a_batch_as_far_as_it_came(tmp_path):
         ({"epoch": "yesterday"}, "expected a date such as"),
         ({"epoch": "2023-02-29T00:00:00"}, "day is out of range"),
         ({"epoch": "2024-01-01T24:00:00"}, "does not exist in TAI"),
-        ({"epoch": datetime(2024, 1, 1, tzinfo=UTC)}, "leave out its tzinfo"),
+        ({"epoch": datetime(2024, 1, 1, tzinfo=UTC)}, "remove its tzinfo"),
         ({"digits": 5}, "digits is 5"),
     ],
 )
@@ -293,7 +293,7 @@ def test_angular_velocities_in_all_forms(tmp_path):
         (("1996-11-28T22:08:03.5555", "1996-11-31T22:08:03.5555"), "line 23.*day is out of range"),
         (("DATA_STOP", ""), "ends before DATA_STOP"),
         (("CENTER_NAME       =", "CENTER_NAME"), "line 10: .* is not of the form"),
-        (("1996-11-", "COMMENT "), "a segment without data"),
+        (("1996-11-", "COMMENT "), "a segment has no data"),
     ],
 )
 def test_broken_messages(tmp_path, change, message):

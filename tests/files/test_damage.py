@@ -230,7 +230,7 @@ def test_nothing_is_left(tmp_path):
     write_file(path)
     file = path / "q" / "0.0.0"
     file.write_bytes(file.read_bytes()[:-1])
-    with pytest.raises(errors.StoreError, match="has no states that are not damaged"):
+    with pytest.raises(errors.StoreError, match="has only damaged states"):
         store.load(path, damaged="skip")
 
 

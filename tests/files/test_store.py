@@ -310,7 +310,7 @@ def test_bad_names_and_options(tmp_path):
     with pytest.raises(errors.InputError, match=r"known are .nc"):
         store.load(tmp_path / "run")
     for name in ("absent.nc", "absent"):
-        with pytest.raises(errors.StoreError, match=f"{name} does not exist; give the name of a file that polhode"):
+        with pytest.raises(errors.StoreError, match=f"{name} does not exist; expected the name of a file"):
             store.load(tmp_path / name)
     with pytest.raises(errors.InputError, match=r"options epoch are for .aem"):
         store.save(run(), tmp_path / "run.nc", epoch="2000-01-01T00:00:00")
@@ -379,7 +379,7 @@ def test_a_table_that_was_cut(tmp_path):
     store.save(run(), path)
     lines = path.read_text().splitlines()
     path.write_text("\n".join(lines[:-1]) + "\n")
-    with pytest.raises(errors.StoreError, match="20 lines of numbers; 21 were written"):
+    with pytest.raises(errors.StoreError, match="20 lines of numbers; expected 21"):
         store.load(path)
     assert json.loads(lines[0].partition(" = ")[2]) == "polhode trajectory"
 

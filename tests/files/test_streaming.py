@@ -569,7 +569,7 @@ def test_stores_without_digests_of_functions(tmp_path):
 
 
 def test_steps_must_be_of_one_length(tmp_path):
-    with pytest.raises(errors.InputError, match="long runs take steps of one length"):
+    with pytest.raises(errors.InputError, match="expected one with a fixed step size"):
         begin(tmp_path / "run.zarr", method="Adaptive", h=None)
 
 

@@ -478,7 +478,7 @@ def test_saved_and_read_by_xarray(tmp_path, name):
         assert data.p.attrs["frame"] == "space"
         assert data.attrs["method"] == "Splitting(Exact(), 'RKN4_6b')"
         assert "box" not in data
-    with pytest.raises(StoreError, match="read it by xarray"):
+    with pytest.raises(StoreError, match="read it with xarray"):
         ph.load(tmp_path / name)
     with pytest.raises(InputError, match=r"known are \.nc, \.zarr"):
         traj.save(tmp_path / "gas.csv")

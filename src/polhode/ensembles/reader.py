@@ -19,7 +19,7 @@ from polhode.core.extras import optional
 from polhode.files.atomic import guarded
 from polhode.files.checksums import RAISE, SEAL, SKIP, check_seal, compare, of_texts
 from polhode.files.chunked import ZARR_FORMAT, chunk_file
-from polhode.files.record import Record
+from polhode.files.record import FileRecord
 from polhode.integration.trajectory import INTERRUPTED
 
 KIND = "polhode ensemble"
@@ -143,7 +143,7 @@ def opened(path: Path, damaged: str = RAISE) -> Any:
     contents.check(read=damaged == SKIP)
     if contents.lost:
         warn_of_loss(contents, f"their members have status {MISSING}, and the same call with resume=True goes on")
-    labels = Record({}, contents.attributes).labels
+    labels = FileRecord({}, contents.attributes).labels
     variables: dict[str, Any] = {
         name: (dims, xarray.core.indexing.LazilyIndexedArray(MemberArray(contents, name)), labels(name))
         for name, (dims, _) in contents.arrays.items()

@@ -41,7 +41,7 @@ from polhode.files import chunked
 from polhode.files.atomic import guarded, replacing, sync
 from polhode.files.checksums import SEAL, of_texts, of_values
 from polhode.files.chunked import ZARR_FORMAT
-from polhode.files.record import LABELS, Record, check_functions
+from polhode.files.record import LABELS, FileRecord, check_functions
 from polhode.integration.trajectory import INTERRUPTED
 
 FEWER = "keep fewer times (t_eval=...) or a summary (reduce=...), follow fewer members"
@@ -102,7 +102,7 @@ class Layout:
 
     def labels(self, name: str) -> dict[str, str]:
         """Return the attributes of an array: its unit and its frame, if they are known."""
-        return Record({}, self.attributes).labels(name)
+        return FileRecord({}, self.attributes).labels(name)
 
     def coordinates(self) -> dict[str, npt.NDArray[Any]]:
         """Return the coordinates by dimension: the times, and the labels of components."""

@@ -1,16 +1,16 @@
-"""Attitude ephemeris messages: CCSDS 504.0-B-2 (ADM version 2), section 4, as keywords and values (KVN).
+"""Attitude ephemeris messages: CCSDS 504.0-B-2 (ADM version 2), section 4, in keyword-value notation (KVN).
 
-Frame A is that of space, frame B that of the body. The quaternion "from A to B" of the standard turns the basis vectors
-of A into those of B (annex F2.1), so coordinates of a vector in A are Q times those in B. That is polhode's q, body to
-space: the same four numbers, but for their order, which is Q1 Q2 Q3 QC with the scalar QC last. (Coordinates, which
+Frame A is the space frame, frame B the body frame. The quaternion "from A to B" of the standard turns the basis vectors
+of A into those of B (annex F2.1), so the coordinates of a vector in A are Q times those in B. This is polhode's q, body
+to space: the same four numbers, except that their order is Q1 Q2 Q3 QC, with the scalar QC last. (Coordinates, which
 many programs mean by "from A to B", transform with the inverse, M_BA = Q^T.) Angular velocities are those of B with
-respect to A (annex F4), written along the axes of B, in degrees per second (4.2.4.6).
+respect to A (annex F4), along the axes of B, in degrees per second (4.2.4.6).
 
-The standard asks for up to 16 digits (6.8.4.2), with which not every float64 comes back: ``digits`` is 17 unless it has
-to be obeyed to the letter. Minus zero is written as zero, as 6.8.5 asks. A comment after the version, where the header
-may have some (4.2.2), holds a checksum of all other lines; programs that do not know it read over it.
+The standard allows up to 16 digits (6.8.4.2), which do not reproduce every float64. Therefore ``digits`` is 17 by
+default; 16 conforms strictly to the standard. Minus zero is written as zero, as 6.8.5 requires. A comment after the
+version, where the header may contain comments (4.2.2), holds a checksum of all other lines; other programs ignore it.
 
-``polhode.files.aem_reader`` reads such files.
+``polhode.files.aem_reader`` reads these files.
 """
 
 from __future__ import annotations
@@ -47,33 +47,45 @@ def write(
     body: int | tuple[int, ...] = (),
     digits: int = 17,
 ) -> None:
-    """Attitudes and angular velocities of one body, whose t are seconds, as ADM version 2, QUATERNION/ANGVEL.
+    """Write the attitudes and angular velocities of one body as an AEM, ADM version 2, type QUATERNION/ANGVEL.
 
     Parameters
     ----------
-    object_name, object_id, originator : str, optional
-        As "ENVISAT", "2002-009A", "ESOC".
+    trajectory : Trajectory
+        Trajectory whose times are in seconds and whose angular velocities are in rad/s.
+    path : Path
+        File to write.
+    object_name, object_id, originator : str
+        Name and identifier of the object and author of the message, such as "ENVISAT", "2002-009A" and "ESOC".
     epoch : str, datetime or numpy.datetime64
-        The date of t = 0 in ``time_system``: a text to the nanosecond, a datetime, or a numpy.datetime64.
-    time_system : str, optional
-        As "UTC" (leap seconds are taken into account), "TAI", "TT", "TDB" or "GPS".
-    space_frame, body_frame : str, optional
-        As "ICRF" (REF_FRAME_A) and "SC_BODY_1" (REF_FRAME_B).
+        Date of t = 0 in ``time_system``, with a resolution of up to a nanosecond.
+    time_system : str
+        For example "UTC" (leap seconds are taken into account), "TAI", "TT", "TDB" or "GPS".
+    space_frame, body_frame : str
+        Names of the frames, such as "ICRF" (REF_FRAME_A) and "SC_BODY_1" (REF_FRAME_B).
     center_name, message_id : str, optional
-        As "EARTH" and "A7015"; left out if they are empty.
-    body : int or tuple, optional
-        Which one of a batch.
-    digits : int, optional
-        Of each number: 17, with which every bit comes back, or 16, which the standard asks for.
+        For example "EARTH" and "A7015". By default, they are not written.
+    body : int or tuple of int, optional
+        Index of the body in a batch. Omit it if there is only one body.
+    digits : {17, 16}, optional
+        Significant digits of each number: 17 reproduce every float64, 16 conform strictly to the standard.
+
+    Raises
+    ------
+    InputError
+        If a required value is missing, contains characters that the standard does not allow, or does not fit the
+        trajectory.
     """
-    needed = {
+    required = {
         "object_name": object_name, "object_id": object_id, "originator": originator, "epoch": epoch,
         "time_system": time_system, "space_frame": space_frame, "body_frame": body_frame,
     }  # fmt: skip
-    if missing := [name for name, value in needed.items() if value is None or value == ""]:
+    if missing := [name for name, value in required.items() if value is None or value == ""]:
         raise InputError(f"an .aem file needs {', '.join(missing)}; type save(path, {missing[0]}=..., ...)")
     if digits not in (16, 17):
-        raise InputError(f"digits is {digits!r}; expected 17 (every bit comes back) or 16 (as the standard asks)")
+        raise InputError(
+            f"digits is {digits!r}; expected 17 (every float64 is reproduced) or 16 (the limit of the standard)"
+        )
     t, q, omega = _of_one_body(trajectory, body)
     dates = _dates(t, epochs.from_user(epoch, time_system), time_system)
     lines = [
@@ -107,17 +119,19 @@ def write(
 
 
 def checksum(lines: list[str]) -> str:
+    """Return the SHA-256 digest of lines, joined by newlines."""
     return hashlib.sha256("\n".join(lines).encode("latin-1")).hexdigest()
 
 
 def _of_one_body(trajectory: Trajectory, body: int | tuple[int, ...]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(t, q, omega) with t increasing, as far as the body came."""
-    batch, index = trajectory.m.shape[1:-1], (body,) if isinstance(body, int) else tuple(body)
+    """Return t, q and omega of one body with t increasing, without states that the body did not reach."""
+    batch = trajectory.m.shape[1:-1]
+    index = (body,) if isinstance(body, int) else tuple(body)
     if len(index) != len(batch) or any(not -n <= i < n for i, n in zip(index, batch, strict=True)):
         raise InputError(
-            f"an .aem file is about one body, and this is a batch {batch}; type save(path, body=..., ...), its index"
+            f"an .aem file holds one body, but this is a batch {batch}; type save(path, body=..., ...), its index"
             if batch
-            else f"body is {body!r}, and there is only one: leave it out"
+            else f"body is {body!r}, but there is only one body; omit body"
         )
     for quantity, unit in (("t", "s"), ("omega", "rad/s")):
         if trajectory.problem.units.get(quantity, unit) != unit:
@@ -131,24 +145,28 @@ def _of_one_body(trajectory: Trajectory, body: int | tuple[int, ...]) -> tuple[F
 
 
 def _dates(t: FloatArray, zero: int, time_system: str) -> list[str]:
+    """Return the dates of the times ``t`` (seconds) as texts; ``zero`` is the epoch of t = 0 in nanoseconds."""
     whole = np.floor(t)
     offsets = whole.astype(np.int64) * epochs.SECOND + np.rint((t - whole) * 1e9).astype(np.int64)  # t - whole is exact
     if not len(t) or (np.diff(offsets) <= 0).any():
         raise InputError(
-            "an .aem file needs one state or more, and times that differ by a nanosecond or more (4.2.4.8.1)"
+            "expected one state or more, at times that differ by one nanosecond or more (4.2.4.8.1), in an .aem file"
         )
     return [epochs.show(zero + offset, time_system) for offset in offsets.tolist()]
 
 
 def _assignments(**values: str) -> Iterator[str]:
-    """KEYWORD = value, for those that are given; refuses what the standard does not allow in a text (6.6, 6.8.6)."""
+    """Yield lines KEYWORD = value for values that are not empty.
+
+    InputError is raised for characters that the standard does not allow in a value (6.6, 6.8.6).
+    """
     for keyword, value in values.items():
         line = f"{keyword} = {value}"
         if not line.isascii() or not line.isprintable() or len(line) > LONGEST_LINE:
             raise InputError(f"{keyword} is {value!r}; expected printable ASCII, lines up to {LONGEST_LINE} characters")
         if value not in (value.upper(), value.lower()):
             raise InputError(
-                f"{keyword} is {value!r}; expected all capitals or all small letters; type {value.upper()!r}"
+                f"{keyword} is {value!r}; expected only uppercase or only lowercase letters; type {value.upper()!r}"
             )
         if value:
             yield line

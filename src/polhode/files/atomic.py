@@ -1,4 +1,4 @@
-"""Files that are there as a whole or not at all: written under another name, brought to the disk, and then renamed."""
+"""Atomic writing of files and folders: they are written under another name, synced to the disk, and then renamed."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from polhode.core.errors import MissingExtraError, StoreError
 
 
 def sync(path: Path) -> None:
-    """Bring a file, or the names in a folder, to the disk."""
+    """Flush a file, or the entries of a folder, to the disk."""
     windows = os.name == "nt"
-    if windows and path.is_dir():  # Windows has no such call for folders
+    if windows and path.is_dir():  # Windows cannot sync folders
         return
-    handle = os.open(path, os.O_RDWR if windows else os.O_RDONLY)  # and refuses it for what is open for reading only
+    handle = os.open(path, os.O_RDWR if windows else os.O_RDONLY)  # Windows cannot sync files opened for reading only
     try:
         os.fsync(handle)
     finally:
@@ -26,7 +26,10 @@ def sync(path: Path) -> None:
 
 @contextmanager
 def telling(what: str, path: Path) -> Iterator[None]:
-    """What the system says about a file (a full disk, no permission) as a StoreError."""
+    """Raise a StoreError that names ``path`` for any OSError in the block (a full disk, no permission).
+
+    ``what`` completes the message "path cannot be ...", for example "read" or "written".
+    """
     try:
         yield
     except StoreError:
@@ -37,7 +40,10 @@ def telling(what: str, path: Path) -> Iterator[None]:
 
 @contextmanager
 def guarded(what: str, path: Path) -> Iterator[None]:
-    """Whatever other packages raise about a file, as a StoreError that names it."""
+    """Raise a StoreError that names ``path`` for any exception in the block, including those of other packages.
+
+    MissingExtraError and MemoryError are not changed. ``what`` is as in ``telling``.
+    """
     try:
         with telling(what, path):
             yield
@@ -53,7 +59,10 @@ def guarded(what: str, path: Path) -> Iterator[None]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A name to write to, which then becomes ``path``. If anything goes wrong, what was there before stays."""
+    """Yield a temporary path to write to, which is renamed to ``path`` at the end of the block.
+
+    If the block raises an exception, the temporary file or folder is removed and ``path`` is not changed.
+    """
     new = path.with_name(f".{uuid4().hex[:8]}-{path.name}")
     try:
         with telling("written", path):
@@ -73,7 +82,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def _exchange(new: Path, path: Path) -> None:
-    """A folder cannot be renamed onto another that is not empty: that one steps aside first."""
+    """Replace the folder ``path`` by ``new``; the old one is moved away first, because it may not be empty."""
     old = new.with_name(f"{new.name}-old")
     if path.exists():
         os.replace(path, old)
@@ -87,8 +96,9 @@ def _exchange(new: Path, path: Path) -> None:
 
 
 def _remove(path: Path) -> None:
+    """Remove a file or folder if it exists."""
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
     else:
-        with suppress(OSError):  # it is not there, or cannot be
+        with suppress(OSError):  # it does not exist, or cannot exist
             path.unlink()

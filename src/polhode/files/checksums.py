@@ -1,8 +1,8 @@
-"""Checksums of what is stored: one of all that does not vary in time, and one of each block of states of each array.
+"""Checksums of stored data: one of everything that does not vary in time, and one for each block of states.
 
-The first, the seal, covers attributes, names, dimensions, constant arrays and the table of the others. Checksums are
-taken of values, not of bytes in a file, so that they hold in every format. Where there are none, because an earlier
-version wrote the file, nothing is compared.
+The first, the seal, covers attributes, names, dimensions, constant arrays and the table of the other checksums. The
+checksums are those of values, not of bytes in a file, so that they are the same in every format. If a file has no
+checksums because an earlier version wrote it, nothing is compared.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ import numpy.typing as npt
 
 from polhode.core.errors import InputError, StoreError, StoreWarning
 from polhode.files.atomic import guarded
-from polhode.files.record import Arrays, Record, check_format
+from polhode.files.record import Arrays, FileRecord, check_format
 
-SEAL, TABLE, BLOCK = "checksum", "checksums", "checksum_states"  # two attributes, and an array between them
-BLOCK_BYTES = 2**20  # of states, all arrays together
+SEAL = "checksum"  # attribute: the seal
+TABLE = "checksums"  # array: checksums of blocks of states
+BLOCK = "checksum_states"  # attribute: states per block
+BLOCK_BYTES = 2**20  # of one block of states, all arrays together
 RAISE: str = "raise"
 SKIP: str = "skip"
 
@@ -32,14 +34,14 @@ Rows = dict[str, npt.NDArray[Any]]
 
 
 def as_damaged(damaged: str) -> str:
-    """What to do with what is damaged, if it is one of the known ways."""
+    """Return ``damaged`` if it is "raise" or "skip"; raise InputError otherwise."""
     if damaged not in (RAISE, SKIP):
         raise InputError(f"damaged is {damaged!r}; expected {RAISE!r} or {SKIP!r}")
     return damaged
 
 
 def of_values(values: npt.NDArray[Any]) -> str:
-    """SHA-256 of numbers with their type and shape; all NaN are alike, as they are in texts."""
+    """Return the SHA-256 digest of an array with its type and shape; all NaN are equal, as in text files."""
     values = np.ascontiguousarray(values, values.dtype.newbyteorder("<")) if values.size else np.empty(0)
     if values.dtype.kind == "f":
         values = np.where(np.isnan(values), np.nan, values)
@@ -47,12 +49,12 @@ def of_values(values: npt.NDArray[Any]) -> str:
 
 
 def of_texts(texts: Any) -> str:
-    """SHA-256 of what JSON can hold."""
+    """Return the SHA-256 digest of a value that JSON can represent."""
     return hashlib.sha256(json.dumps(texts, sort_keys=True).encode()).hexdigest()
 
 
-def seal_of(record: Record, table: Any = None) -> str:
-    """The checksum of all but the states."""
+def seal_of(record: FileRecord, table: Any = None) -> str:
+    """Return the checksum of attributes, names, dimensions, constant arrays and the table of other checksums."""
     attributes = {name: value for name, value in record.attributes.items() if name != SEAL}
     plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in attributes.items()}
     arrays = {
@@ -64,23 +66,23 @@ def seal_of(record: Record, table: Any = None) -> str:
 
 
 def _varies(dims: tuple[str, ...]) -> bool:
+    """Return whether an array with these dimensions varies in time."""
     return dims[:1] == ("time",)
 
 
 def varying(arrays: Arrays) -> list[str]:
-    """Names of the arrays of states, sorted."""
+    """Return the sorted names of the arrays that vary in time."""
     return sorted(name for name, (dims, _) in arrays.items() if _varies(dims))
 
 
-def check_seal(path: Path, expected: str, found: str) -> None:
-    if expected != found:
-        raise StoreError(
-            f"{path} is damaged: the checksum of its attributes and constants is not that of what it holds"
-        )
+def check_seal(path: Path, expected: str, actual: str) -> None:
+    """Raise StoreError if the stored seal differs from the one computed from the contents."""
+    if expected != actual:
+        raise StoreError(f"{path} is damaged: the checksum of its attributes and constants does not match its contents")
 
 
-def sealed(record: Record) -> Record:
-    """The record with checksums: a table (arrays by name, blocks), and two attributes."""
+def sealed(record: FileRecord) -> FileRecord:
+    """Return the record with checksums: an array of shape (arrays, blocks) and two attributes are added."""
     names = varying(record.arrays)
     size = states_per_block(record)
     table = [
@@ -88,23 +90,40 @@ def sealed(record: Record) -> Record:
         for values in (record.arrays[name][1] for name in names)
     ]
     arrays: Arrays = record.arrays | {TABLE: (("checked", "block"), np.array(table, dtype=np.str_))}
-    complete = Record(arrays, record.attributes | {BLOCK: size})
-    return Record(arrays, complete.attributes | {SEAL: seal_of(complete, table)})
+    complete = FileRecord(arrays, record.attributes | {BLOCK: size})
+    return FileRecord(arrays, complete.attributes | {SEAL: seal_of(complete, table)})
 
 
-def states_per_block(record: Record) -> int:
-    """As many as take a megabyte, but no more than there are."""
+def states_per_block(record: FileRecord) -> int:
+    """Return the number of states per block: as many as take a megabyte, and at most the number of states."""
     shapes = [record.arrays[name][1].shape for name in varying(record.arrays)]
     return max(1, min(shapes[0][0], BLOCK_BYTES // (8 * sum(prod(shape[1:]) for shape in shapes))))
 
 
 def slices(count: int, size: int) -> Iterator[slice]:
+    """Return slices of ``size`` that cover ``count`` rows; the last one may be shorter."""
     return (slice(first, min(first + size, count)) for first in range(0, count, size))
 
 
 @dataclass(frozen=True)
 class States:
-    """Arrays of ``count`` states in blocks of ``size``: how to read them, where they are, and their checksums."""
+    """Blocks of stored states, with access to their values and checksums.
+
+    Attributes
+    ----------
+    names : sequence of str
+        Names of the arrays.
+    count : int
+        Number of states.
+    size : int
+        Number of states per block.
+    read : callable
+        ``read(name, rows)`` returns the rows of an array.
+    place : callable
+        ``place(name, rows)`` returns the file that holds these rows, for messages.
+    expected : dict
+        Checksums of the blocks by the name of the array. Empty if there are none.
+    """
 
     names: Sequence[str]
     count: int
@@ -114,13 +133,18 @@ class States:
     expected: Mapping[str, Sequence[str]]
 
     def blocks(self) -> Iterator[Rows]:
-        """One after the other; StoreError, with the name of the place, at the first that is damaged."""
+        """Yield one block after the other; raise StoreError with the name of the file if a block is damaged."""
         for rows in slices(self.count, self.size):
             yield self._block(rows)
 
     def all(self, path: Path, damaged: str) -> tuple[Rows, str]:
-        """All of them, or with ``damaged="skip"`` all that are not damaged, with a warning and its text."""
-        blocks, left_out = [], []
+        """Return the arrays of all states, and a note about states that were left out.
+
+        With ``damaged="skip"``, damaged blocks are left out, and a StoreWarning is issued. Otherwise StoreError is
+        raised.
+        """
+        blocks: list[Rows] = []
+        left_out: list[str] = []
         for rows in slices(self.count, self.size):
             try:
                 blocks.append(self._block(rows))
@@ -129,55 +153,82 @@ class States:
                     raise StoreError(f"{problem}; load(path, damaged='skip') returns the other states") from problem
                 left_out.append(f"states {rows.start} to {rows.stop - 1} of {self.count} are left out: {problem}")
         if left_out and not blocks:
-            raise StoreError(f"{path} has no states that are not damaged: {left_out[0]}")
-        told = "; ".join(left_out)
-        if told:
-            warnings.warn(f"{path}: {told}", StoreWarning, stacklevel=5)
-        return {name: np.concatenate([block.pop(name) for block in blocks]) for name in self.names if blocks}, told
+            raise StoreError(f"{path} has only damaged states: {left_out[0]}")
+        note = "; ".join(left_out)
+        if note:
+            warnings.warn(f"{path}: {note}", StoreWarning, stacklevel=5)
+        return {name: np.concatenate([block.pop(name) for block in blocks]) for name in self.names if blocks}, note
 
     def _block(self, rows: slice) -> Rows:
+        """Return one block of all arrays, compared with its checksums."""
         return {name: self._checked(name, rows) for name in self.names}
 
     def _checked(self, name: str, rows: slice) -> npt.NDArray[Any]:
+        """Return one block of one array, compared with its checksum."""
         place = self.place(name, rows)
         with guarded("read", place):
             values = self.read(name, rows)
         if self.expected:
-            known, number = self.expected[name], rows.start // self.size
-            compare(place, values, known[number] if number < len(known) else "")
+            checksums = self.expected[name]
+            number = rows.start // self.size
+            compare(place, values, checksums[number] if number < len(checksums) else "")
         return values
 
 
 def compare(place: Path, values: npt.NDArray[Any], expected: str) -> None:
+    """Raise StoreError, with the name of the file ``place``, if the checksum of ``values`` is not ``expected``."""
     if of_values(values) != expected:
-        raise StoreError(f"{place} is damaged: its checksum is not that of what it holds")
+        raise StoreError(f"{place} is damaged: its checksum does not match its contents")
 
 
-def verified(record: Record, path: Path, damaged: str, place: Callable[[str, slice], Path] | None = None) -> Record:
-    """The record that was sealed, compared with its checksums. Values of its arrays may be anything with slices."""
+def verified(
+    record: FileRecord, path: Path, damaged: str, place: Callable[[str, slice], Path] | None = None
+) -> FileRecord:
+    """Read a record, compare it with its checksums, and return it without them.
+
+    Parameters
+    ----------
+    record : FileRecord
+        FileRecord with checksums, from ``sealed``. The values of its arrays may be any objects that can be sliced.
+    path : Path
+        File of the record, for messages.
+    damaged : {"raise", "skip"}
+        Whether damaged blocks of states raise StoreError or are left out.
+    place : callable, optional
+        ``place(name, rows)`` returns the file that holds rows of an array, for messages.
+
+    Returns
+    -------
+    FileRecord
+    """
     with guarded("read", path):
         check_format(record.attributes)
-        arrays, attributes, names = dict(record.arrays), dict(record.attributes), varying(record.arrays)
+        arrays = dict(record.arrays)
+        attributes = dict(record.attributes)
+        names = varying(record.arrays)
         count = len(arrays["time"][1])
-        size, expected = count, {}
+        size = count
+        expected: dict[str, list[str]] = {}
         if SEAL in attributes:
             table = np.asarray(arrays.pop(TABLE)[1]).astype(np.str_).tolist()
             check_seal(path, attributes[SEAL], seal_of(record, table))
-            size, expected = int(attributes.pop(BLOCK)), dict(zip(names, table, strict=True))
+            size = int(attributes.pop(BLOCK))
+            expected = dict(zip(names, table, strict=True))
             del attributes[SEAL]
         states = States(
             names, count, size, lambda name, rows: np.asarray(arrays[name][1][rows]), place or _in_file(path), expected
         )
-    found, told = states.all(path, damaged)
-    arrays |= {name: (arrays[name][0], values) for name, values in found.items()}
-    return Record(arrays, with_note(attributes, told))
+    rows_read, note = states.all(path, damaged)
+    arrays |= {name: (arrays[name][0], values) for name, values in rows_read.items()}
+    return FileRecord(arrays, with_note(attributes, note))
 
 
-def with_note(attributes: dict[str, Any], told: str) -> dict[str, Any]:
-    """The message of a trajectory says what is missing, too."""
-    notes = [text for text in (attributes["message"], told) if text]
-    return attributes | {"message": "; ".join(notes)}
+def with_note(attributes: dict[str, Any], note: str) -> dict[str, Any]:
+    """Return the attributes of a trajectory with ``note``, which may be empty, added to the message."""
+    texts = [text for text in (attributes["message"], note) if text]
+    return attributes | {"message": "; ".join(texts)}
 
 
 def _in_file(path: Path) -> Callable[[str, slice], Path]:
+    """Return a function that names rows of an array in a single file, for messages."""
     return lambda name, rows: Path(f"{path}, {name}, states {rows.start} to {rows.stop - 1},")

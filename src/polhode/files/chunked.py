@@ -1,13 +1,13 @@
-"""The store of a long run: a Zarr group whose arrays have room for all states, and a checkpoint.
+"""Store of a long run: a Zarr group, whose arrays have space for all states, and a checkpoint.
 
-States are written in chunks, each of which is a file of its own, once, with its checksum. Then the checkpoint, a small
-file, is replaced in one go: it tells how many states count, and holds those after the last whole chunk (the tail),
-where the run is, and the checksums (see ``polhode.files.checksums``) of attributes, constants and chunks, in their
-order. What is in other files beyond that does not count, and will be written again.
+States are written in chunks; each chunk is a file of its own, with a checksum, and is written once. Then the
+checkpoint, a small file, is replaced atomically. It holds the number of committed states, the states after the last
+whole chunk (the tail), the current state of the run, and the checksums (see ``polhode.files.checksums``) of
+attributes, constants and chunks, in their order. Data in other files beyond that are ignored and will be overwritten.
 
     name.zarr/.zgroup .zattrs .zmetadata     the group; attributes as in ``polhode.files.record``
-    name.zarr/time/0 1 2 ...                 chunks of states; m, q and energy alike
-    name.zarr/time/checkpoint                in a folder where Zarr does not look for further members of the group
+    name.zarr/time/0 1 2 ...                 chunks of states; the same for m, q and energy
+    name.zarr/time/checkpoint                in a folder where Zarr does not look for members of the group
 """
 
 from __future__ import annotations
@@ -29,23 +29,37 @@ from polhode.core.errors import StoreError
 from polhode.core.extras import optional
 from polhode.files import checksums
 from polhode.files.atomic import guarded, replacing, sync, telling
-from polhode.files.record import LABELS, Arrays, Record, check_format
+from polhode.files.record import LABELS, Arrays, FileRecord, check_format
 
-ZARR_FORMAT = 2  # version 3 of Zarr has no texts yet, such as the labels of axes
+ZARR_FORMAT = 2  # version 3 has no strings yet, which the labels of axes need
 CHECKPOINT = Path("time", "checkpoint")
 FIRST_LINE = b"polhode checkpoint 1 "
 CHECKSUM_BYTES = 4
-CHANGES = ("message", "stats")  # attributes that tell how far the run is
+CHANGES = ("message", "stats")  # attributes that change while the run proceeds
 
 Rows = dict[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What counts of a store: ``rows`` states in whole chunks, the tail after them, and where the run is.
+    """Committed contents of a store.
 
-    ``state`` has whether the run is ``finished``, its ``message`` and ``stats``. Checksums are those of the chunks of
-    each array, and ``seal`` is that of attributes and constants; both are empty if an earlier version wrote the store.
+    Attributes
+    ----------
+    rows : int
+        Number of states in whole chunks.
+    tail : dict of ndarray
+        States after the last whole chunk.
+    snapshot : dict of ndarray
+        State of the run, from which it can continue.
+    status : ndarray of int
+        Status of each body.
+    state : dict
+        Whether the run is ``finished``, its ``message`` and ``stats``.
+    checksums : dict of list of str
+        Checksums of the chunks of each array. Empty if an earlier version wrote the store.
+    seal : str
+        Checksum of attributes and constants. Empty if an earlier version wrote the store.
     """
 
     rows: int
@@ -58,11 +72,12 @@ class Checkpoint:
 
     @property
     def count(self) -> int:
+        """Number of committed states, including the tail."""
         return self.rows + len(self.tail["time"])
 
 
 def is_store(path: Path) -> bool:
-    """Whether a long run was written there."""
+    """Return whether ``path`` is the store of a long run."""
     return (path / CHECKPOINT).exists()
 
 
@@ -73,8 +88,22 @@ def check_new(path: Path) -> None:
         raise StoreError(f"{path} exists already; {hint}")
 
 
-def create(path: Path, record: Record, rows: int, chunk: int, checkpoint: Checkpoint) -> None:
-    """A store for that many states, with the arrays of the record and those of the (empty) tail."""
+def create(path: Path, record: FileRecord, rows: int, chunk: int, checkpoint: Checkpoint) -> None:
+    """Create a store without states.
+
+    Parameters
+    ----------
+    path : Path
+        Folder to create.
+    record : FileRecord
+        Constant arrays, dimensions and attributes.
+    rows : int
+        Number of states for which the arrays have space.
+    chunk : int
+        Number of states per chunk.
+    checkpoint : Checkpoint
+        First checkpoint; its tail is empty and has the names and shapes of the arrays of states.
+    """
     with optional("zarr", "store"):
         import numcodecs
         import zarr
@@ -102,10 +131,10 @@ def create(path: Path, record: Record, rows: int, chunk: int, checkpoint: Checkp
 
 
 def write_chunk(path: Path, first: int, rows: Rows) -> None:
-    """States from number ``first`` on, which begins a chunk, brought to the disk."""
+    """Write states to the store and sync them to the disk; ``first`` is the number of the first state of a chunk."""
     import zarr
 
-    with guarded("written", path), zarr.config.set({"array.write_empty_chunks": True}):  # NaN is data, too
+    with guarded("written", path), zarr.config.set({"array.write_empty_chunks": True}):  # chunks of NaN are data
         group = zarr.open_group(path, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
         for name, values in rows.items():
             array = group[name]
@@ -116,7 +145,7 @@ def write_chunk(path: Path, first: int, rows: Rows) -> None:
 
 
 def commit(path: Path, checkpoint: Checkpoint) -> None:
-    """From now on this counts, and nothing else."""
+    """Replace the checkpoint of a store; from then on, it determines the committed contents."""
     known = {name: np.array(texts, dtype="S64") for name, texts in checkpoint.checksums.items()}
     parts = {"tail": checkpoint.tail, "snapshot": checkpoint.snapshot, "checksums": known}
     arrays = {f"{part}/{name}": values for part, table in parts.items() for name, values in table.items()}
@@ -129,18 +158,18 @@ def commit(path: Path, checkpoint: Checkpoint) -> None:
 
 
 def checkpoint_of(path: Path) -> Checkpoint:
-    """What was committed last."""
+    """Return the last checkpoint of a store; raise StoreError if it is missing or damaged."""
     with telling("read", path):
         if not is_store(path):
             raise StoreError(f"{path} is not the store of a long run: it has no {CHECKPOINT}")
         head, _, data = (path / CHECKPOINT).read_bytes().partition(b"\n")
     if not head.startswith(FIRST_LINE[:-2]):
-        raise StoreError(f"{path / CHECKPOINT} is damaged: it does not begin as a checkpoint does")
+        raise StoreError(f"{path / CHECKPOINT} is damaged: it does not begin like a checkpoint of polhode")
     if not head.startswith(FIRST_LINE):
         version = head.removeprefix(FIRST_LINE[:-2]).split()[0].decode(errors="replace")
         raise StoreError(f"{path / CHECKPOINT} is of version {version}; type: pip install --upgrade polhode")
     if head[len(FIRST_LINE) :].decode(errors="replace") != hashlib.sha256(data).hexdigest():
-        raise StoreError(f"{path / CHECKPOINT} is damaged: its checksum is not that of what it holds")
+        raise StoreError(f"{path / CHECKPOINT} is damaged: its checksum does not match its contents")
     with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
         state = json.loads(str(arrays["text"]))
         tables: dict[str, Rows] = {"tail": {}, "snapshot": {}, "checksums": {}}
@@ -149,34 +178,41 @@ def checkpoint_of(path: Path) -> Checkpoint:
             if name:
                 tables[part][name] = arrays[key]
         known = {name: values.astype(np.str_).tolist() for name, values in tables["checksums"].items()}
-        rows, seal = state.pop("rows"), state.pop("seal", "")
+        rows = state.pop("rows")
+        seal = state.pop("seal", "")
         return Checkpoint(rows, tables["tail"], tables["snapshot"], arrays["status"], state, known, seal)
 
 
-def seal_of(record: Record) -> str:
-    """The checksum of what does not change while the run goes on."""
+def seal_of(record: FileRecord) -> str:
+    """Return the checksum of everything that does not change while the run proceeds."""
     attributes = {name: value for name, value in record.attributes.items() if name not in CHANGES}
     arrays = {name: array for name, array in record.arrays.items() if name not in ("status", *LABELS)}
-    return checksums.seal_of(Record(arrays, attributes))
+    return checksums.seal_of(FileRecord(arrays, attributes))
 
 
-def committed(path: Path, damaged: str = checksums.RAISE) -> Record:
-    """All states that count, as a record; its message tells if the run is not finished."""
+def committed(path: Path, damaged: str = checksums.RAISE) -> FileRecord:
+    """Return all committed states as a record; its message says whether the run is not finished.
+
+    ``damaged`` is "raise" or "skip", as in ``load``.
+    """
     checkpoint = checkpoint_of(path)
     record = _opened(path, checkpoint)
     size = 8 * checkpoint.count * sum(prod(tail.shape[1:]) for tail in checkpoint.tail.values())
     arrays = dict(record.arrays)
     with memory_for(f"{path}: {checkpoint.count} states", size, "read a part of it: xarray.open_zarr(path)"):
-        states, told = _chunks(path, record, checkpoint).all(path, damaged)
+        states, note = _chunks(path, record, checkpoint).all(path, damaged)
         for name, tail in checkpoint.tail.items():
             arrays[name] = arrays[name][0], np.concatenate([states[name], tail]) if states else tail
     arrays["status"] = arrays["status"][0], checkpoint.status
     attributes = record.attributes | {key: checkpoint.state[key] for key in CHANGES}
-    return Record(arrays, checksums.with_note(attributes, told))
+    return FileRecord(arrays, checksums.with_note(attributes, note))
 
 
 def verify(path: Path, checkpoint: Checkpoint) -> Checkpoint:
-    """The checkpoint of a store that can go on: all that counts was read and compared, and has checksums now."""
+    """Read and compare all committed data, and return the checkpoint with the checksums of all chunks.
+
+    Stores of earlier versions have no checksums; they are added. StoreError is raised if a chunk is damaged.
+    """
     record = _opened(path, checkpoint)
     known: dict[str, list[str]] = {name: [] for name in checkpoint.tail}
     for block in _chunks(path, record, checkpoint).blocks():
@@ -186,14 +222,14 @@ def verify(path: Path, checkpoint: Checkpoint) -> Checkpoint:
 
 
 def constants(path: Path) -> Rows:
-    """Arrays that belong to the problem."""
+    """Return the constant arrays of a store, which describe the problem, by name."""
     arrays = _opened(path, checkpoint_of(path)).arrays
     varies = ("status", *LABELS, *checksums.varying(arrays))
     return {name: values for name, (_, values) in arrays.items() if name not in varies}
 
 
 def check(path: Path, checkpoint: Checkpoint) -> dict[str, Any]:
-    """The attributes of a store whose committed chunks are all there, in full length."""
+    """Return the attributes of a store; raise StoreError unless all committed chunks are files of full length."""
     record = _opened(path, checkpoint)
     with guarded("read", path):
         for name in checkpoint.tail:
@@ -203,8 +239,8 @@ def check(path: Path, checkpoint: Checkpoint) -> dict[str, Any]:
     return record.attributes
 
 
-def _opened(path: Path, checkpoint: Checkpoint) -> Record:
-    """Attributes and constants, compared with their checksum; arrays of states as Zarr has them, to be read."""
+def _opened(path: Path, checkpoint: Checkpoint) -> FileRecord:
+    """Return the record of a store, compared with its seal; arrays of states are Zarr arrays that are not read yet."""
     with optional("zarr", "store"):
         import zarr
     with guarded("read", path):
@@ -213,15 +249,15 @@ def _opened(path: Path, checkpoint: Checkpoint) -> Record:
         for name, array in group.arrays():
             dims = tuple(array.attrs["_ARRAY_DIMENSIONS"])
             arrays[name] = dims, array if name in checkpoint.tail else np.asarray(array[...])
-        record = Record(arrays, dict(group.attrs))
+        record = FileRecord(arrays, dict(group.attrs))
         check_format(record.attributes)
         if checkpoint.seal:
             checksums.check_seal(path, checkpoint.seal, seal_of(record))
     return record
 
 
-def _chunks(path: Path, record: Record, checkpoint: Checkpoint) -> checksums.States:
-    """The chunks that count."""
+def _chunks(path: Path, record: FileRecord, checkpoint: Checkpoint) -> checksums.States:
+    """Return access to the committed chunks and their checksums."""
     size = json.loads(record.attributes["plan"])["chunk"]
 
     def place(name: str, rows: slice) -> Path:
@@ -236,7 +272,7 @@ def _chunks(path: Path, record: Record, checkpoint: Checkpoint) -> checksums.Sta
 
 
 def tidy(path: Path) -> None:
-    """Remove what processes left behind that were ended while they wrote: in the store, or while they made one."""
+    """Remove temporary files of processes that ended while they created the store or wrote to it."""
     with telling("written", path):
         for leftover in (*path.rglob("*.partial"), *path.glob(f"time/.*-{CHECKPOINT.name}")):
             leftover.unlink()
@@ -245,7 +281,7 @@ def tidy(path: Path) -> None:
 
 
 def close(path: Path, checkpoint: Checkpoint) -> None:
-    """Tell other readers of the store how the run went, and cut off the room that it did not need."""
+    """Finish a store: add status and message for other readers, and remove the space that is not used."""
     import zarr
 
     with guarded("written", path):
@@ -258,13 +294,13 @@ def close(path: Path, checkpoint: Checkpoint) -> None:
 
 
 def chunk_file(path: Path, name: str, dimensions: int, number: int) -> Path:
-    """Of a chunk; chunks are parts of the first axis only."""
+    """Return the file of chunk ``number`` of an array; only the first axis is divided into chunks."""
     return path / name / ".".join([str(number), *["0"] * (dimensions - 1)])
 
 
 def _check_length(file: Path, array: Any) -> None:
-    """That a chunk is a file of full length: what is missing would read as NaN."""
-    size = prod(array.chunks) * 8 + CHECKSUM_BYTES
-    found = file.stat().st_size if file.exists() else 0
-    if found != size:
-        raise StoreError(f"{file} is damaged: it has {found} of {size} bytes")
+    """Raise StoreError unless a chunk is a file of full length; Zarr would read a missing one as NaN."""
+    expected = prod(array.chunks) * 8 + CHECKSUM_BYTES
+    actual = file.stat().st_size if file.exists() else 0
+    if actual != expected:
+        raise StoreError(f"{file} is damaged: it has {actual} of {expected} bytes")

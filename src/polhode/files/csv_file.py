@@ -1,7 +1,7 @@
-"""Trajectories as comma-separated values: lines "# name = JSON" with all that is not a function of time, then a table.
+"""Trajectories as comma-separated values: lines "# name = JSON" with everything that is constant, and then a table.
 
-One line per time and body, numbers with as many digits as float64 needs. ``pandas.read_csv(path, comment="#")`` reads
-the table alone.
+The table has one line per time and body; numbers have as many digits as are necessary to reproduce every float64.
+``pandas.read_csv(path, comment="#")`` reads the table alone.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from polhode.core.errors import StoreError
-from polhode.files.record import LABELS, Arrays, Record
+from polhode.files.record import LABELS, Arrays, FileRecord
 
-TIMES_PER_PIECE = 1000
+TIMES_PER_PIECE = 1000  # converted to text at once
 
 
-def write(record: Record, path: Path) -> None:
-    """The lines of a record."""
+def write(record: FileRecord, path: Path) -> None:
+    """Write a record to a CSV file."""
     table = {name: (dims, values) for name, (dims, values) in record.arrays.items() if dims[:1] == ("time",)}
     rest = {name: (dims, values) for name, (dims, values) in record.arrays.items() if name not in table}
     dims, m = table["m"]
@@ -39,26 +39,29 @@ def write(record: Record, path: Path) -> None:
 
 
 def _columns(name: str, table: Arrays) -> list[str]:
+    """Return the names of the columns of an array: one for each component."""
     labels = LABELS.get(table[name][0][-1], ())
     return [f"{name}_{label}" for label in labels] or [name]
 
 
 def _rows(table: Arrays, batch: tuple[int, ...]) -> Iterator[list[str]]:
-    times, n = table["time"][1], prod(batch)
-    places = ["".join(f"{i}," for i in index) for index in product(*map(range, batch))]
+    """Yield lists of lines of the table: the time, the index of the body in a batch, and the numbers."""
+    times = table["time"][1]
+    n = prod(batch)
+    indices = ["".join(f"{i}," for i in index) for index in product(*map(range, batch))]
     arrays = [values.reshape(len(times), n, -1) for name, (_, values) in table.items() if name != "time"]
     for first in range(0, len(times), TIMES_PER_PIECE):
         piece = slice(first, first + TIMES_PER_PIECE)
         numbers = np.concatenate([values[piece] for values in arrays], axis=-1).tolist()
         yield [
-            f"{t!r},{place}{','.join(map(repr, row))}\n"
+            f"{t!r},{index}{','.join(map(repr, row))}\n"
             for t, rows in zip(times[piece].tolist(), numbers, strict=True)
-            for place, row in zip(places, rows, strict=True)
+            for index, row in zip(indices, rows, strict=True)
         ]
 
 
-def read(path: Path) -> Record:
-    """The record of a file that ``write`` wrote."""
+def read(path: Path) -> FileRecord:
+    """Return the record of a file written by ``write``; raise StoreError if it is not complete."""
     head: dict[str, Any] = {}
     with path.open(encoding="utf-8") as file:
         line = file.readline()
@@ -68,12 +71,14 @@ def read(path: Path) -> Record:
             line = file.readline()
         if "table" not in head:
             raise StoreError(
-                "the lines '# name = value' at its beginning are missing, without which it is only numbers"
+                "the lines '# name = value' at its beginning are missing; expected a .csv file written by polhode"
             )
         numbers = np.loadtxt(file, delimiter=",", ndmin=2)
-    count, batch, table = head.pop("times"), tuple(head.pop("batch")), head.pop("table")
+    count = head.pop("times")
+    batch = tuple(head.pop("batch"))
+    table = head.pop("table")
     if len(numbers) != count * prod(batch):
-        raise StoreError(f"it has {len(numbers)} lines of numbers; {count * prod(batch)} were written")
+        raise StoreError(f"it has {len(numbers)} lines of numbers; expected {count * prod(batch)}")
     arrays: Arrays = {}
     for name in [name for name, value in head.items() if isinstance(value, dict)]:
         stored = head.pop(name)
@@ -87,4 +92,4 @@ def read(path: Path) -> Record:
         values = numbers[:, column : column + width].reshape(count, *batch, *components)
         arrays[name] = tuple(dims), np.ascontiguousarray(values)
         column += width
-    return Record(arrays, head)
+    return FileRecord(arrays, head)

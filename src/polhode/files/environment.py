@@ -1,4 +1,4 @@
-"""What the bits of a result depend on, besides the problem: the processor, and versions of what computes."""
+"""Environment on which the last bits of a result depend: the processor and the versions of packages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PACKAGES = ("numpy", "numba", "llvmlite")
 
 
 def environment() -> dict[str, str]:
-    """Names and values, to be stored with results and compared."""
+    """Return versions, kernels and processor as texts by name, to be stored with results and compared."""
     from polhode.kernels.compiler import JIT
     from polhode.kernels.compiler.cache import LOADED
 
@@ -23,10 +23,13 @@ def environment() -> dict[str, str]:
 
 
 def processor() -> str:
-    """Kind and instructions, which decide what code the compiler makes."""
+    """Return the architecture and a digest of the processor's model and instruction sets.
+
+    They determine the machine code that the compiler generates.
+    """
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
-        told = {line for line in lines if line.partition(":")[0].strip() in ("model name", "flags", "Features")}
+        features = {line for line in lines if line.partition(":")[0].strip() in ("model name", "flags", "Features")}
     except OSError:  # not Linux
-        told = {platform.processor()}
-    return f"{platform.machine()} {hashlib.sha256(''.join(sorted(told)).encode()).hexdigest()[:12]}"
+        features = {platform.processor()}
+    return f"{platform.machine()} {hashlib.sha256(''.join(sorted(features)).encode()).hexdigest()[:12]}"

@@ -1,8 +1,8 @@
-"""Dates to the nanosecond, as whole numbers: CCSDS 301.0-B-4, ASCII time codes A and B, "2024-03-01T12:00:00.123456789"
-and "2024-061T12:00:00.123456789".
+"""Dates with a resolution of one nanosecond, as integers: CCSDS 301.0-B-4, ASCII time codes A and B.
 
-An epoch is a number of nanoseconds since the beginning of 2000 in its own time system. In UTC leap seconds count, so
-differences of epochs are seconds that passed, and "23:59:60" is a time like others.
+Examples of the codes are "2024-03-01T12:00:00.123456789" and "2024-061T12:00:00.123456789". An epoch is the number of
+nanoseconds since the beginning of 2000 in its own time system. In UTC, leap seconds are counted, so that differences of
+epochs are elapsed times, and "23:59:60" is a valid time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from polhode.core.errors import InputError
 SECOND = 10**9
 DAY = 86400 * SECOND
 ORIGIN = date(2000, 1, 1)
-# Days that ended with 23:59:60 (IERS Bulletin C); since 1972, TAI - UTC is 10 s and one more for each of them.
+# Days that ended with 23:59:60 (IERS Bulletin C); since 1972, TAI - UTC is 10 s plus one second for each of them.
 JUNES = (1972, 1981, 1982, 1983, 1985, 1992, 1993, 1994, 1997, 2012, 2015)
 DECEMBERS = (*range(1972, 1980), 1987, 1989, 1990, 1995, 1998, 2005, 2008, 2016)
 LEAP_DAYS = sorted(
@@ -30,17 +30,17 @@ NEEDED = "expected a date such as '2024-03-01T12:00:00.123456789'"
 
 
 def parse(text: str, time_system: str) -> int:
-    """Nanoseconds since the beginning of 2000.
+    """Return the epoch of a date: nanoseconds since the beginning of 2000 in ``time_system``.
 
     >>> parse("2000-01-01T00:00:01.5", "TAI")
     1500000000
     >>> parse("2017-01-01T00:00:00", "UTC") - parse("2016-12-31T23:59:59", "UTC")
     2000000000
     """
-    found = FORM.fullmatch(text.strip())
-    if not found:
+    match = FORM.fullmatch(text.strip())
+    if not match:
         raise InputError(f"{text!r}: {NEEDED}")
-    year, month, day, of_year, hour, minute, second, fraction = found.groups()
+    year, month, day, of_year, hour, minute, second, fraction = match.groups()
     try:
         start = date(int(year), 1, 1) if of_year else date(int(year), int(month), int(day))
         number = (start - ORIGIN).days + (int(of_year) - 1 if of_year else 0)
@@ -55,7 +55,7 @@ def parse(text: str, time_system: str) -> int:
 
 
 def show(epoch: int, time_system: str) -> str:
-    """The date of an epoch, to the nanosecond.
+    """Return the date of an epoch as a text with nanoseconds.
 
     >>> show(parse("2016-366T23:59:60.25", "UTC"), "UTC")
     '2016-12-31T23:59:60.250000000'
@@ -65,16 +65,16 @@ def show(epoch: int, time_system: str) -> str:
         number -= 1
     left = epoch - number * DAY - leaps_before(number, time_system) * SECOND
     seconds, nanoseconds = divmod(left, SECOND)
-    minutes = min(seconds // 60, 1439)  # what is left of a day with a leap second belongs to its last minute
+    minutes = min(seconds // 60, 1439)  # a leap second belongs to the last minute of its day
     day = ORIGIN + timedelta(days=number)
     return f"{day}T{minutes // 60:02}:{minutes % 60:02}:{seconds - 60 * minutes:02}.{nanoseconds:09}"
 
 
 def from_user(epoch: Any, time_system: str) -> int:
-    """Of a text, a datetime (with a time zone only in UTC), or a numpy.datetime64."""
+    """Return the epoch of a text, a datetime (with a time zone only in UTC) or a numpy.datetime64."""
     if isinstance(epoch, datetime):
         if epoch.tzinfo is not None and not is_utc(time_system):
-            raise InputError(f"epoch {epoch} has a time zone, and time_system is {time_system!r}; leave out its tzinfo")
+            raise InputError(f"epoch {epoch} has a time zone, but time_system is {time_system!r}; remove its tzinfo")
         epoch = (epoch if epoch.tzinfo is None else epoch.astimezone(UTC).replace(tzinfo=None)).isoformat()
     elif isinstance(epoch, np.datetime64):
         epoch = str(epoch.astype("datetime64[ns]"))
@@ -84,14 +84,15 @@ def from_user(epoch: Any, time_system: str) -> int:
 
 
 def now() -> str:
-    """The date of this moment in UTC."""
+    """Return the current date in UTC as a text with seconds."""
     return datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
 
 
 def leaps_before(day: int, time_system: str) -> int:
-    """Leap seconds before this day, counted from the beginning of 2000."""
+    """Return the number of leap seconds between the beginning of 2000 and a day; negative before 2000."""
     return bisect_left(LEAP_DAYS, day) - bisect_left(LEAP_DAYS, 0) if is_utc(time_system) else 0
 
 
 def is_utc(time_system: str) -> bool:
+    """Return whether a time system is UTC."""
     return time_system.upper() == "UTC"

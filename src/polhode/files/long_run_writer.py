@@ -1,4 +1,4 @@
-"""A long run on its way to its store: blocks of states, chunks of blocks, and checkpoints."""
+"""Writer of long runs: integrates block by block, and writes chunks of states and checkpoints to a store."""
 
 from __future__ import annotations
 
@@ -18,18 +18,34 @@ from polhode.core.progress import Progress
 from polhode.files import checksums, chunked
 from polhode.files.chunked import Checkpoint, Rows
 from polhode.files.environment import environment
-from polhode.files.record import Record, body_dimensions, describe, functions_of, has_energy, parameters
+from polhode.files.record import FileRecord, body_dimensions, describe, functions_of, has_energy, parameters
 from polhode.integration.running import Run
 from polhode.integration.trajectory import INTERRUPTED, REACHED_END, Stats, Trajectory
 
 FEWER_STATES = "keep fewer, with save_every=..."
-BLOCK_SECONDS = 0.5  # of computing, after which states are taken over
-COMMIT_SECONDS = 5.0  # after which a checkpoint is written also if the chunk is not full
+BLOCK_SECONDS = 0.5  # intended computing time of a block of states
+COMMIT_SECONDS = 5.0  # after which a checkpoint is written even if the chunk is not full
 
 
 @dataclass(frozen=True)
 class Streamed:
-    """How far a long run came: ``rows`` of ``total`` states. ``polhode.load(path)`` reads them."""
+    """Progress of a long run; ``polhode.load(path)`` reads its states.
+
+    Attributes
+    ----------
+    path : Path
+        Folder of the store.
+    rows, total : int
+        Number of states written so far, and number of states of the complete run.
+    finished : bool
+        Whether the run has ended, because all bodies reached the end or cannot go on.
+    status : int or ndarray of int
+        Status of each body, as in a Trajectory.
+    message : str
+        How the run ended, or how to continue it.
+    stats : Stats
+        Numbers of steps and torques, and computing time.
+    """
 
     path: Path
     rows: int
@@ -41,33 +57,52 @@ class Streamed:
 
     @property
     def success(self) -> bool:
-        """Whether all bodies reached the end."""
+        """Whether the run is finished and all bodies reached the end."""
         return self.finished and not np.any(np.less(self.status, 0))
 
 
 class StreamWriter:
-    """A run, and the store that its states go to."""
+    """Writer that integrates a run and writes its states to a store.
+
+    Parameters
+    ----------
+    run : Run
+        The run.
+    path : Path
+        Folder of the store.
+    every : int
+        Number of steps between two saved states.
+    chunk : int
+        Number of states per chunk.
+    """
 
     def __init__(self, run: Run, path: Path, every: int, chunk: int) -> None:
-        self.run, self.path, self.every, self.chunk = run, path, every, chunk
+        self.run = run
+        self.path = path
+        self.every = every
+        self.chunk = chunk
         self.total = -(-run.count // every) + 1
-        self.rows, self.finished, self.message = 0, False, ""
+        self.rows = 0
+        self.finished = False
+        self.message = ""
         self.tail = [self._empty()]
         self.checksums: dict[str, list[str]] = {name: [] for name in self.tail[0]}
         self.seal = ""
         self.snapshot = run.snapshot()
         self.status = self._status()
-        self.committed, self.next_save = time.perf_counter(), -1  # the latter, if it is the only one of a block
+        self.committed = time.perf_counter()
+        self.next_save = -1  # step of the next saved state, if it is the only one of its block
 
     def check_room(self) -> None:
-        """Raise StoreError if the states that are still to come do not fit on the disk."""
+        """Raise StoreError if the remaining states do not fit on the disk."""
         states = self.total - self.rows - self.waiting
         each = 8 * sum(prod(values.shape[1:]) for values in self._empty().values())
         check_disk(self.path, f"{states} states of {each} bytes", states * each, FEWER_STATES)
 
     def create(self) -> None:
-        """An empty store."""
-        run, dims = self.run, ("time", *body_dimensions(self.run.batch))
+        """Create the store, without states."""
+        run = self.run
+        dims = ("time", *body_dimensions(run.batch))
         last = {"m": ("xyz",), "q": ("quaternion",)}
         arrays = {name: ((*dims, *last.get(name, ())), values) for name, values in self._empty().items()}
         arrays |= {"time": (("time",), arrays["time"][1]), "status": (dims[1:], self.status)}
@@ -76,29 +111,40 @@ class StreamWriter:
             "environment": environment(), "functions": functions_of(run.problem),
         }  # fmt: skip
         attributes = describe(run.problem) | {"method": repr(run.method), "h": run.h, "plan": json.dumps(plan)}
-        record = Record(arrays | parameters(run.problem, run.batch), attributes | self._told())
+        record = FileRecord(arrays | parameters(run.problem, run.batch), attributes | self._outcome())
         self.seal = chunked.seal_of(record)
         chunked.create(self.path, record, self.total, self.chunk, self._checkpoint())
 
     def take_over(self, checkpoint: Checkpoint) -> None:
+        """Restore the run and the writer from a checkpoint."""
         self.run.restore(checkpoint.snapshot)
-        self.snapshot, self.status, self.message = checkpoint.snapshot, checkpoint.status, checkpoint.state["message"]
-        self.rows, self.tail, self.finished = checkpoint.rows, [checkpoint.tail], checkpoint.state["finished"]
-        self.checksums, self.seal = checkpoint.checksums, checkpoint.seal
+        self.snapshot = checkpoint.snapshot
+        self.status = checkpoint.status
+        self.message = checkpoint.state["message"]
+        self.finished = checkpoint.state["finished"]
+        self.rows = checkpoint.rows
+        self.tail = [checkpoint.tail]
+        self.checksums = checkpoint.checksums
+        self.seal = checkpoint.seal
 
-    def go_on(self, wanted: bool) -> Streamed:
-        """To the end, or until Ctrl-C; what counts then ends before the last block, in which bodies may be anywhere."""
-        failure, size = None, 1
-        with _Bar(self, wanted) as bar:
+    def go_on(self, progress: bool) -> Streamed:
+        """Integrate to the end, or until Ctrl-C, and return the progress of the run.
+
+        After Ctrl-C, the block that was being computed is discarded, because its bodies may have reached different
+        times. RunError is raised if a single body cannot go on. ``progress`` tells whether to show a progress bar.
+        """
+        failure = None
+        size = 1
+        with _Bar(self, progress) as bar:
             while not self.finished:
                 first = self.rows + self.waiting
                 last = min(first + size, self.rows + self.chunk, self.total)
-                began = time.perf_counter()
+                start_time = time.perf_counter()
                 states = self._states(self.steps(first, last), bar)
                 if self.run.interrupted:
                     break
-                elapsed = time.perf_counter() - began
-                if first:  # the start takes no time, and says nothing about the others
+                elapsed = time.perf_counter() - start_time
+                if first:  # the initial state takes no time, so its block says nothing about the others
                     larger = size * min(8.0, max(0.25, BLOCK_SECONDS / max(elapsed, 1e-6)))
                     size = max(1, min(self.chunk, int(larger)))
                 failure = self._take(states, last)
@@ -112,80 +158,97 @@ class StreamWriter:
         return result
 
     def steps(self, first: int, last: int) -> IntArray:
-        """After which states number first..last are wanted."""
+        """Return the steps after which the states ``first`` to ``last - 1`` are saved."""
         return np.minimum(np.arange(first, last, dtype=np.int64) * self.every, self.run.count)
 
     @property
     def waiting(self) -> int:
-        """States that are not in a chunk yet."""
+        """Number of states that are not in a chunk yet."""
         return sum(len(states["time"]) for states in self.tail)
 
     def commit(self, snapshot: Rows | None = None) -> None:
-        """What was taken over counts from now on; ``snapshot`` is where the run is, if it went on since then."""
+        """Write a checkpoint; ``snapshot`` is the current state of the run, if it has advanced since the last block."""
         self.snapshot = self.snapshot if snapshot is None else snapshot
         chunked.commit(self.path, self._checkpoint())
         self.committed = time.perf_counter()
 
     def _take(self, states: Rows, last: int) -> BaseException | None:
-        """States that were reached; what stopped the one body, if it was stopped."""
-        run, failure = self.run, None
+        """Add a block of states to the tail, and write a chunk or a checkpoint if it is time.
+
+        The exception that stopped a single body is returned, or None.
+        """
+        run = self.run
+        failure = None
         self.tail.append(states)
-        self.snapshot, self.status = run.snapshot(), self._status()
+        self.snapshot = run.snapshot()
+        self.status = self._status()
         if last == self.total or run.all_stopped:
             failure = self._finish()
         if self.finished or self.waiting == self.chunk:
             if self.waiting:
                 self._write_chunk(self._whole_tail())
-            self.rows, self.tail = self.rows + self.waiting, [self._empty()]
+            self.rows += self.waiting
+            self.tail = [self._empty()]
             self.commit()
         elif time.perf_counter() - self.committed > COMMIT_SECONDS:
             self.commit()
         return failure
 
     def _write_chunk(self, states: Rows) -> None:
+        """Write a chunk of states, and add its checksums."""
         chunked.write_chunk(self.path, self.rows, states)
         for name, values in states.items():
             self.checksums[name].append(checksums.of_values(values))
 
     def _finish(self) -> BaseException | None:
-        """Nothing more will come: how did it go? Rows that no body reached are left away."""
-        run, whole, failure = self.run, self._whole_tail(), None
+        """Set status and message at the end of the run, and remove states that no body reached.
+
+        The exception that stopped a single body is returned, or None.
+        """
+        run = self.run
+        whole = self._whole_tail()
+        failure = None
         reached = np.isfinite(whole["q"]).reshape(len(whole["q"]), -1).any(axis=-1)
         self.tail = [{name: values[reached] for name, values in whole.items()}]
-        self.finished, self.status = True, np.asarray(run.user_status())
+        self.finished = True
+        self.status = np.asarray(run.user_status())
         try:
             self.message = run.trajectory(*(whole[name][-1:] for name in ("time", "m", "q"))).message
         except RunError as problem:
-            self.message, failure = str(problem), problem
+            self.message = str(problem)
+            failure = problem
         return failure
 
     def _whole_tail(self) -> Rows:
+        """Return all states that are not in a chunk yet, concatenated."""
         self.tail = [{name: np.concatenate([states[name] for states in self.tail]) for name in self.tail[0]}]
         return self.tail[0]
 
     def _states(self, steps: IntArray, bar: Progress) -> Rows:
-        """In the user's axes."""
+        """Integrate and return the states after the given steps, in the user's axes."""
         run = self.run
         self.next_save = int(steps[0]) if len(steps) == 1 else -1
         t, m, q = run.at_steps(steps, bar)
         m, q = run.to_user(m, q)
         states = {"time": t, "m": m, "q": q}
         if has_energy(run.problem):
-            some = Trajectory(run.problem, t, m, q, method=run.method, h=run.h, stats=_stats(self.snapshot))
-            states["energy"] = some.energy
+            block = Trajectory(run.problem, t, m, q, method=run.method, h=run.h, stats=_stats(self.snapshot))
+            states["energy"] = block.energy
         return states
 
     def _empty(self) -> Rows:
+        """Return arrays of no states, with the shapes of states."""
         shapes = {"time": (0,), "m": (0, *self.run.batch, 3), "q": (0, *self.run.batch, 4)}
         shapes |= {"energy": (0, *self.run.batch)} if has_energy(self.run.problem) else {}
         return {name: np.empty(shape) for name, shape in shapes.items()}
 
     def _status(self) -> Any:
-        """Of bodies that are on their way: interrupted, so far."""
+        """Return the status of each body; bodies that have not reached the end yet count as interrupted."""
         status = np.asarray(self.run.user_status())
         return np.where(status == REACHED_END, INTERRUPTED, status)
 
-    def _told(self) -> dict[str, str]:
+    def _outcome(self) -> dict[str, str]:
+        """Return the attributes that change while the run proceeds: ``message`` and ``stats``."""
         count = self.rows + self.waiting
         message = f"not finished: {count} of {self.total} states; type polhode.resume(path, problem) to go on"
         return {
@@ -194,19 +257,21 @@ class StreamWriter:
         }
 
     def _checkpoint(self) -> Checkpoint:
-        state = {"finished": self.finished} | self._told()
+        """Return the checkpoint of the states computed so far."""
+        state = {"finished": self.finished} | self._outcome()
         return Checkpoint(self.rows, self._whole_tail(), self.snapshot, self.status, state, self.checksums, self.seal)
 
 
 class _Bar(Progress):
-    """A bar, which is shown between pieces of work: there, long ways between two states are committed, too."""
+    """Progress bar, which also writes checkpoints if much time passes between two saved states."""
 
-    def __init__(self, writer: StreamWriter, wanted: bool) -> None:
+    def __init__(self, writer: StreamWriter, visible: bool) -> None:
         run = writer.run
-        super().__init__(wanted, run.count, int(run.current.steps.min(initial=run.count)), time_after=run.times)
+        super().__init__(visible, run.count, int(run.current.steps.min(initial=run.count)), time_after=run.times)
         self.writer = writer
 
     def show(self, done: float) -> None:
+        """Show the progress after ``done`` steps, and write a checkpoint if it is time."""
         super().show(done)
         writer = self.writer
         if done < writer.next_save and time.perf_counter() - writer.committed > COMMIT_SECONDS:
@@ -214,11 +279,14 @@ class _Bar(Progress):
 
 
 def streamed(path: Path, checkpoint: Checkpoint, total: int) -> Streamed:
+    """Return the progress of the run at ``path``; ``total`` is the number of states of the complete run."""
     status = checkpoint.status if checkpoint.status.ndim else int(checkpoint.status)
-    state, stats = checkpoint.state, Stats(**json.loads(checkpoint.state["stats"]))
+    state = checkpoint.state
+    stats = Stats(**json.loads(state["stats"]))
     return Streamed(path, checkpoint.count, total, state["finished"], status, state["message"], stats)
 
 
 def _stats(snapshot: Rows) -> Stats:
+    """Return the statistics of a run, summed over all bodies."""
     steps, torques, iterations = (int(snapshot[name].sum()) for name in ("steps", "torques", "iterations"))
     return Stats(steps, torques, float(snapshot["seconds"]), iterations)

@@ -1,8 +1,8 @@
-"""Long runs: states go to a Zarr store in chunks, and the run can go on after any interruption, even a lost process.
+"""Long runs: states are written to a Zarr store in chunks, and a run can be resumed after any interruption.
 
-Memory holds one chunk of states. Results do not depend on interruptions: on the same processor, with the same versions,
-no bit differs from those of an uninterrupted run. ``polhode.load`` reads a store, finished or not, and so do xarray and
-zarr.
+Memory holds one chunk of states. Results do not depend on interruptions, not even of a killed process: with the same
+processor and the same versions, they are identical to the bit to those of an uninterrupted run. A store, finished or
+not, can be read by ``polhode.load``, xarray and zarr.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from polhode.methods import as_method
 from polhode.methods.expressions import method_of
 from polhode.methods.method import Method
 
-CHUNK_BYTES = 2**23
+CHUNK_BYTES = 2**23  # of the states of a chunk
 
 
 def stream(
@@ -43,17 +43,38 @@ def stream(
     chunk: int | None = None,
     progress: bool = False,
 ) -> Streamed:
-    """Follow a body, or a batch, as ``integrate`` does, and write its states to a Zarr store ``path`` on the way.
-
-    A body that could not go on raises RunError, as in ``integrate``, after everything was written. A run whose states
-    do not fit on the disk raises StoreError before it begins.
+    """Integrate a body or a batch as ``integrate`` does, and write the states to a Zarr store during the run.
 
     Parameters
     ----------
+    problem : Problem
+        Body, state, force and time span.
     path : str or path-like
-        Of a folder that does not exist yet, such as "run.zarr".
+        Name of a folder that does not exist yet, such as "run.zarr".
+    t_span : tuple of two floats, optional
+        First and last time. By default, those of the problem.
+    method : str or method
+        Integration method with a fixed step size, as in ``integrate``.
+    h : float, optional
+        Step size. By default, that of the problem.
+    save_every : int, optional
+        Number of steps between two saved states. The default is 1.
     chunk : int, optional
-        How many states are written at once; by default, so many that they take 8 MB.
+        Number of states that are written at once. By default, as many as take 8 MB.
+    progress : bool, optional
+        Whether to show a progress bar.
+
+    Returns
+    -------
+    Streamed
+        Progress of the run: after Ctrl-C, it is not finished, and ``resume`` continues it.
+
+    Raises
+    ------
+    StoreError
+        If ``path`` exists, or if the states do not fit on the disk; nothing is computed then.
+    RunError
+        If a single body cannot go on, as in ``integrate``; the states before that are in the store.
 
     Examples
     --------
@@ -79,7 +100,7 @@ def prepare(
     save_every: int = 1,
     chunk: int | None = None,
 ) -> StreamWriter:
-    """Return the writer of a run that ``begin`` begins; what cannot be run is refused here, and nothing is written."""
+    """Return the writer of a run that ``begin`` starts; check the arguments, as in ``stream``, and write nothing."""
     span = problem.t_span if t_span is None else checked_span(t_span)
     run = Run(problem, span, _of_one_step(method), h)
     every = min(whole_number(save_every, "save_every", 1), run.count)
@@ -91,7 +112,7 @@ def prepare(
 
 
 def begin(writer: StreamWriter, *, progress: bool = False) -> Streamed:
-    """Make the store of a run that ``prepare`` returned, and follow it to its end."""
+    """Create the store of a run prepared by ``prepare``, and integrate it to the end."""
     writer.run.load()
     with only_writer(writer.path):
         writer.create()
@@ -101,16 +122,45 @@ def begin(writer: StreamWriter, *, progress: bool = False) -> Streamed:
 def resume(
     path: str | os.PathLike[str], problem: Problem, *, method: Any = None, progress: bool = False, force: bool = False
 ) -> Streamed:
-    """Go on with a run that ``stream`` began; ``problem`` must be the same, and ``method`` too, if it is given.
+    """Continue a run that was started by ``stream``.
 
-    Functions of the user must do the same as when the run began: their code, defaults, closure variables and the
-    globals that they read are compared. With ``force=True`` the run goes on with other functions.
+    User functions must be the same as when the run was started: their code, default arguments, closure variables and
+    the globals that they read are compared.
 
+    Parameters
+    ----------
+    path : str or path-like
+        Folder of the store.
+    problem : Problem
+        The same problem as that passed to ``stream``.
+    method : str or method, optional
+        The same method as that passed to ``stream``. By default, it is read from the store.
+    progress : bool, optional
+        Whether to show a progress bar.
+    force : bool, optional
+        Whether to continue even if user functions have changed.
+
+    Returns
+    -------
+    Streamed
+        Progress of the run.
+
+    Raises
+    ------
+    InputError
+        If the problem, the method or, without ``force``, a user function differs from that of the stored run.
+    StoreError
+        If the store is missing or damaged, or if another process is writing to it.
+    RunError
+        If a single body cannot go on, as in ``integrate``.
+
+    Examples
+    --------
     >>> import tempfile
     >>> import polhode as ph
     >>> top = ph.problems.heavy_top()
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = stream(top, f"{folder}/run.zarr", method="V2")  # in another process, which may be lost on the way
+    ...     _ = stream(top, f"{folder}/run.zarr", method="V2")  # usually in another process, which was interrupted
     ...     resume(f"{folder}/run.zarr", top).finished
     True
     """
@@ -120,11 +170,12 @@ def resume(
 
 
 def _resumed(path: Path, problem: Problem, method: Any, progress: bool, force: bool) -> Streamed:
+    """Compare a stored run with ``problem`` and ``method``, and continue it; the caller holds the lock."""
     checkpoint, attributes, plan = _look(path)
     chunked.tidy(path)
     chosen = method_of(attributes["method"]) if method is None else _of_one_step(method)
     if repr(chosen) != attributes["method"]:
-        raise InputError(f"{path} was begun with {attributes['method']}, and method is {chosen!r}; leave it out")
+        raise InputError(f"{path} was begun with {attributes['method']}, and method is {chosen!r}; omit method")
     start, end = plan["t_span"]
     run = Run(problem, (start, end), chosen, abs(plan["h"]))
     _check_problem(path, attributes, run)
@@ -138,48 +189,68 @@ def _resumed(path: Path, problem: Problem, method: Any, progress: bool, force: b
 
 
 def open_stream(path: str | os.PathLike[str]) -> Streamed:
-    """How far the run at ``path`` came, without reading its states."""
+    """Return the progress of the run at ``path`` without reading its states.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Folder of the store.
+
+    Returns
+    -------
+    Streamed
+    """
     path = Path(path)
     checkpoint, _, plan = _look(path)
     return streamed(path, checkpoint, plan["total"])
 
 
 def _of_one_step(method: Any) -> Method:
+    """Return ``method`` as a method with a fixed step size; raise InputError if it chooses its steps."""
     chosen = as_method(method)
     if not isinstance(chosen, Method):
-        raise InputError(f"method is {chosen!r}; long runs take steps of one length: type method='S6_10', for instance")
+        raise InputError(
+            f"method is {chosen!r}; expected one with a fixed step size: type method='S6_10', for instance"
+        )
     return chosen
 
 
 def _look(path: Path) -> tuple[chunked.Checkpoint, dict[str, Any], dict[str, Any]]:
+    """Return the checkpoint, the attributes and the plan (times, step, chunks, environment) of a store."""
     checkpoint = chunked.checkpoint_of(path)
     attributes = chunked.check(path, checkpoint)
     return checkpoint, attributes, json.loads(attributes["plan"])
 
 
 def _check_problem(path: Path, attributes: dict[str, Any], run: Run) -> None:
-    """That the run is the one that was begun."""
+    """Raise InputError unless ``run`` has the same problem and step size as the stored run."""
     stored = chunked.constants(path)
-    given = {name: values for name, (_, values) in parameters(run.problem, run.batch).items()}
-    names = [name for name in given.keys() | stored.keys() if not _same(given.get(name), stored.get(name))]
+    passed = {name: values for name, (_, values) in parameters(run.problem, run.batch).items()}
+    names = [name for name in passed.keys() | stored.keys() if not _same(passed.get(name), stored.get(name))]
     described = describe(run.problem)
     names += [name for name in ("force", "linear", "velocity_dependent") if described[name] != attributes[name]]
     if run.h != attributes["h"]:
         names.append("h")
     if names:
-        raise InputError(f"{path} is the run of another problem: {', '.join(sorted(names))} differ; give the same one")
+        raise InputError(
+            f"{path} is the run of another problem: {', '.join(sorted(names))} differ; pass the same problem"
+        )
 
 
 def _same(a: Any, b: Any) -> bool:
+    """Return whether both arrays exist and are equal."""
     return a is not None and b is not None and np.array_equal(a, b)
 
 
-def _compare(path: Path, began: dict[str, str], now: dict[str, str]) -> None:
-    other = [f"{name} was {began.get(name)} and is {now[name]}" for name in now if began.get(name) != now[name]]
-    if other:
+def _compare(path: Path, stored: dict[str, str], current: dict[str, str]) -> None:
+    """Warn if the environment has changed since the run was started."""
+    changed = [
+        f"{name} was {stored.get(name)} and is {current[name]}" for name in current if stored.get(name) != current[name]
+    ]
+    if changed:
         warnings.warn(
             f"{path} was begun under other conditions, so the last bits may differ from those of an uninterrupted run: "
-            f"{'; '.join(other)}",
+            f"{'; '.join(changed)}",
             StoreWarning,
             stacklevel=4,
         )

@@ -1,7 +1,7 @@
-"""A trajectory as named arrays and texts, which is what files hold; ``polhode.files.stored_trajectory`` makes
-trajectories of them.
+"""Contents of trajectory files: named arrays and attributes.
 
-Arrays, with their dimensions (``body``, or ``body_0``, ``body_1``..., only of a batch):
+``polhode.files.stored_trajectory`` builds trajectories from them. The arrays and their dimensions are as follows; the
+dimension ``body``, or ``body_0``, ``body_1`` and so on, exists only if there is a batch:
 
     time (time)    m, omega, m_space (time, body, xyz)    q (time, body, quaternion)    energy (time, body)
     moments (body, xyz)    axes (body, xyz, principal)    mass, status (body)
@@ -9,8 +9,9 @@ Arrays, with their dimensions (``body``, or ``body_0``, ``body_1``..., only of a
     params (body, parameter)    event_number, event_body, event_time, event_m, event_q (event, ...)
     start_m (body, xyz)    start_q (body, quaternion)    breaks (break)
 
-m and omega are in body axes, m_space in space axes; q is scalar first and turns body into space axes. What acts on the
-body is kept as a name, with its damping and symmetry axis; energy where it has one. Functions are not stored.
+m and omega are in body axes, m_space in space axes; q is scalar first and turns body into space axes. Of a force, only
+the name, the damping, the parameters and the symmetry axis are stored, and the energy if it has one. Functions are not
+stored.
 """
 
 from __future__ import annotations
@@ -32,43 +33,55 @@ from polhode.forces.base import Force, diagonals
 from polhode.integration.problem import Problem
 from polhode.integration.trajectory import Trajectory
 
-KIND, SYSTEM, FORMAT = "polhode trajectory", "polhode system", 1
-COLUMN = "column"  # of a matrix
+KIND = "polhode trajectory"
+SYSTEM = "polhode system"
+FORMAT = 1
+COLUMN = "column"  # dimension: the columns of a matrix
 LABELS = {"xyz": ("x", "y", "z"), "quaternion": ("w", "x", "y", "z")}
 FRAMES = {
     "m": "body", "omega": "body", "m_space": "space", "q": "body to space, scalar first", "moments": "principal",
     "axes": "body, principal axes as columns", "damping": "body", "start_m": "body", "start_q": "body to space",
     "x": "space", "p": "space",
 }  # fmt: skip
-# whose unit an array has, if not its own
+# quantities whose units these arrays have
 UNITS = {"time": "t", "breaks": "t", "m_space": "m", "start_m": "m", "moments": "inertia"}
 
 Arrays = dict[str, tuple[tuple[str, ...], npt.NDArray[Any]]]
 
 
 @dataclass(frozen=True)
-class Record:
-    """Arrays by name, each with the names of its dimensions, and attributes: texts and numbers."""
+class FileRecord:
+    """Contents of a file.
+
+    Attributes
+    ----------
+    arrays : dict
+        For each name a tuple of the names of the dimensions, and the values.
+    attributes : dict
+        Texts and numbers by name.
+    """
 
     arrays: Arrays
     attributes: dict[str, Any]
 
     def labels(self, name: str) -> dict[str, str]:
-        """The unit of an array, if the problem had one, and its frame."""
-        found = {"units": json.loads(self.attributes["units"]).get(UNITS.get(name, name)), "frame": FRAMES.get(name)}
-        return {key: text for key, text in found.items() if text}
+        """Return the unit and the frame of an array, as far as they are known."""
+        units = json.loads(self.attributes["units"])
+        labels = {"units": units.get(UNITS.get(name, name)), "frame": FRAMES.get(name)}
+        return {key: text for key, text in labels.items() if text}
 
     def values(self, name: str) -> npt.NDArray[Any] | None:
+        """Return the values of an array, or None if it does not exist."""
         return self.arrays[name][1] if name in self.arrays else None
 
 
 def body_dimensions(batch: tuple[int, ...]) -> tuple[str, ...]:
-    """Names for the axes of a batch."""
+    """Return the names of the dimensions of a batch."""
     return ("body",) if len(batch) == 1 else tuple(f"body_{i}" for i in range(len(batch)))
 
 
-def pack(trajectory: Trajectory) -> Record:
-    """All of a trajectory that a file can hold."""
+def pack(trajectory: Trajectory) -> FileRecord:
+    """Return everything of a trajectory that is stored in files."""
     batch = trajectory.m.shape[1:-1]
     dims = ("time", *body_dimensions(batch))
     arrays: Arrays = {
@@ -83,40 +96,45 @@ def pack(trajectory: Trajectory) -> Record:
     arrays |= parameters(trajectory.problem, batch)
     arrays["status"] = dims[1:], np.asarray(trajectory.status, dtype=np.int64)
     arrays |= _events(trajectory)
-    return Record(arrays, describe(trajectory.problem) | outcome(trajectory))
+    return FileRecord(arrays, describe(trajectory.problem) | outcome(trajectory))
 
 
 def has_energy(problem: Problem) -> bool:
+    """Return whether the energy of a problem is defined: bodies are free, or the force has a potential energy."""
     return problem.force is None or problem.force.has_energy
 
 
 def functions_of(problem: Problem) -> Fingerprint:
-    """Digests of the user's functions in a problem, by which they are known again."""
+    """Return digests of the user functions of a problem, by which changes are recognized."""
     return {} if problem.force is None else problem.force.fingerprint()
 
 
-def check_functions(path: Path, began: Fingerprint | None, now: Fingerprint) -> None:
-    """That the user's functions do what they did when the store was begun."""
-    if began is None:
-        if now:
+def check_functions(path: Path, stored: Fingerprint | None, current: Fingerprint) -> None:
+    """Raise InputError if user functions have changed since the store was created; warn if this is not known."""
+    if stored is None:
+        if current:
             warnings.warn(
-                f"{path} was begun by a version that kept nothing of functions; whether they have changed is not known",
+                f"{path} was begun by a version of polhode that did not store digests of functions; whether they have "
+                "changed is not known",
                 StoreWarning,
                 stacklevel=4,
             )
         return
-    other = differences(began, now)
-    if other:
+    changed = differences(stored, current)
+    if changed:
         raise InputError(
-            f"{path} was begun with other functions: {'; '.join(other)} differ; give the same functions, or type "
+            f"{path} was begun with other functions: {'; '.join(changed)} differ; pass the same functions, or type "
             "force=True (--force on the command line) to go on with the new ones"
         )
 
 
 def parameters(problem: Problem, batch: tuple[int, ...]) -> Arrays:
-    """What belongs to bodies and their start: one for all, or as many as there are bodies."""
+    """Return the arrays of the inertia, the initial state and the force of a problem.
+
+    Each array has the dimensions of the batch, unless it is the same for all bodies.
+    """
     body, state, force = problem.body, problem.state, problem.force
-    found: dict[str, tuple[FloatArray | None, tuple[str, ...]]] = {
+    columns: dict[str, tuple[FloatArray | None, tuple[str, ...]]] = {
         "moments": (body.moments, ("xyz",)),
         "axes": (None if body.is_principal else body.axes, ("xyz", "principal")),
         "mass": (body.mass, ()),
@@ -126,7 +144,7 @@ def parameters(problem: Problem, batch: tuple[int, ...]) -> Arrays:
         "params": (None if force is None or not force.params.size else force.params, ("parameter",)),
     }
     arrays: Arrays = {}
-    for name, (values, dims) in found.items():
+    for name, (values, dims) in columns.items():
         if values is not None:
             own = values.shape[: values.ndim - len(dims)]
             leading = batch if own else ()
@@ -138,7 +156,7 @@ def parameters(problem: Problem, batch: tuple[int, ...]) -> Arrays:
 
 
 def _damping(force: Force | None) -> tuple[FloatArray | None, tuple[str, ...]]:
-    """Matrices, or only their diagonals if there is nothing else in them."""
+    """Return the damping and its dimensions: matrices, or only their diagonals if all of them are diagonal."""
     if force is None:
         return None, ()
     along = diagonals(force.damping)
@@ -146,7 +164,7 @@ def _damping(force: Force | None) -> tuple[FloatArray | None, tuple[str, ...]]:
 
 
 def _events(trajectory: Trajectory) -> Arrays:
-    """One row for each time that something happened: which event, to which body of the batch, when, and the state."""
+    """Return arrays with one row for each event: its number, the index of the body, the time and the state."""
     if trajectory.t_events is None:
         return {}
     single = trajectory.m.ndim == 2
@@ -166,7 +184,7 @@ def _events(trajectory: Trajectory) -> Arrays:
 
 
 def describe(problem: Problem) -> dict[str, Any]:
-    """What a problem is, in texts and numbers; lists and tables as JSON."""
+    """Return the description of a problem as attributes: texts and numbers, with lists and dicts as JSON."""
     force = problem.force
     return {
         "kind": KIND,
@@ -189,7 +207,7 @@ def describe(problem: Problem) -> dict[str, Any]:
 
 
 def outcome(trajectory: Trajectory) -> dict[str, Any]:
-    """How a run went, in texts and numbers."""
+    """Return the method, the step, the message and the statistics of a run as attributes."""
     return {
         "method": repr(trajectory.method),
         "h": float(trajectory.h),
@@ -201,9 +219,9 @@ def outcome(trajectory: Trajectory) -> dict[str, Any]:
 
 
 def check_format(attributes: dict[str, Any]) -> None:
-    """That these are the attributes of a trajectory that this version can read."""
+    """Raise StoreError unless these are the attributes of a trajectory that this version can read."""
     if attributes.get("kind") == SYSTEM:
-        raise StoreError("this is a system of bodies; read it by xarray.open_dataset(path), or xarray.open_zarr(path)")
+        raise StoreError("this is a system of bodies; read it with xarray.open_dataset(path) or xarray.open_zarr(path)")
     if attributes.get("kind") != KIND:
         raise StoreError(f"this is not a trajectory of polhode: its attribute 'kind' is {attributes.get('kind')!r}")
     if int(attributes["format"]) != FORMAT:

@@ -1,7 +1,7 @@
-"""Trajectories in files: netCDF, Zarr, CSV and CCSDS attitude ephemerides, told apart by the end of the file name.
+"""Saving and loading of trajectories: netCDF, Zarr, CSV and CCSDS attitude ephemerides, by the suffix of the file name.
 
-``Trajectory.save``, ``Trajectory.to_xarray`` and ``polhode.load`` come here. Every float64 comes back with all its
-bits. A file is there as a whole or not at all; one that was there before stays until then.
+This module implements ``Trajectory.save``, ``Trajectory.to_xarray`` and ``polhode.load``. Every float64 is reproduced
+to the bit. Files are written atomically: an existing file is not changed until the new one is complete.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from polhode.core.errors import InputError, StoreError
 from polhode.core.extras import check_installed, optional
 from polhode.files import aem, aem_reader, checksums, chunked, csv_file
 from polhode.files.atomic import guarded, replacing, telling
-from polhode.files.record import LABELS, Arrays, Record, pack
+from polhode.files.record import LABELS, Arrays, FileRecord, pack
 from polhode.files.stored_trajectory import StoredTrajectory, unpack
 
 if TYPE_CHECKING:
@@ -32,8 +32,20 @@ NEEDED = {".nc": ("xarray", "h5netcdf", "h5py"), ".zarr": ("xarray", "zarr")}
 
 
 def to_xarray(trajectory: Trajectory) -> xarray.Dataset:
-    """A Dataset with dimensions time, body (of a batch), xyz and quaternion, labels of units, and frames.
+    """Return a trajectory as an ``xarray.Dataset``, with units and frames as attributes of the arrays.
 
+    Parameters
+    ----------
+    trajectory : Trajectory
+        Trajectory of one body or of a batch.
+
+    Returns
+    -------
+    xarray.Dataset
+        The dimensions are ``time``, ``body`` (only of a batch), ``xyz``, ``quaternion`` and so on.
+
+    Examples
+    --------
     >>> from polhode import Problem, State, integrate
     >>> data = to_xarray(integrate(Problem((1, 2, 3), State(m=(1, 1, 1))), h=0.1))
     >>> dict(data.q.sizes), data.q.attrs["frame"]
@@ -43,12 +55,29 @@ def to_xarray(trajectory: Trajectory) -> xarray.Dataset:
 
 
 def save(trajectory: Trajectory, path: str | os.PathLike[str], **options: Any) -> None:
-    """Write a trajectory to ``path``: name.nc (netCDF), name.zarr (Zarr), name.csv, or name.aem (CCSDS).
+    """Write a trajectory to a file: name.nc (netCDF), name.zarr (Zarr), name.csv, or name.aem (CCSDS).
 
-    The first three hold everything but functions, and checksums of it. A netCDF file is made in memory before it is
-    written. An .aem holds attitudes and angular velocities of one body, and needs ``options``, those of
-    ``polhode.files.aem.write``.
+    The first three formats hold everything except functions, with checksums. A netCDF file is built in memory before it
+    is written. An .aem file holds the attitudes and angular velocities of one body.
 
+    Parameters
+    ----------
+    trajectory : Trajectory
+        The trajectory.
+    path : str or path-like
+        File to write; its suffix determines the format. An existing file is replaced.
+    **options
+        Options of .aem files: see ``polhode.files.aem.write``.
+
+    Raises
+    ------
+    InputError
+        If the suffix is not known or an option is not valid.
+    StoreError
+        If the file cannot be written, or if ``path`` is a folder that must not be replaced.
+
+    Examples
+    --------
     >>> import tempfile
     >>> from polhode import Problem, State, integrate
     >>> trajectory = integrate(Problem((1, 2, 3), State(m=(1, 1, 1))), h=0.1)
@@ -61,13 +90,13 @@ def save(trajectory: Trajectory, path: str | os.PathLike[str], **options: Any) -
     path = Path(path)
     writer = _of_suffix(path, WRITERS)
     if options and path.suffix != ".aem":
-        raise InputError(f"options {', '.join(options)} are for .aem files; {path.name} needs none")
+        raise InputError(f"options {', '.join(options)} are for .aem files; omit them for {path.name}")
     with _overwriting(path) as new:
         writer(trajectory, new, **options)
 
 
-def save_record(record: Record, path: str | os.PathLike[str]) -> None:
-    """Write arrays and texts to name.nc or name.zarr, for xarray."""
+def save_record(record: FileRecord, path: str | os.PathLike[str]) -> None:
+    """Write a record to name.nc or name.zarr, which xarray reads."""
     path = Path(path)
     writer = _of_suffix(path, DATASET_WRITERS)
     with _overwriting(path) as new:
@@ -76,25 +105,45 @@ def save_record(record: Record, path: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def _overwriting(path: Path) -> Iterator[Path]:
-    """Where to write what shall be at ``path`` in the end; what is there must be something of the kind."""
+    """Yield a temporary path that replaces ``path`` in the end; raise StoreError if it must not be replaced."""
     with telling("written", path):
         if chunked.is_store(path):
             raise StoreError(f"{path} is the store of a long run, which is not overwritten; choose another name")
         if path.is_dir() and not (path / ".zgroup").exists():
-            raise StoreError(f"{path} is a folder, and no Zarr store: it is not overwritten; choose another name")
+            raise StoreError(f"{path} is a folder but not a Zarr store, and is not overwritten; choose another name")
     with replacing(path) as new:
         yield new
 
 
 def load(path: str | os.PathLike[str], *, damaged: str = checksums.RAISE) -> StoredTrajectory | aem_reader.Attitudes:
-    """Read what ``save`` wrote, and long runs written by ``polhode.files.long_runs``, finished or not.
+    """Read a trajectory written by ``Trajectory.save``, or the states of a long run, finished or not.
 
-    Everything that is read is compared with the checksums in the file; StoreError names the file that is damaged. With
-    ``damaged="skip"``, blocks of states that are damaged are left out, and a StoreWarning and the trajectory's message
-    tell which. Attributes and constants are needed in any case.
+    Everything that is read is compared with the checksums in the file.
 
-    Of an .aem, which knows no inertia, there are times, attitudes and angular velocities: ``aem_reader.Attitudes``.
+    Parameters
+    ----------
+    path : str or path-like
+        File to read; its suffix is .nc, .zarr, .csv or .aem.
+    damaged : {"raise", "skip"}, optional
+        With "raise" (the default), a damaged block of states raises StoreError. With "skip", damaged blocks of states
+        are left out, and a StoreWarning and the message of the trajectory say which. Damaged attributes or constants
+        raise StoreError in both cases.
 
+    Returns
+    -------
+    StoredTrajectory or Attitudes
+        The trajectory. An .aem file contains no inertia: its attitudes and angular velocities are returned as
+        ``polhode.files.aem_reader.Attitudes``.
+
+    Raises
+    ------
+    InputError
+        If the suffix is not known.
+    StoreError
+        If the file does not exist, is damaged, or was not written by polhode.
+
+    Examples
+    --------
     >>> import tempfile
     >>> from polhode import integrate, problems
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -103,16 +152,18 @@ def load(path: str | os.PathLike[str], *, damaged: str = checksums.RAISE) -> Sto
     >>> again.q.shape, again.method
     ((41, 4), Splitting(Exact(), 'V2'))
     """
-    path, damaged = Path(path), checksums.as_damaged(damaged)
+    path = Path(path)
+    damaged = checksums.as_damaged(damaged)
     with telling("read", path):
         if not path.exists():
-            raise StoreError(f"{path} does not exist; give the name of a file that polhode wrote")
+            raise StoreError(f"{path} does not exist; expected the name of a file written by polhode")
     reader = _of_suffix(path, READERS)
     with guarded("read", path):
         return reader(path, damaged)
 
 
 def _of_suffix(path: Path, table: dict[str, Callable[..., Any]]) -> Callable[..., Any]:
+    """Return the reader or writer in ``table`` for the suffix of ``path``; check that its packages are installed."""
     if path.suffix not in table:
         raise InputError(f"{path.name!r} ends in {path.suffix!r}; known are {', '.join(table)}")
     for package in NEEDED.get(path.suffix, ()):
@@ -120,8 +171,8 @@ def _of_suffix(path: Path, table: dict[str, Callable[..., Any]]) -> Callable[...
     return table[path.suffix]
 
 
-def dataset_of(record: Record) -> xarray.Dataset:
-    """A Dataset of arrays and texts."""
+def dataset_of(record: FileRecord) -> xarray.Dataset:
+    """Return a record as an xarray.Dataset."""
     with optional("xarray", "store"):
         import xarray
 
@@ -133,18 +184,21 @@ def dataset_of(record: Record) -> xarray.Dataset:
     return xarray.Dataset(variables, {"time": variables.pop("time"), **coordinates}, record.attributes)
 
 
-def _record(dataset: xarray.Dataset) -> Record:
-    """Constants are read now, states when they are asked for."""
+def _record(dataset: xarray.Dataset) -> FileRecord:
+    """Return a Dataset as a record; constants are read immediately, states when they are accessed."""
     names = [str(name) for name in (*dataset.data_vars, "time")]
-    found: dict[str, Any] = {name: dataset[name] for name in names}
-    arrays: Arrays = {name: (tuple(map(str, values.dims)), values) for name, values in found.items()}
+    variables: dict[str, Any] = {name: dataset[name] for name in names}
+    arrays: Arrays = {name: (tuple(map(str, values.dims)), values) for name, values in variables.items()}
     varies = checksums.varying(arrays)
     arrays |= {name: (dims, np.array(values)) for name, (dims, values) in arrays.items() if name not in varies}
-    return Record(arrays, {str(name): value for name, value in dataset.attrs.items()})
+    return FileRecord(arrays, {str(name): value for name, value in dataset.attrs.items()})
 
 
 def _encodings(dataset: xarray.Dataset, protection: Callable[[tuple[int, ...]], dict[str, Any]]) -> dict[str, Any]:
-    """Encodings that leave every number as it is, and protect arrays of numbers, in blocks of states."""
+    """Return encodings for xarray that do not change any number and store arrays in blocks of states.
+
+    ``protection`` takes the shape of a block and returns the options of the format for chunks with checksums.
+    """
     size = dataset.attrs[checksums.BLOCK]
     encodings: dict[str, Any] = {}
     for name, variable in dataset.variables.items():
@@ -156,11 +210,11 @@ def _encodings(dataset: xarray.Dataset, protection: Callable[[tuple[int, ...]], 
 
 
 AS_STORED: dict[str, Any] = {"decode_times": False, "decode_timedelta": False}
-READABLE_BY = "v108"  # HDF5 1.8, that of netCDF-4; the first version whose metadata have checksums
+READABLE_BY = "v108"  # HDF5 1.8, the version of netCDF-4 and the first one whose metadata have checksums
 
 
-def _write_netcdf(record: Record, path: Path) -> None:
-    """By way of the memory: HDF5 ends the process if it cannot write to a disk."""
+def _write_netcdf(record: FileRecord, path: Path) -> None:
+    """Write a netCDF file, which is built in memory, because HDF5 ends the process if it cannot write to a disk."""
     import h5netcdf
     from xarray.backends import H5NetCDFStore
 
@@ -169,18 +223,20 @@ def _write_netcdf(record: Record, path: Path) -> None:
     memory = io.BytesIO()
     with h5netcdf.File(memory, "w", libver=READABLE_BY) as file:
         dataset.dump_to_store(H5NetCDFStore(file), encoding=encodings)
-    with memory.getbuffer() as written:  # else a traceback that keeps it would outlive the memory
+    with memory.getbuffer() as written:  # released here, because a traceback could otherwise keep the buffer alive
         path.write_bytes(written)
 
 
 def _read_netcdf(path: Path, damaged: str) -> StoredTrajectory:
+    """Return the trajectory of a netCDF file."""
     import xarray
 
     with xarray.open_dataset(path, engine="h5netcdf", **AS_STORED) as dataset:
         return unpack(checksums.verified(_record(dataset), path, damaged))
 
 
-def _write_zarr(record: Record, path: Path) -> None:
+def _write_zarr(record: FileRecord, path: Path) -> None:
+    """Write a Zarr store."""
     import numcodecs
 
     checksum = numcodecs.CRC32()
@@ -190,6 +246,7 @@ def _write_zarr(record: Record, path: Path) -> None:
 
 
 def _read_zarr(path: Path, damaged: str) -> StoredTrajectory:
+    """Return the trajectory of a Zarr store or of a long run."""
     if chunked.is_store(path):
         return unpack(chunked.committed(path, damaged))
     import xarray
@@ -205,14 +262,17 @@ def _read_zarr(path: Path, damaged: str) -> StoredTrajectory:
 
 
 def _read_csv(path: Path, damaged: str) -> StoredTrajectory:
+    """Return the trajectory of a CSV file."""
     return unpack(checksums.verified(csv_file.read(path), path, damaged))
 
 
 def _read_aem(path: Path, damaged: str) -> aem_reader.Attitudes:
+    """Return the attitudes of an .aem file; ``damaged`` has no effect, because there is one checksum for all lines."""
     return aem_reader.read_one(path)
 
 
-def _as_record(write: Callable[[Record, Path], None]) -> Callable[[Trajectory, Path], None]:
+def _as_record(write: Callable[[FileRecord, Path], None]) -> Callable[[Trajectory, Path], None]:
+    """Return a writer of trajectories, given a writer of records with checksums."""
     return lambda trajectory, path: write(checksums.sealed(pack(trajectory)), path)
 
 

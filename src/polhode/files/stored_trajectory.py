@@ -1,4 +1,4 @@
-"""Trajectories as they come out of files: ``unpack`` makes one of a ``polhode.files.record.Record``."""
+"""Trajectories read from files: ``unpack`` builds one from a ``polhode.files.record.FileRecord``."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from polhode.core.arrays import FloatArray
 from polhode.core.body import RigidBody
 from polhode.core.errors import InputError
 from polhode.core.state import State
-from polhode.files.record import COLUMN, Record, check_format
+from polhode.files.record import COLUMN, FileRecord, check_format
 from polhode.forces.base import Force
 from polhode.integration.problem import Problem
 from polhode.integration.trajectory import Stats, Trajectory
 
 
 class Text(str):
-    """A text that shows without quotes: the name of a method that is not here any more."""
+    """A string whose repr has no quotes: the name of a method that was stored without the method itself."""
 
     __repr__ = str.__str__
 
 
 class StoredTrajectory(Trajectory):
-    """A trajectory that was read from a file: ``method`` is a text, and ``energy`` comes from the file."""
+    """A trajectory read from a file: ``method`` is a string, and ``energy`` is read from the file."""
 
     def __init__(self, *arguments: Any, energy: FloatArray | None, **more: Any) -> None:
         super().__init__(*arguments, **more)
@@ -33,31 +33,32 @@ class StoredTrajectory(Trajectory):
 
     @property
     def energy(self) -> FloatArray:
-        """Kinetic and potential energy together, (k,) + batch, as it was stored."""
+        """Sum of kinetic and potential energy as it was stored, shape (k,) + batch."""
         if self._energy is None:
-            raise AttributeError(f"{self.problem.force!r} has no energy: only forces made of an energy have one")
+            raise AttributeError(f"{self.problem.force!r} has no energy: only forces with a potential energy have one")
         return self._energy
 
     @property
     def potential(self) -> FloatArray:
-        """Potential energy, (k,) + batch: what of the stored energy is not kinetic."""
+        """Potential energy, shape (k,) + batch: the stored energy minus the kinetic energy."""
         return self.energy - self.kinetic
 
 
 class _NotStored:
-    """Stands for a function of the user's, of which there is only a name: whatever is wanted of it is refused."""
+    """Placeholder for a user function of which only the name was stored; any access to it raises InputError."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def __getattr__(self, wanted: str) -> Any:
+    def __getattr__(self, attribute: str) -> Any:
+        """Raise InputError: the function was not stored."""
         raise InputError(
-            f"of {self.name} only the name was stored, not its functions; to compute with it, build the problem again"
+            f"{self.name}: only the name was stored, not its functions; to compute with it, build the problem again"
         )
 
 
-def unpack(record: Record) -> StoredTrajectory:
-    """The trajectory of a record; StoreError if it is none, or one that this version does not know."""
+def unpack(record: FileRecord) -> StoredTrajectory:
+    """Return the trajectory of a record; raise StoreError if this version cannot read it."""
     attributes = record.attributes
     check_format(attributes)
     status = record.arrays["status"][1]
@@ -77,24 +78,25 @@ def unpack(record: Record) -> StoredTrajectory:
     return result
 
 
-def _events(record: Record) -> tuple[list[Any], list[Any], list[Any]] | None:
-    """Times, m and q for each event: arrays, or of a batch an array of such arrays."""
+def _events(record: FileRecord) -> tuple[list[Any], list[Any], list[Any]] | None:
+    """Return lists of the times, m and q of each event: arrays, or for a batch object arrays of these arrays."""
     if record.attributes.get("events", -1) < 0:
         return None
     batch = record.arrays["m"][1].shape[1:-1]
     number, body, *parts = (record.arrays[f"event_{name}"][1] for name in ("number", "body", "time", "m", "q"))
     widths = (), (3,), (4,)
-    found: tuple[list[Any], list[Any], list[Any]] = [], [], []
-    for kept, values, width in zip(found, parts, widths, strict=True):
+    events: tuple[list[Any], list[Any], list[Any]] = [], [], []
+    for column, values, width in zip(events, parts, widths, strict=True):
         for event in range(record.attributes["events"]):
             each = np.empty(prod(batch), dtype=object)
             for i in range(len(each)):
                 each[i] = values.reshape(-1, *width)[(number == event) & (body == i)]
-            kept.append(each.reshape(batch) if batch else each[0])
-    return found
+            column.append(each.reshape(batch) if batch else each[0])
+    return events
 
 
-def _problem(record: Record) -> Problem:
+def _problem(record: FileRecord) -> Problem:
+    """Return the problem of a record; its force has no functions."""
     attributes = record.attributes
     moments, start_m, start_q = (record.arrays[name][1] for name in ("moments", "start_m", "start_q"))
     body = RigidBody.__new__(RigidBody)
@@ -114,8 +116,8 @@ def _problem(record: Record) -> Problem:
     )
 
 
-def _force(record: Record) -> Force:
-    """A force of that name, which tells what the stored one was and cannot be computed with."""
+def _force(record: FileRecord) -> Force:
+    """Return a force with the name and the constants of the stored one, which cannot be evaluated."""
     attributes = record.attributes
     function: Any = _NotStored(attributes["force"])
     dims, damping = record.arrays["damping"]

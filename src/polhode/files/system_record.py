@@ -1,9 +1,9 @@
-"""The trajectory of a system as named arrays and texts, which is what files hold (see ``polhode.files.record``).
+"""Contents of files of a trajectory of a system: named arrays and attributes (see ``polhode.files.record``).
 
     time (time)    x, p, m, omega (time, body, xyz)    q (time, body, quaternion)    energy, kinetic (time)
     mass (body)    moments (body, xyz)    axes (body, xyz, principal)    box (xyz), of a periodic system
 
-x and p are in space axes, m and omega in body axes. What acts between bodies is kept as a name.
+x and p are in space axes, m and omega in body axes. Of the interaction, only the name is stored.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from polhode._version import __version__
-from polhode.files.record import FORMAT, SYSTEM, Arrays, Record
+from polhode.files.record import FORMAT, SYSTEM, Arrays, FileRecord
 
 if TYPE_CHECKING:
     from polhode.systems.trajectory import SystemTrajectory
 
 
-def pack_system(trajectory: SystemTrajectory) -> Record:
-    """All of it that a file can hold."""
+def pack_system(trajectory: SystemTrajectory) -> FileRecord:
+    """Return everything of a trajectory of a system that is stored in files."""
     system = trajectory.system
     vectors = {name: getattr(trajectory, name) for name in ("x", "p", "m", "omega")}
     arrays: Arrays = {"time": (("time",), trajectory.t)}
@@ -41,4 +41,4 @@ def pack_system(trajectory: SystemTrajectory) -> Record:
         "status": trajectory.status, "message": trajectory.message, "stats": json.dumps(asdict(trajectory.stats)),
         "conventions": "q scalar first, body to space; m and omega in body axes; x and p in space axes",
     }  # fmt: skip
-    return Record(arrays, attributes)
+    return FileRecord(arrays, attributes)

@@ -1,8 +1,8 @@
-"""One writer for a store: a lock that the operating system releases when its process ends, in whatever way.
+"""Lock that allows one writer per store; the operating system releases it when its process ends for any reason.
 
-The lock is held on a file ".name.lock" beside the store, because it must exist before the store does, and must stay if
-the store is removed while a process still writes to it. The file tells which process holds the lock. Readers do not
-look at it.
+The lock is held on a file ".name.lock" next to the store, because it must exist before the store does, and must remain
+if the store is removed while a process is still writing to it. The file contains the name of the process that holds the
+lock. Readers ignore it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ from pathlib import Path
 from polhode.core.errors import StoreError, StoreWarning
 from polhode.files.atomic import telling
 
-BUSY = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)  # what systems answer if another one has the lock
+BUSY = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)  # error numbers if another process holds the lock
 
 
 @contextmanager
 def only_writer(path: Path) -> Iterator[None]:
-    """Hold the lock of the store ``path``; StoreError if another process, or this one elsewhere, writes to it."""
+    """Hold the lock of the store ``path`` during the block.
+
+    StoreError is raised if another process, or another call in this process, is writing to the store.
+    """
     file = path.resolve()
     file = file.with_name(f".{file.name}.lock")
     with telling("written", path):
@@ -36,7 +39,7 @@ def only_writer(path: Path) -> Iterator[None]:
 
 
 def _locked(path: Path, file: Path) -> int:
-    """A descriptor of the lock file, which is ours."""
+    """Return a descriptor of the lock file, locked by this process; raise StoreError if it is locked already."""
     while True:
         handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
         try:
@@ -54,14 +57,15 @@ def _locked(path: Path, file: Path) -> int:
                 stacklevel=5,
             )
         if _is_at(handle, file):
-            with suppress(OSError):  # on a full disk the lock holds, too; only its owner stays unknown
+            with suppress(OSError):  # on a full disk, the lock is valid although its owner is not recorded
                 os.ftruncate(handle, 0)
                 os.write(handle, f"process {os.getpid()} on {socket.gethostname()}\n".encode())
             return handle
-        os.close(handle)  # the one before us removed it after we had opened it
+        os.close(handle)  # the previous holder removed the file after it was opened here
 
 
 def _is_at(handle: int, file: Path) -> bool:
+    """Return whether ``file`` still is the file that was opened as ``handle``."""
     try:
         return os.path.samestat(os.fstat(handle), file.stat())
     except FileNotFoundError:
@@ -69,15 +73,17 @@ def _is_at(handle: int, file: Path) -> bool:
 
 
 def _holder(handle: int) -> str:
+    """Return the name of the process that holds the lock."""
     return os.read(handle, 1000).decode(errors="replace").strip() or "another process"
 
 
 if sys.platform == "win32":
     import msvcrt
 
-    UNREAD = 2**30  # a locked byte cannot be read by others there, so it is one that nobody needs
+    UNREAD = 2**30  # position of the locked byte, beyond the text: others cannot read a locked byte on Windows
 
     def _acquire(handle: int) -> None:
+        """Lock the file, or raise OSError."""
         os.lseek(handle, UNREAD, os.SEEK_SET)
         try:
             msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
@@ -85,8 +91,9 @@ if sys.platform == "win32":
             os.lseek(handle, 0, os.SEEK_SET)
 
     def _release(handle: int, file: Path) -> None:
+        """Unlock and remove the file."""
         os.close(handle)
-        with suppress(OSError):  # another one has opened it
+        with suppress(OSError):  # another process has opened it
             file.unlink()
 
 else:
@@ -96,11 +103,13 @@ else:
         fcntl = None  # type: ignore[assignment]
 
     def _acquire(handle: int) -> None:
+        """Lock the file, or raise OSError."""
         if fcntl is None:
             raise OSError(errno.ENOTSUP, "this system has no file locks")
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def _release(handle: int, file: Path) -> None:
+        """Remove and unlock the file."""
         with suppress(OSError):  # the folder was removed
             if _is_at(handle, file):
                 file.unlink()
