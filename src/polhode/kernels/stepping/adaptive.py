@@ -1,10 +1,10 @@
-"""Steps of adapted length for torqued bodies: the loop around ``munthe_kaas``, compiled once for all torques.
+"""Adaptive steps for bodies with torques: the loop around ``munthe_kaas``, compiled once for all torques.
 
-A step is accepted where its error is less than what is allowed: rtol for the attitude, in radians, atol + rtol |m| for
-m, |m| being the larger of both ends. The next one is as long as the error lets it be (Hairer, Norsett, Wanner, section
-II.4: HNW). The torque at the end of a step, which is that at the beginning of the next, is part of the state, as is why
-the last trial was rejected: so the work may be cut into calls anywhere, and no bit changes. The torque is evaluated at
-times from ``low`` to ``high`` only, as in ``splitting``.
+A step is accepted if its error is below the tolerance: rtol for the attitude, in radians, and atol + rtol |m| for m,
+where |m| is the larger of the values at both ends. The length of the next step follows from the error (Hairer, Norsett,
+Wanner, section II.4: HNW). The torque at the end of a step, which is that at the beginning of the next one, and the
+reason why the last trial was rejected are part of the state: so the work can be divided into calls anywhere, with
+bitwise identical results. The torque is evaluated at times from ``low`` to ``high`` only, as in ``splitting``.
 """
 
 from __future__ import annotations
@@ -34,20 +34,21 @@ from polhode.kernels.stepping.repeat import new_constants
 from polhode.kernels.stepping.splitting import body_of
 from polhode.kernels.stepping.step_length import end_of, factor_of, first_length, length_of, rates, time_scale
 
-TOO_MANY = 6  # another status: the budget of trials is used up
-SUDDEN = 1e-9  # of the momentum of a radian: the impulse that a torque may have in steps as short as digits of t allow
-UNDERFLOW = 2.0**-960  # errors of m so small are those of lost digits, when damping has stopped a body
+TOO_MANY = 6  # another status: the maximum number of trials is reached
+# Impulse of a torque that is allowed in the shortest possible steps, relative to the momentum of a radian.
+JUMP_IMPULSE = 1e-9
+UNDERFLOW = 2.0**-960  # smaller errors of m are due to underflow, after damping has stopped a body
 
 
 @inline
 def is_passed(times, j, t, forward):
-    """Whether there is an output time number j, and a body at t has reached it."""
+    """Return whether output time j exists and a body at time t has reached it."""
     return j < len(times) and (times[j] <= t if forward else times[j] >= t)
 
 
 @inline
 def put_outputs(times, j, frame, k, a, b, forward, m_out, q_out, i):
-    """States at the times that the step from a to b has reached, from number j on; the first it has not reached."""
+    """Write the states at the output times from index j on that the step from a to b reaches; return the next index."""
     while is_passed(times, j, b.t, forward):
         t = float(times[j])
         put(frame, b if t == b.t else between(k, a, b.t, t), m_out[j], q_out[j], i)
@@ -56,33 +57,33 @@ def put_outputs(times, j, frame, k, a, b, forward, m_out, q_out, i):
 
 
 @inline
-def put_trouble(frame, p, trouble, i):
-    """Where a torque failed: t, m, q."""
-    trouble[i, 0] = p.t
-    put(frame, p, trouble[:, 1:4], trouble[:, 4:], i)
+def put_failure(frame, p, failure, i):
+    """Write the point p where a torque failed to row i of ``failure``: t, m, q."""
+    failure[i, 0] = p.t
+    put(frame, p, failure[:, 1:4], failure[:, 4:], i)
 
 
 @inline
-def sudden(body, tolerance, b):
-    """The tolerance of steps as short as the digits of t allow: a jump of the torque is not located better than that.
+def jump_tolerance(body, tolerance, b):
+    """Return the tolerance for the shortest possible steps, which cannot locate a jump of the torque any better.
 
-    Errors of m are then allowed that are nothing against the momentum which the torque at the end, b, gives to a body
-    at rest in the time of a radian; those of a step to a pole of the torque are not.
+    It allows errors of m that are small compared to the momentum which the torque at the end point b gives to a body
+    at rest in the time of a radian. The errors of a step to a pole of the torque are larger than that.
     """
     _, momentum = time_scale(body, b, 0.0, 1.0, *rates(body, b))
-    return Tolerance(tolerance.rtol, tolerance.atol + SUDDEN * momentum, tolerance.floor)
+    return Tolerance(tolerance.rtol, tolerance.atol + JUMP_IMPULSE * momentum, tolerance.floor)
 
 
 @inline
 def trial(torque, params, body, tolerance, a, right, shortest, dense, k):
-    """(the point at the end, or the first that failed; the error) of a step from a to the time ``right``."""
+    """Try a step from a to the time ``right``; return its last point, or the first that failed, and its error."""
     begin_step(body, a, right, k)
     b = stages(torque, params, body, a, a.evaluations, right, k, 1, END + 1)
     if b.status != FINE:
         return b, inf
     error = error_of(k, tolerance, a, b)
     if shortest and not error < 1.0:
-        error = error_of(k, sudden(body, tolerance, b), a, b)
+        error = error_of(k, jump_tolerance(body, tolerance, b), a, b)
     if dense and error < 1.0:
         p = stages(torque, params, body, a, b.evaluations, right, k, END + 1, STAGES)
         if p.status != FINE:
@@ -94,19 +95,20 @@ def trial(torque, params, body, tolerance, a, right, shortest, dense, k):
 
 @inline
 def begin(torque, params, body, tolerance, a, first, end):
-    """(the point with its torque, the first trial step)"""
+    """Return the point a with its torque, and the length of the first trial step."""
     a = forced(torque, params, body, a)
     if a.status != FINE:
         return a, 0.0
-    length, count = first, a.evaluations
+    length = first
+    count = a.evaluations
     if first == 0.0:
         length, count = first_length(torque, params, body, a, end, tolerance)
     return Point(*a[:11], count, FINE), copysign(length, end - a.t)
 
 
-# (params, inertia, axes, damping, (rtol, atol, first step or 0, most trials), (low, high), t_end, times, limit, start,
-#  stop, m, q, memory, steps, status, evaluations, t, h, longest, seen, rejected, trouble,
-#  m_out, q_out, step_t, step_m, step_q, kept)
+# (params, inertia, axes, damping, (rtol, atol, first step or 0, max. trials), (low, high), t_end, times, limit, start,
+#  stop, m, q, memory, steps, status, evaluations, t, h, longest, next_output, rejected, failure,
+#  m_out, q_out, step_t, step_m, step_q, saved_steps)
 BODIES = f"f8[:,::1], {INPUT}, {INPUT}, {INPUT}"
 STATES = "f8[:,:,::1], f8[:,:,::1]"
 ADAPT = (
@@ -118,64 +120,70 @@ ADAPT = (
 
 @inline
 def follow(torque, arguments, i, k):
-    """Body i, to t_end or for ``limit`` trials."""
-    params, inertia, axes, damping, (rtol, atol, first, most), (low, high), t_end, times, limit = arguments[:9]
-    m, q, memory, steps, status, evaluations, t, h, longest, seen, rejected, trouble = arguments[11:23]
-    m_out, q_out, step_t, step_m, step_q, kept = arguments[23:]
+    """Integrate body i to t_end or for ``limit`` trials, with the work array k."""
+    params, inertia, axes, damping, (rtol, atol, first, max_trials), (low, high), t_end, times, limit = arguments[:9]
+    m, q, memory, steps, status, evaluations, t, h, longest, next_output, rejected, failure = arguments[11:23]
+    m_out, q_out, step_t, step_m, step_q, saved_steps = arguments[23:]
     body, _ = body_of(inertia, axes, damping, low, high, False, m, t_end - float(t[i]), i)
     own = borrowed(params)[row_of(params, i)]
-    frame, u, forward, why = body.frame, body.frame.scale.per_m, t[i] < t_end, int(memory[i, 3])
+    frame = body.frame
+    u = frame.scale.per_m
+    forward = t[i] < t_end
+    rejection = int(memory[i, 3])  # FINE after an accepted step
     tolerance = Tolerance(rtol, u * atol, UNDERFLOW * max(1.0, u))
     a = load(frame, float(t[i]), m, q, memory, evaluations[i], i)
-    seen[i] = put_outputs(times, seen[i], frame, k, a, a, forward, m_out, q_out, i)
+    next_output[i] = put_outputs(times, next_output[i], frame, k, a, a, forward, m_out, q_out, i)
     if h[i] == 0.0:
         a, h[i] = begin(torque, own, body, tolerance, a, first, t_end)
         if a.status != FINE:
-            put_trouble(frame, a, trouble, i)
+            put_failure(frame, a, failure, i)
     for _ in range(limit):
         if a.status != FINE or a.t == t_end:
             break
-        if steps[i] + rejected[i] >= most:
+        if steps[i] + rejected[i] >= max_trials:
             a = Point(*a[:12], TOO_MANY)
             break
         length, is_least = length_of(float(h[i]), a.t, float(longest[i]))
-        if is_least and why == NOT_FINITE:
-            a = Point(*a[:12], why)
+        if is_least and rejection == NOT_FINITE:
+            a = Point(*a[:12], rejection)
             break
-        shortest = is_least and why == TOO_SMALL
+        shortest = is_least and rejection == TOO_SMALL
         right = end_of(a.t, length, t_end)
-        dense = is_passed(times, seen[i], right, forward) and times[seen[i]] != right
+        dense = is_passed(times, next_output[i], right, forward) and times[next_output[i]] != right
         b, error = trial(torque, own, body, tolerance, a, right, shortest, dense, k)
         factor = factor_of(error)
-        h[i] = (right - a.t) * (factor if why == FINE else min(1.0, factor))
+        h[i] = (right - a.t) * (factor if rejection == FINE else min(1.0, factor))
         if error < 1.0:
-            seen[i] = put_outputs(times, seen[i], frame, k, a, b, forward, m_out, q_out, i)
+            next_output[i] = put_outputs(times, next_output[i], frame, k, a, b, forward, m_out, q_out, i)
             if step_t.shape[0] > 0:
-                step_t[kept[i], i] = b.t
-                put(frame, b, step_m[kept[i]], step_q[kept[i]], i)
-                kept[i] += 1
-            a, why = b, FINE
+                step_t[saved_steps[i], i] = b.t
+                put(frame, b, step_m[saved_steps[i]], step_q[saved_steps[i]], i)
+                saved_steps[i] += 1
+            a = b
+            rejection = FINE
             steps[i] += 1
         else:
             rejected[i] += 1
-            why = NOT_FINITE if b.status == NOT_FINITE else TOO_SMALL
+            rejection = NOT_FINITE if b.status == NOT_FINITE else TOO_SMALL
             if b.status in (RAISED, NOT_FINITE):
-                put_trouble(frame, b, trouble, i)
-            verdict = RAISED if b.status == RAISED else (why if shortest else FINE)
+                put_failure(frame, b, failure, i)
+            verdict = RAISED if b.status == RAISED else (rejection if shortest else FINE)
             a = Point(*a[:11], b.evaluations, verdict)
     put(frame, a, m, q, i)
     v = frame.scale.m
-    memory[i, 0], memory[i, 1], memory[i, 2], memory[i, 3] = v * a.f1, v * a.f2, v * a.f3, why
-    t[i], status[i], evaluations[i] = a.t, a.status, a.evaluations
+    memory[i, 0], memory[i, 1], memory[i, 2], memory[i, 3] = v * a.f1, v * a.f2, v * a.f3, rejection
+    t[i] = a.t
+    status[i] = a.status
+    evaluations[i] = a.evaluations
 
 
 @entry_point(ADAPT)
 def adapt(torque, arguments):
-    """Bodies start..stop, each to t_end or for ``limit`` trials, accepted or not; in place, to be continued.
+    """Integrate bodies start..stop in place, each to t_end or for ``limit`` trials; another call can continue.
 
-    States at ``times`` go to m_out, q_out; the end of each step to rows kept[i] and on of step_t, step_m, step_q, if
-    these have any. A body that cannot go on stops where it is, with its status; if its torque failed, ``trouble`` holds
-    t, m, q of where it did.
+    Accepted and rejected trials count. States at ``times`` are written to m_out, q_out. The end of each step is written
+    to row saved_steps[i] of step_t, step_m, step_q, if these have rows. A body that fails stays where it is, with its
+    status; if its torque failed, ``failure`` holds t, m, q of that point.
     """
     work = new_constants(WORK)
     t_end, start, stop, status, t = arguments[6], arguments[9], arguments[10], arguments[15], arguments[17]
@@ -192,7 +200,7 @@ INTERPOLATE = f"void(i8, Tuple(({BODIES}, {TWO}, {TWO}, i8, i8, {INPUT}, {INPUT}
 
 @entry_point(INTERPOLATE)
 def interpolate(torque, arguments):
-    """States at the times t, each within the one step from m, q at ``left`` to ``right``; NaN if the torque fails."""
+    """Write the states at the times t, within the steps from m, q at ``left`` to ``right``; NaN if the torque fails."""
     params, inertia, axes, damping, left, right, low, high, start, stop, m, q, t, m_out, q_out = arguments
     k = new_constants(WORK)
     for i in range(start, stop):
@@ -202,7 +210,8 @@ def interpolate(torque, arguments):
         body, _ = body_of(inertia, axes, damping, low[i], high[i], False, m, right[i] - left[i], i)
         own = params[row_of(params, i)]
         a = forced(torque, own, body, load(body.frame, float(left[i]), m, q, m, 0, i))
-        b, to = a, float(right[i])
+        b = a
+        to = float(right[i])
         if a.status == FINE:
             begin_step(body, a, to, k)
             b = stages(torque, own, body, a, 0, to, k, 1, STAGES)

@@ -1,7 +1,7 @@
 """Linear damping, m' = f - D w, solved exactly for constant f.
 
 In principal axes D may be a full matrix: D = A^T diag(D) A for a body given by a tensor, A its principal axes. With
-I^(-1/2) D I^(-1/2) = U diag(k) U^T and P = I^(1/2) U the equation falls apart, (P^-1 m)' = P^-1 f - k P^-1 m. A row of
+I^(-1/2) D I^(-1/2) = U diag(k) U^T and P = I^(1/2) U the equation decouples, (P^-1 m)' = P^-1 f - k P^-1 m. A row of
 the array ``damping`` is D (3 numbers) if that is diagonal, or k, P and P^-1 (21 numbers).
 """
 
@@ -13,11 +13,11 @@ from typing import NamedTuple
 from polhode.kernels.compiler.jit import inline
 from polhode.kernels.exact.standard_form import from_order, to_order
 
-OBLIQUE = 21  # numbers of a row; a diagonal one has 3
+OBLIQUE = 21  # length of a row of k, P and P^-1; a diagonal D has 3
 
 
 class Damping(NamedTuple):
-    """Rates k per unit of the user's time; if oblique, those of the components of P^-1 m."""
+    """Damping rates k per unit of the user's time, of the components of m or, if oblique, of P^-1 m."""
 
     acts: bool
     oblique: bool
@@ -47,7 +47,7 @@ class Damping(NamedTuple):
 
 @inline
 def damping_of(row, order, per_I, w1, w2, w3):
-    """Of a row of the array, and 1/I in the standard form, whose unit of I is 1/per_I."""
+    """Return the Damping of a row of the array, with w = 1/I in the standard form, whose unit of I is 1/per_I."""
     D1, D2, D3 = float(row[0]), float(row[1]), float(row[2])
     acts = D1 != 0.0 or D2 != 0.0 or D3 != 0.0
     if len(row) == OBLIQUE:
@@ -66,8 +66,8 @@ def damping_of(row, order, per_I, w1, w2, w3):
 
 
 @inline
-def apart(d, x1, x2, x3):
-    """P^-1 x of a vector in the standard form's axes."""
+def to_modes(d, x1, x2, x3):
+    """Return P^-1 x for a vector x in the axes of the standard form."""
     x1, x2, x3 = from_order(d.order, x1, x2, x3)
     return (
         d.r11 * x1 + d.r12 * x2 + d.r13 * x3,
@@ -77,8 +77,8 @@ def apart(d, x1, x2, x3):
 
 
 @inline
-def together(d, y1, y2, y3):
-    """P y, the inverse of ``apart``."""
+def from_modes(d, y1, y2, y3):
+    """Return P y, the inverse of ``to_modes``."""
     x1 = d.p11 * y1 + d.p12 * y2 + d.p13 * y3
     x2 = d.p21 * y1 + d.p22 * y2 + d.p23 * y3
     x3 = d.p31 * y1 + d.p32 * y2 + d.p33 * y3
@@ -87,32 +87,33 @@ def together(d, y1, y2, y3):
 
 @inline
 def resistance(d, m1, m2, m3):
-    """D w"""
+    """Return D w for the momentum m."""
     if d.oblique:
-        y1, y2, y3 = apart(d, m1, m2, m3)
-        return together(d, d.k1 * y1, d.k2 * y2, d.k3 * y3)
+        y1, y2, y3 = to_modes(d, m1, m2, m3)
+        return from_modes(d, d.k1 * y1, d.k2 * y2, d.k3 * y3)
     return d.k1 * m1, d.k2 * m2, d.k3 * m3
 
 
 @inline
 def damped(m, f, z, time):
-    """The change of m in ``time`` by m' = f + (z/time) m, z = -time k: exact, also for z = 0."""
+    """Return the exact change of m in ``time`` by m' = f + (z/time) m, where z = -time k may be 0."""
     growth = expm1(z)
     return growth * m + time * (growth / z if z != 0.0 else 1.0) * f
 
 
 @inline
 def damped_parts(d, f1, f2, f3, m1, m2, m3, time):
+    """Return the changes of three decoupled components m in ``time`` (see ``damped``)."""
     z1, z2, z3 = -time * d.k1, -time * d.k2, -time * d.k3
     return damped(m1, f1, z1, time), damped(m2, f2, z2, time), damped(m3, f3, z3, time)
 
 
 @inline
 def damped_kick(d, f1, f2, f3, m1, m2, m3, time):
-    """m after ``time`` of m' = f - D w."""
+    """Return m after ``time`` of m' = f - D w."""
     if d.oblique:
-        g1, g2, g3 = apart(d, f1, f2, f3)
-        d1, d2, d3 = together(d, *damped_parts(d, g1, g2, g3, *apart(d, m1, m2, m3), time))
+        g1, g2, g3 = to_modes(d, f1, f2, f3)
+        d1, d2, d3 = from_modes(d, *damped_parts(d, g1, g2, g3, *to_modes(d, m1, m2, m3), time))
     else:
         d1, d2, d3 = damped_parts(d, f1, f2, f3, m1, m2, m3, time)
     return m1 + d1, m2 + d2, m3 + d3

@@ -1,9 +1,9 @@
 """The Runge-Kutta method of order 8(5,3) by Dormand and Prince, with dense output of order 7: coefficients of DOP853.
 
 E. Hairer, S. P. Norsett, G. Wanner, Solving Ordinary Differential Equations I, 2nd edition 1993: section II.5 for the
-method and its two error estimators, section II.6 for the dense output. Stages are counted from 0: up to 11 they are the
-method, 12 is the end of the step (and stage 0 of the next), 13 to 15 are for dense output alone. Coefficients that are
-not zero stand in a dictionary per row, by column.
+method and its two error estimators, section II.6 for the dense output. Stages are numbered from 0: 0 to 11 are the
+method, 12 is the end of the step (and stage 0 of the next), 13 to 15 are for dense output only. Nonzero coefficients
+are given as one dictionary per row, with columns as keys.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ A = (
      13: 2.9475147891527723389556272149, 14: -9.15095847217987001081870187138},
 )
 
-# weights of the fifth-order error estimator, and of the third-order method that the other one compares with
+# Weights of the fifth-order error estimator, and of the third-order method for the other estimator.
 E5 = {0: 0.01312004499419488073250102996, 5: -1.225156446376204440720569753, 6: -0.4957589496572501915214079952,
       7: 1.664377182454986536961530415, 8: -0.3503288487499736816886487290, 9: 0.3341791187130174790297318841,
       10: 0.08192320648511571246570742613, 11: -0.02235530786388629525884427845}
 B3 = {0: 0.244094488188976377952755905512, 8: 0.733846688281611857341361741547, 11: 0.0220588235294117647058823529412}
 
-# the dense output's coefficients 3 to 6; the first three follow from both ends of the step
+# Coefficients 3 to 6 of the dense output; the first three follow from both ends of the step.
 D = (
     {0: -8.4289382761090128651353491142, 5: 0.56671495351937776962531783590, 6: -3.0689499459498916912797304727,
      7: 2.3846676565120698287728149680, 8: 2.1170345824450282767155149946, 9: -0.87139158377797299206789907490,
@@ -87,7 +87,7 @@ D = (
 
 E3 = {j: A[END].get(j, 0.0) - B3.get(j, 0.0) for j in A[END].keys() | B3.keys()}
 
-# As kernels read them: one sparse table, whose row r holds the numbers FIRST[r] to FIRST[r + 1] - 1.
+# The same for kernels: one sparse table, whose row r has the entries FIRST[r] to FIRST[r + 1] - 1.
 FIFTH, THIRD, DENSE = STAGES, STAGES + 1, STAGES + 2  # rows after those of the stages
 ROWS = (*A, E5, E3, *D)
 as_table = np.array if JIT else list

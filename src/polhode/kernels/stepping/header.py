@@ -1,4 +1,4 @@
-"""What loops over steps share with those who call them: signatures, statuses, rows of arrays."""
+"""Definitions shared by the loops over steps and their callers: signatures, statuses, rows of arrays."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ SPLIT = (
     "i8[::1], i8[::1], i8[::1], f8[:,:,::1], f8[:,:,::1])))"
 )
 
-FINE, NO_STEP, RAISED, NOT_FINITE = 0, 1, 2, 3  # how a body's run ended: the flow failed; the torque did
+# Status of a body: no error; the step has no solution; the torque raised an exception; the torque is not finite.
+FINE, NO_STEP, RAISED, NOT_FINITE = 0, 1, 2, 3
 
 
 @inline
 def row_of(array, i):
-    """Row i, or the only one."""
+    """Return the row of ``array`` that belongs to body i: i, or 0 if all bodies share one row."""
     return i if array.shape[0] > 1 else 0

@@ -1,12 +1,14 @@
 """Newton's method for the three equations of an implicit step, F(e, k(e)) = 0, with impulses k of the user's physics.
 
-``impulse(tools, params, body, t, start, q, e)``  (k, status, noise): from functions of the user, at the attitude that e
-    means; ``noise`` bounds the rounding of k where that is large, as of differences of energies;
-``system(body, m, e, k, K, noise)``  (F, columns of its Jacobian, blur): analytic, given the columns K of dk/de;
-    ``blur`` is what the noise makes of F.
+``impulse(tools, params, body, t, start, q, e)``
+    returns (k, status, noise) from functions of the user, at the attitude that belongs to e; ``noise`` bounds the
+    rounding errors of k where they are large, as in differences of energies;
+``system(body, m, e, k, K, noise)``
+    returns (F, columns of its Jacobian, blur), analytically from the columns K of dk/de; ``blur`` is the error of F due
+    to ``noise``.
 
-K comes from difference quotients, anew only where iterations have become slow: that saves three calls in each. Roots
-that are not reached at once are looked for along shorter steps.
+K is computed by difference quotients, and only recomputed where convergence has become slow, which saves three calls
+per iteration. If the iteration does not converge, the root is followed from shorter steps on.
 """
 
 from __future__ import annotations
@@ -20,27 +22,29 @@ from polhode.kernels.numbers.vectors import largest, plus, times
 from polhode.kernels.stepping.header import FINE, NO_STEP
 from polhode.kernels.stepping.whole_steps import Body
 
-MOST = 60  # iterations: next to a double root each only halves the error
-SLOW = 0.125  # a change that falls by less calls for a new K
-DIFFERENCE = 2.0**-20  # of e, a dimensionless number: rounding leaves K half of its digits, the second derivative too
-ROUNDING = 2.0**-51  # of e: a change that is smaller is the last
-EXPECTED = 2.0**-58  # the same for the change that would come next: unlike rounding, it has the same sign in every step
-STALLED = 2.0**-26  # of e: a change that does not fall, or hardly although K is new, is rounding if it is smaller
-SHORTEST = 1.0 / 128.0  # advance on the way to a root, as a part of the whole step
+MOST = 60  # iterations: near a double root each one only halves the error
+SLOW = 0.125  # K is recomputed if a change exceeds this fraction of the previous one
+DIFFERENCE = 2.0**-20  # of e, which is dimensionless: rounding and truncation each leave half of the digits of K
+ROUNDING = 2.0**-51  # relative to e: the iteration ends after a smaller change
+EXPECTED = 2.0**-58  # the same for the expected next change, which has the same sign in every step, unlike rounding
+STALLED = 2.0**-26  # relative to e: smaller changes that no longer decrease, even with a new K, are rounding errors
+SHORTEST = 1.0 / 128.0  # increment of the step length while a root is followed, as a fraction of the whole step
 
 
 class Root(NamedTuple):
+    """Result of Newton's method: the root e, its impulse k, and the work done."""
+
     e: tuple[float, float, float]
     k: tuple[float, float, float]
     status: int
     torques: int
     iterations: int
-    residual: float  # relative to the terms of F, if there is no root
+    residual: float  # relative to the terms of F, if no root was found
 
 
 @inline
 def slopes(impulse, tools, params, body, t, start, q, e, k):
-    """(columns of dk/de, status)."""
+    """Return the columns of dk/de at e, where the impulse is k, and the status."""
     x = 1.0 / DIFFERENCE
     a, first, _ = impulse(tools, params, body, t, start, q, (e[0] + DIFFERENCE, e[1], e[2]))
     b, second, _ = impulse(tools, params, body, t, start, q, (e[0], e[1] + DIFFERENCE, e[2]))
@@ -51,9 +55,13 @@ def slopes(impulse, tools, params, body, t, start, q, e, k):
 
 @noinline
 def newton(impulse, system, tools, params, body, t, start, m, q, e):
-    """The root next to e, on whose way from h = 0 the determinant of the Jacobian is positive."""
+    """Return the Root near e; the determinant of the Jacobian is positive on its path from h = 0."""
     zero = 0.0, 0.0, 0.0
-    K, before, slow, residual, torques = (zero, zero, zero), inf, True, 0.0, 0
+    K = zero, zero, zero
+    before = inf
+    slow = True
+    residual = 0.0
+    torques = 0
     for n in range(1, MOST + 1):
         k, status, noise = impulse(tools, params, body, t, start, q, e)
         torques += 1
@@ -75,11 +83,13 @@ def newton(impulse, system, tools, params, body, t, start, m, q, e):
             return Root(e, k, NO_STEP, torques, n, residual)
         change = times(1.0 / det, (x1, x2, x3))
         e = plus(e, -1.0, change)
-        moved, size = largest(change), largest(e)
-        fresh, slow = slow, moved > SLOW * before
-        found = moved <= ROUNDING * size or (n > 1 and moved * moved <= EXPECTED * before * size)
+        moved = largest(change)
+        size = largest(e)
+        fresh = slow
+        slow = moved > SLOW * before
+        converged = moved <= ROUNDING * size or (n > 1 and moved * moved <= EXPECTED * before * size)
         stuck = moved >= before or (fresh and slow)
-        if found or (stuck and (moved <= STALLED * size or largest(F) <= blur)):
+        if converged or (stuck and (moved <= STALLED * size or largest(F) <= blur)):
             k = plus(plus(plus(k, -change[0], K[0]), -change[1], K[1]), -change[2], K[2])
             return Root(e, k, FINE, torques, n, 0.0)
         before = moved
@@ -88,22 +98,30 @@ def newton(impulse, system, tools, params, body, t, start, m, q, e):
 
 @inline
 def root(impulse, system, tools, params, body, t, start, m, q, e):
-    """The root next to e, or the one that is reached along shorter steps."""
-    found = newton(impulse, system, tools, params, body, t, start, m, q, e)
-    torques, iterations, status, residual = found.torques, found.iterations, found.status, found.residual
-    there, advance, known = 0.0, 0.5, e
-    while status == NO_STEP and there < 1.0 and advance >= SHORTEST:
-        to = min(1.0, there + advance)
+    """Return the Root near e, or the one found by following the roots of shorter steps."""
+    solution = newton(impulse, system, tools, params, body, t, start, m, q, e)
+    status = solution.status
+    residual = solution.residual
+    torques = solution.torques
+    iterations = solution.iterations
+    reached = 0.0  # fraction of the step for which a root is known
+    advance = 0.5
+    known = e
+    while status == NO_STEP and reached < 1.0 and advance >= SHORTEST:
+        to = min(1.0, reached + advance)
         short = Body(body.J, to * body.h, to * body.time, to * body.kick, body.rate, body.frame)
-        guess = times(to / there if there > 0.0 else to, known)
+        guess = times(to / reached if reached > 0.0 else to, known)
         part = newton(impulse, system, tools, params, short, t, start, m, q, guess)
-        torques, iterations = torques + part.torques, iterations + part.iterations
+        torques += part.torques
+        iterations += part.iterations
         if part.status == FINE:
-            there, known, found = to, part.e, part
+            reached = to
+            known = part.e
+            solution = part
         elif part.status == NO_STEP:
             advance *= 0.5
         else:
             status = part.status
-    if there == 1.0:
+    if reached == 1.0:
         status = FINE
-    return Root(found.e, found.k, status, torques, iterations, 0.0 if status == FINE else residual)
+    return Root(solution.e, solution.k, status, torques, iterations, 0.0 if status == FINE else residual)

@@ -1,4 +1,4 @@
-"""The two loops over steps of a free flow, made from its two functions: see ``repeat``."""
+"""Construction of the two loops over steps of a free flow from its two functions (see ``repeat``)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from polhode.kernels.stepping.splitting import split_steps
 def loops(prepare, advance):
     """Return ``repeat`` and ``split``, the loops of free steps and of splittings, with the flow inlined.
 
-    The module of ``advance`` has to store them under these names, by which pickles find them again.
+    The module of ``advance`` has to store them under these names, because pickles refer to them by name.
     """
 
     def repeat(arguments):
@@ -25,9 +25,9 @@ def loops(prepare, advance):
 
 
 def _moved(loop, advance):
-    """Return the loop as a function of the module of ``advance``.
+    """Return ``loop`` as a function of the module of ``advance``.
 
-    Compiled code is cached under the names of module and function, and is compiled again when their file has changed.
+    Compiled code is cached under the names of module and function, and is recompiled when their file has changed.
     """
     loop.__module__, loop.__qualname__ = advance.__module__, loop.__name__
     if JIT:

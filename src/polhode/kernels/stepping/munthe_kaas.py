@@ -4,9 +4,9 @@ A step from t_n is an equation in R^6, from s = 0 and m = m_n,
 
     s' = w + s x w/2 + c s x (s x w),   m' = m x w + f(t, Q, w) - D w,   w = m/I,   Q = Q_n exp(hat(s))       (1)
 
-(``exponential``), to which the method, its error estimate and its dense output apply as they are (``dormand_prince``;
-Hairer, Norsett, Wanner, chapter II). The attitude never leaves the rotations. Row n of the work array k is h (s', m')
-of stage n. All numbers are those of the standard form, but for times, which are the user's.
+(see ``exponential``), to which the method, its error estimate and its dense output apply unchanged
+(``dormand_prince``; Hairer, Norsett, Wanner, chapter II). The attitude remains a rotation. Row n of the work array k is
+h (s', m') of stage n. All quantities are those of the standard form, except times, which are in the user's units.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from polhode.kernels.stepping.dormand_prince import COLUMN, DENSE, END, FIFTH, F
 from polhode.kernels.stepping.header import FINE
 from polhode.kernels.stepping.splitting import torque_on, user_attitude, user_momentum
 
-TOO_SMALL = 4  # another status: the tolerance asks for steps of a few ulps of t
+TOO_SMALL = 4  # another status: the tolerance requires steps of a few ulps of t
 STRIDE = 8  # of the rows of k
 POLYNOMIAL = STAGES  # after the stages in k, the seven coefficients of the dense output
 WORK = STRIDE * (STAGES + 7)  # size of k
 
 
 class Point(NamedTuple):
-    """Where a body is, and the torque there, per unit of the user's time."""
+    """State of a body at the time t, and its torque f per unit of the user's time."""
 
     t: float
     m1: float
@@ -49,6 +49,8 @@ class Point(NamedTuple):
 
 
 class Tolerance(NamedTuple):
+    """Allowed errors of a step: rtol for the attitude, max(atol + rtol |m|, floor) for m."""
+
     rtol: float
     atol: float  # of m in the standard form
     floor: float
@@ -56,7 +58,7 @@ class Tolerance(NamedTuple):
 
 @inline
 def load(frame, t, m, q, f, evaluations, i):
-    """Body i where arrays say, in principal axes as the user ordered them; f as the standard form orders them."""
+    """Return body i of the arrays m, q (principal axes in the user's order) and f (order of the standard form)."""
     u = frame.scale.per_m
     m1, m2, m3 = to_order(frame.order, u * float(m[i, 0]), u * float(m[i, 1]), u * float(m[i, 2]))
     q1, q2, q3 = to_order(frame.order, float(q[i, 1]), float(q[i, 2]), float(q[i, 3]))
@@ -66,27 +68,27 @@ def load(frame, t, m, q, f, evaluations, i):
 
 @inline
 def put(frame, p, m, q, i):
-    """The reverse of ``load``, for m and q."""
+    """Write m and q of the point p to row i of the arrays, the inverse of ``load``."""
     m[i, 0], m[i, 1], m[i, 2] = user_momentum(frame, p)
     q[i, 0], q[i, 1], q[i, 2], q[i, 3] = user_attitude(frame, p)
 
 
 @inline
 def unforced(t, m1, m2, m3, q0, q1, q2, q3, evaluations):
-    """A point whose torque is not yet known, or not needed."""
+    """Return a point without torque, which is not yet known or not needed."""
     return Point(t, m1, m2, m3, q0, q1, q2, q3, nan, nan, nan, evaluations, FINE)
 
 
 @inline
 def forced(torque, params, body, p):
-    """The point with the torque there."""
+    """Return the point p with its torque."""
     f1, f2, f3, status = torque_on(torque, params, body, p.t, p.m1, p.m2, p.m3, p.q0, p.q1, p.q2, p.q3)
     return Point(*p[:8], f1, f2, f3, p.evaluations + 1, status)
 
 
 @inline
 def slopes(body, p):
-    """w per unit of standard time; m' in two parts, that of standard time and that of the user's time."""
+    """Return w and m x w per unit of standard time, and the torque with damping per unit of the user's time."""
     w1, w2, w3 = body.w1 * p.m1, body.w2 * p.m2, body.w3 * p.m3
     u1, u2, u3 = cross_of_numbers(p.m1, p.m2, p.m3, w1, w2, w3)
     r1, r2, r3 = resistance(body.damping, p.m1, p.m2, p.m3)
@@ -95,7 +97,7 @@ def slopes(body, p):
 
 @inline
 def write_row(k, n, body, h, time, c, s1, s2, s3, p):
-    """h times (1) at the point p; ``time`` is h in the standard form."""
+    """Write h times (1) at the point p to row n of k; ``time`` is h in the standard form."""
     w1, w2, w3, u1, u2, u3, f1, f2, f3 = slopes(body, p)
     r1, r2, r3 = rate(c, s1, s2, s3, w1, w2, w3)
     j = STRIDE * n
@@ -105,10 +107,11 @@ def write_row(k, n, body, h, time, c, s1, s2, s3, p):
 
 @inline
 def combination(n, k):
-    """Rows of k with the weights in row n of the method's table."""
+    """Return the sum of the rows of k with the weights in row n of the table of the method."""
     s1, s2, s3, s4, s5, s6 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for l in range(FIRST[n], FIRST[n + 1]):
-        a, j = WEIGHT[l], STRIDE * COLUMN[l]
+        a = WEIGHT[l]
+        j = STRIDE * COLUMN[l]
         s1, s2, s3 = s1 + a * k[j], s2 + a * k[j + 1], s3 + a * k[j + 2]
         s4, s5, s6 = s4 + a * k[j + 3], s5 + a * k[j + 4], s6 + a * k[j + 5]
     return s1, s2, s3, s4, s5, s6
@@ -116,7 +119,7 @@ def combination(n, k):
 
 @noinline
 def stages(torque, params, body, a, evaluations, right, k, first, last):
-    """Rows first..last - 1 of k, of the step from a to the time ``right``: the last point, or the first that failed."""
+    """Compute rows first..last - 1 of k for a step from a to ``right``; return the last point, or the first failure."""
     h = right - a.t
     time = to_standard_time(h, body.frame.scale)
     p = Point(*a[:11], evaluations, FINE)
@@ -125,9 +128,11 @@ def stages(torque, params, body, a, evaluations, right, k, first, last):
         if not s1 * s1 + s2 * s2 + s3 * s3 <= FARTHEST:
             return Point(*p[:12], TOO_SMALL)
         r0, r, c = rotation(s1, s2, s3)
-        t, (q0, q1, q2, q3) = a.t + NODE[n] * h, turned(a.q0, a.q1, a.q2, a.q3, r0, r, s1, s2, s3)
-        if n == END:  # not t + h, which may be an ulp off
-            t, (q0, q1, q2, q3) = right, unit(q0, q1, q2, q3)
+        t = a.t + NODE[n] * h
+        q0, q1, q2, q3 = turned(a.q0, a.q1, a.q2, a.q3, r0, r, s1, s2, s3)
+        if n == END:
+            t = right  # t + h may differ by an ulp
+            q0, q1, q2, q3 = unit(q0, q1, q2, q3)
         p = unforced(t, a.m1 + d1, a.m2 + d2, a.m3 + d3, q0, q1, q2, q3, p.evaluations)
         p = forced(torque, params, body, p)
         if p.status != FINE:
@@ -138,14 +143,14 @@ def stages(torque, params, body, a, evaluations, right, k, first, last):
 
 @inline
 def begin_step(body, a, right, k):
-    """Row 0 of k."""
+    """Write row 0 of k for a step from a to the time ``right``."""
     h = right - a.t
     write_row(k, 0, body, h, to_standard_time(h, body.frame.scale), 0.0, 0.0, 0.0, 0.0, a)
 
 
 @inline
 def size(x1, x2, x3):
-    """The norm, of numbers whose squares may not exist."""
+    """Return the norm of (x1, x2, x3), whose squares may overflow or underflow."""
     p, per_p = power_of_two(max(abs(x1), abs(x2), abs(x3)))
     x1, x2, x3 = per_p * x1, per_p * x2, per_p * x3
     return p * sqrt(x1 * x1 + x2 * x2 + x3 * x3)
@@ -153,7 +158,7 @@ def size(x1, x2, x3):
 
 @inline
 def weighted(n, k, of_s, of_m):
-    """The sum of squares of an error estimate, in units of what is allowed."""
+    """Return the sum of squares of error estimate n, relative to the allowed errors ``of_s`` and ``of_m``."""
     s1, s2, s3, m1, m2, m3 = combination(n, k)
     s1, s2, s3, m1, m2, m3 = s1 / of_s, s2 / of_s, s3 / of_s, m1 / of_m, m2 / of_m, m3 / of_m
     return (s1 * s1 + s2 * s2 + s3 * s3) + (m1 * m1 + m2 * m2 + m3 * m3)
@@ -161,18 +166,19 @@ def weighted(n, k, of_s, of_m):
 
 @inline
 def error_of(k, tolerance, a, b):
-    """The error of the step from a to b, in units of what is allowed: that of order 5, corrected by that of order 3."""
+    """Return the error of order 5 of the step from a to b, corrected by that of order 3, relative to the tolerance."""
     largest = max(size(a.m1, a.m2, a.m3), size(b.m1, b.m2, b.m3))
     allowed = max(tolerance.atol + tolerance.rtol * largest, tolerance.floor)
     if not isfinite(b.m1 + b.m2 + b.m3 + allowed):
         return inf
-    fifth, third = weighted(FIFTH, k, tolerance.rtol, allowed), weighted(THIRD, k, tolerance.rtol, allowed)
+    fifth = weighted(FIFTH, k, tolerance.rtol, allowed)
+    third = weighted(THIRD, k, tolerance.rtol, allowed)
     return 0.0 if fifth == 0.0 else fifth / sqrt(2.0 * (fifth + 0.01 * third))  # the mean of s and m
 
 
 @inline
 def write_polynomial(k):
-    """The coefficients of the dense output after the stages of k."""
+    """Write the coefficients of the dense output to k, after its stages."""
     for n in range(3, 7):
         j = STRIDE * (POLYNOMIAL + n)
         k[j], k[j + 1], k[j + 2], k[j + 3], k[j + 4], k[j + 5] = combination(DENSE + n - 3, k)
@@ -186,8 +192,9 @@ def write_polynomial(k):
 
 @inline
 def polynomial(k, x, l):
-    """Number l of (s, m - m_n) at the part x of the step."""
-    j, y = STRIDE * POLYNOMIAL + l, 1.0 - x
+    """Return component l of (s, m - m_n) at the fraction x of the step."""
+    j = STRIDE * POLYNOMIAL + l
+    y = 1.0 - x
     value = k[j + 4 * STRIDE] + y * (k[j + 5 * STRIDE] + x * k[j + 6 * STRIDE])
     value = k[j + 2 * STRIDE] + y * (k[j + 3 * STRIDE] + x * value)
     return x * (k[j] + y * (k[j + STRIDE] + x * value))
@@ -195,7 +202,7 @@ def polynomial(k, x, l):
 
 @inline
 def between(k, a, right, t):
-    """The point at the time t of the step from a."""
+    """Return the point at the time t of the step from a to ``right``."""
     x = (t - a.t) / (right - a.t)
     s1, s2, s3 = polynomial(k, x, 0), polynomial(k, x, 1), polynomial(k, x, 2)
     r0, r, _ = rotation(s1, s2, s3)

@@ -1,14 +1,18 @@
-"""Steps of any free flow, repeated in a compiled loop. The flow itself is two functions (see ``flows``):
+"""Repeated steps of any free flow in a compiled loop.
 
-``prepare(order, I1, I2, I3, parameters, c)``  writes what it needs to know of a body into the constants c, once;
-``advance(c, m1, m2, m3, q0, q1, q2, q3, h)``  one step: m, q and a count of iterations, negative without a result.
+A flow consists of two functions (see ``flows``):
 
-Both see the standard form: 1 <= I1 < 2, I1 <= I2 <= I3, m and q in those sorted axes. ``order`` tells
-which of the user's axes they are.
+``prepare(order, I1, I2, I3, parameters, c)``
+    writes the constants of a body into the array c; it is called once per body;
+``advance(c, m1, m2, m3, q0, q1, q2, q3, h)``
+    takes one step and returns m, q and the number of iterations, which is negative if the step has no result.
 
-The loop is written once, here, and compiled once for each flow, with the flow inlined: called through a pointer
-instead, a step would wait for the end of the one before (110 instead of 65 ns for the exact one). A composition of a
-flow needs no code at all: a step is one ``advance`` for each of ``fractions``.
+Both use the standard form: 1 <= I1 < 2, I1 <= I2 <= I3, with m and q in these sorted axes. ``order`` identifies the
+permutation of the user's axes.
+
+The loop is written once and compiled for each flow, with the flow inlined. If the flow were called through a pointer,
+a step would wait for the end of the previous one (110 instead of 65 ns for the exact flow). A composition of a flow
+needs no code of its own: a step calls ``advance`` once for each of ``fractions``.
 """
 
 from __future__ import annotations
@@ -20,35 +24,37 @@ from polhode.kernels.compiler.jit import inline
 from polhode.kernels.compiler.limits import LONGEST, NOBODY
 from polhode.kernels.exact.standard_form import INPUT, TIMES, from_order, standard_form, to_order, to_standard_time
 
-# (parameters, size of c, fractions, inertia, h, steps, start, stop, m, q, done, iterations) -> first that failed
+# (parameters, size of c, fractions, inertia, h, steps, start, stop, m, q, done, iterations) -> first failure
 REPEAT = f"i8(Tuple(({TIMES}, i8, {TIMES}, {INPUT}, {TIMES}, i8, i8, i8, f8[:,::1], f8[:,::1], i8[::1], f8[::1])))"
 
-NO_SOLUTION = -1.0  # in place of the count of iterations: the equations of the step have no solution that was found
+NO_SOLUTION = -1.0  # replaces the number of iterations if no solution of the equations of the step was found
 
 if JIT:
 
     @inline
     def new_constants(size):
+        """Return an uninitialized array of ``size`` constants."""
         return np.empty(size)
 
     @inline
     def plain(numbers):
+        """Return ``numbers`` unchanged."""
         return numbers
 
 else:
 
     def new_constants(size):
-        """A list, which holds numbers of any type."""
+        """Return a list of ``size`` constants; a list can hold numbers of any type."""
         return [0.0] * size
 
     def plain(numbers):
-        """As Python's numbers, which overflow in silence, unlike NumPy's."""
+        """Return ``numbers`` as Python floats, which overflow without a warning, unlike those of NumPy."""
         return numbers.tolist()
 
 
 @inline
 def whole_step(advance, c, fractions, m1, m2, m3, q0, q1, q2, q3, h):
-    """One step h, in parts: (m, q, iterations or NO_SOLUTION)."""
+    """Take one step h, in parts ``fractions``; return m, q and the number of iterations, or NO_SOLUTION."""
     total = 0.0
     for k in range(len(fractions)):
         m1, m2, m3, q0, q1, q2, q3, count = advance(c, m1, m2, m3, q0, q1, q2, q3, float(fractions[k]) * h)
@@ -61,23 +67,26 @@ def whole_step(advance, c, fractions, m1, m2, m3, q0, q1, q2, q3, h):
 
 @inline
 def repeat_steps(prepare, advance, arguments):
-    """``steps`` steps of bodies start..stop, in place on m (n, 3) and q (n, 4); inertia (n or 1, 3), h (n or 1).
+    """Take ``steps`` steps of bodies start..stop, in place; return the first body that failed, or NOBODY.
 
-    done[i] is the number of steps that succeeded, where m and q then are; iterations[i] their iterations. Returns the
-    first body that did not take all its steps, or NOBODY.
+    The arrays are m (n, 3), q (n, 4), inertia (n or 1, 3) and h (n or 1). On return, done[i] is the number of
+    successful steps, after which m and q are given, and iterations[i] is the number of their iterations.
     """
     parameters, size, fractions, inertia, h, steps, start, stop, m, q, done, iterations = arguments
     c = new_constants(size)
     failed = NOBODY
     for i in range(start, stop):
-        a, b = i if inertia.shape[0] > 1 else 0, i if h.shape[0] > 1 else 0
+        a = i if inertia.shape[0] > 1 else 0
+        b = i if h.shape[0] > 1 else 0
         order, scale, (I1, I2, I3), (m1, m2, m3) = standard_form(
             float(inertia[a, 0]), float(inertia[a, 1]), float(inertia[a, 2]),
             float(m[i, 0]), float(m[i, 1]), float(m[i, 2]),
         )  # fmt: skip
         q0 = float(q[i, 0])
         q1, q2, q3 = to_order(order, float(q[i, 1]), float(q[i, 2]), float(q[i, 3]))
-        time, n, total = to_standard_time(float(h[b]), scale), 0, 0.0
+        time = to_standard_time(float(h[b]), scale)
+        n = 0
+        total = 0.0
         prepare(order, I1, I2, I3, plain(parameters), c)
         while n < steps and abs(time) <= LONGEST:
             n1, n2, n3, p0, p1, p2, p3, count = whole_step(advance, c, fractions, m1, m2, m3, q0, q1, q2, q3, time)
@@ -89,7 +98,8 @@ def repeat_steps(prepare, advance, arguments):
         m[i, 0], m[i, 1], m[i, 2] = from_order(order, m1 * scale.m, m2 * scale.m, m3 * scale.m)
         q[i, 0] = q0
         q[i, 1], q[i, 2], q[i, 3] = from_order(order, q1, q2, q3)
-        done[i], iterations[i] = n, total
+        done[i] = n
+        iterations[i] = total
         if n < steps:
             failed = min(failed, i)
     return failed

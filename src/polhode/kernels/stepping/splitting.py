@@ -1,18 +1,20 @@
-"""Splitting methods for torqued bodies: free flights (drifts) and kicks by the torque in turn, in a compiled loop.
+"""Splitting methods for bodies with torques: alternating free motion (drifts) and kicks, in a compiled loop.
 
-A scheme is a table of stages, (DRIFT, a), (KICK, b) or (GRADIENT, c), which mean
+A scheme is a table of stages, (DRIFT, a), (KICK, b) or (GRADIENT, c), which are
 
     drift     the free flow for a time a h, which also advances t
     kick      m += b h f,   f = f(t, Q, w), the torque in body axes; with damping m' = f - D w, solved exactly
     gradient  m -= c h^3 g,   g = -2 (D_w f + w x f),  w = f/I,   the torque of the potential f.I^-1 f               (1)
 
-Neighboring drifts, and neighboring kicks, are one: also those at the end of a step and the beginning of the next, as
-long as nobody looks in between. What is still to be done is ``pending``, part of the state, so that an interruption
-changes no bit; and t is t0 + (whole steps + parts) h, never a sum. The torque is evaluated at times from ``low`` to
-``high`` only: where it jumps at an end of the stretch of time that these steps belong to, its limit from within counts.
+Adjacent drifts, and adjacent kicks, are merged: also those at the end of a step and the beginning of the next, unless
+the state in between is saved. Stages that are not yet done are ``pending``, which is part of the state, so that an
+interruption does not change the result; t is t0 + (steps + fraction) h, not a cumulative sum. The torque is evaluated
+at times from ``low`` to ``high`` only: if it jumps at an end of the time interval of these steps, its limit from the
+inside is used.
 
-The free flow is that of ``repeat``, inlined. The torque is a function of fixed type: a new one is compiled alone, in a
-moment, and this loop not again. It sees the user's axes and units: sorting and scaling stay here.
+The free flow is that of ``repeat``, inlined. The torque is a function of fixed type: a new torque is compiled alone,
+and this loop is not recompiled. The torque has arguments in the user's axes and units: sorting and scaling are done
+here.
 """
 
 from __future__ import annotations
@@ -32,18 +34,18 @@ from polhode.kernels.stepping.header import FINE, NO_STEP, NOT_FINITE, RAISED, c
 from polhode.kernels.stepping.repeat import new_constants, plain, whole_step
 
 DRIFT, KICK, GRADIENT = 0.0, 1.0, 2.0
-SAVE = 3.0  # not a stage: all that is pending has to be done
+SAVE = 3.0  # not a stage: all pending stages have to be done
 MOST_ITERATIONS = 200
-ROUNDING = 2.0**-48  # of m: a change that no longer falls and is larger does not converge
-DIFFERENCE = 2.0**-9  # radians, of the difference quotient in (1): its fourth power and eps divided by it are alike
+ROUNDING = 2.0**-48  # relative to m: a larger change that no longer decreases does not converge
+DIFFERENCE = 2.0**-9  # radians, of the difference quotient in (1): balances its fourth power and eps divided by it
 
 
 class Frame(NamedTuple):
-    """From the standard form back to the user's body axes, units and parameters."""
+    """Transformation from the standard form to the user's body axes and units."""
 
     order: int
     scale: Scale
-    turned: bool  # by the principal axes of a tensor: the columns of a
+    turned: bool  # whether the principal axes, columns of a, differ from the body axes (inertia tensors)
     a11: float
     a12: float
     a13: float
@@ -57,7 +59,7 @@ class Frame(NamedTuple):
 
 @inline
 def to_user(frame, x1, x2, x3):
-    """A vector in the user's body axes."""
+    """Return a vector of the standard form in the user's body axes."""
     x1, x2, x3 = from_order(frame.order, x1, x2, x3)
     if frame.turned:
         return to_user_row(frame, (x1, x2, x3))
@@ -66,7 +68,7 @@ def to_user(frame, x1, x2, x3):
 
 @inline
 def from_user(frame, x1, x2, x3):
-    """The inverse of ``to_user``."""
+    """Return a vector of the user's body axes in the standard form, the inverse of ``to_user``."""
     if frame.turned:
         x1, x2, x3 = (
             frame.a11 * x1 + frame.a21 * x2 + frame.a31 * x3,
@@ -78,7 +80,7 @@ def from_user(frame, x1, x2, x3):
 
 @inline
 def user_matrix(frame, q0, q1, q2, q3):
-    """Q from the user's body axes to space, whose axes are sorted like those of the body in the standard form."""
+    """Return the matrix Q of q from the user's body axes to space; q has the sorted axes of the standard form."""
     q1, q2, q3 = from_order(frame.order, q1, q2, q3)
     x, y, z = matrix(q0, q1, q2, q3)
     if frame.turned:
@@ -88,7 +90,7 @@ def user_matrix(frame, q0, q1, q2, q3):
 
 @inline
 def to_user_row(frame, x):
-    """A row of Q A^T."""
+    """Return a row of Q A^T, for a row x of Q and the principal axes A."""
     return (
         frame.a11 * x[0] + frame.a12 * x[1] + frame.a13 * x[2],
         frame.a21 * x[0] + frame.a22 * x[1] + frame.a23 * x[2],
@@ -97,32 +99,33 @@ def to_user_row(frame, x):
 
 
 class Body(NamedTuple):
-    """What kicks need to know of a body: 1/I in the standard form, the damping, the frame."""
+    """Constants of a body for kicks: w = 1/I in the standard form, the damping, the frame."""
 
     w1: float
     w2: float
     w3: float
     damping: Damping
-    low: float  # the torque is evaluated at no time before ...
-    high: float  # ... and at none after
-    implicit: bool  # the torque depends on w: see ``implicit_kick``
-    rate: float  # of the user's angular velocities to those of the standard form
+    low: float  # earliest time at which the torque is evaluated
+    high: float  # latest time at which the torque is evaluated
+    implicit: bool  # whether the torque depends on w: see ``implicit_kick``
+    rate: float  # ratio of angular velocities in the user's units to those of the standard form
     frame: Frame
 
 
 @inline
 def torque_at(torque, params, frame, t, w1, w2, w3, q0, q1, q2, q3):
-    """(f1, f2, f3, status): in the standard form's axes and unit of momentum, but per user's time; so is w."""
+    """Return f1, f2, f3 and the status; f and w have the axes of the standard form, and the user's unit of time."""
     f, raised = call_torque(torque, (t, user_matrix(frame, q0, q1, q2, q3), to_user(frame, w1, w2, w3), params))
     f1, f2, f3 = from_user(frame, f[0], f[1], f[2])
     status = FINE if (f1 - f1) + (f2 - f2) + (f3 - f3) == 0.0 else NOT_FINITE
-    status, u = RAISED if raised else status, frame.scale.per_m
+    status = RAISED if raised else status
+    u = frame.scale.per_m
     return u * f1, u * f2, u * f3, status
 
 
 @inline
 def torque_on(torque, params, body, t, m1, m2, m3, q0, q1, q2, q3):
-    """``torque_at``, of a body with momentum m."""
+    """Return f1, f2, f3 and the status of ``torque_at`` for a body with momentum m, at a time from low to high."""
     w1, w2, w3 = body.rate * body.w1 * m1, body.rate * body.w2 * m2, body.rate * body.w3 * m3
     t = min(max(t, body.low), body.high)
     return torque_at(torque, params, body.frame, t, w1, w2, w3, q0, q1, q2, q3)
@@ -130,31 +133,36 @@ def torque_on(torque, params, body, t, m1, m2, m3, q0, q1, q2, q3):
 
 @inline
 def gradient_torque(torque, params, body, t, f1, f2, f3, m1, m2, m3, q0, q1, q2, q3):
-    """(g1, g2, g3, status) of (1), the derivative of f along w by a difference quotient of order 4."""
+    """Return g1, g2, g3 of (1) and the status; the derivative of f along w is a difference quotient of order 4."""
     w1, w2, w3 = body.rate * body.w1 * f1, body.rate * body.w2 * f2, body.rate * body.w3 * f3
     size = (w1 * w1 + w2 * w2 + w3 * w3) ** 0.5
-    d1, d2, d3, status = 0.0, 0.0, 0.0, FINE
+    d1, d2, d3 = 0.0, 0.0, 0.0
+    status = FINE
     if size > 0.0:
         u1, u2, u3 = w1 / size, w2 / size, w3 / size
         for k in range(4):
-            step, weight = (-2.0, -1.0, 1.0, 2.0)[k], (1.0, -8.0, 8.0, -1.0)[k]
+            step = (-2.0, -1.0, 1.0, 2.0)[k]
+            weight = (1.0, -8.0, 8.0, -1.0)[k]
             s, c = sincos(0.5 * step * DIFFERENCE, 0.0)
             p0, p1, p2, p3 = product(q0, q1, q2, q3, c, s * u1, s * u2, s * u3)
-            e1, e2, e3, found = torque_on(torque, params, body, t, m1, m2, m3, p0, p1, p2, p3)
+            e1, e2, e3, new_status = torque_on(torque, params, body, t, m1, m2, m3, p0, p1, p2, p3)
             weight *= size / (12.0 * DIFFERENCE)
-            d1, d2, d3, status = d1 + weight * e1, d2 + weight * e2, d3 + weight * e3, max(status, found)
+            d1, d2, d3 = d1 + weight * e1, d2 + weight * e2, d3 + weight * e3
+            status = max(status, new_status)
     x1, x2, x3 = cross_of_numbers(w1, w2, w3, f1, f2, f3)
     return -2.0 * (d1 + x1), -2.0 * (d2 + x2), -2.0 * (d3 + x3), status
 
 
 @inline
 def implicit_kick(torque, params, body, t, time, m1, m2, m3, q0, q1, q2, q3):
-    """(m, evaluations, status) for a torque that depends on w, damping included, by the implicit midpoint rule.
+    """Return m after a kick by a torque that depends on w, the number of evaluations, and the status.
 
-    Symmetric and of order 2: as is the whole step then, unless the scheme is a composition of Strang's steps with such
-    a kick in their middle. The iteration stops where it no longer comes closer.
+    The kick includes damping and is solved by the implicit midpoint rule, which is symmetric and of order 2. The whole
+    step is then of order 2, too, unless the scheme is a composition of Strang splittings with such a kick in their
+    middle. The iteration stops when changes no longer decrease.
     """
-    e1, e2, e3, before = 0.0, 0.0, 0.0, inf  # the change of m
+    e1, e2, e3 = 0.0, 0.0, 0.0  # the change of m
+    before = inf
     for n in range(MOST_ITERATIONS):
         a1, a2, a3 = m1 + 0.5 * e1, m2 + 0.5 * e2, m3 + 0.5 * e3
         f1, f2, f3, status = torque_on(torque, params, body, t, a1, a2, a3, q0, q1, q2, q3)
@@ -172,25 +180,29 @@ def implicit_kick(torque, params, body, t, time, m1, m2, m3, q0, q1, q2, q3):
 
 @inline
 def kick(torque, params, body, t, h, b, c, m1, m2, m3, q0, q1, q2, q3):
-    """(m, evaluations, status) after a kick b and a gradient kick c, in units of h and h^3."""
+    """Return m after a kick b h and a gradient kick c h^3, the number of evaluations, and the status."""
     if body.implicit:
         return implicit_kick(torque, params, body, t, b * h, m1, m2, m3, q0, q1, q2, q3)
     f1, f2, f3, status = torque_on(torque, params, body, t, m1, m2, m3, q0, q1, q2, q3)
-    time, count = b * h, 1
+    time = b * h
+    count = 1
     if c != 0.0:
-        g1, g2, g3, found = gradient_torque(torque, params, body, t, f1, f2, f3, m1, m2, m3, q0, q1, q2, q3)
+        g1, g2, g3, new_status = gradient_torque(torque, params, body, t, f1, f2, f3, m1, m2, m3, q0, q1, q2, q3)
         x = c * h * h * h
-        return m1 + (time * f1 - x * g1), m2 + (time * f2 - x * g2), m3 + (time * f3 - x * g3), 5, max(status, found)
+        status = max(status, new_status)
+        return m1 + (time * f1 - x * g1), m2 + (time * f2 - x * g2), m3 + (time * f3 - x * g3), 5, status
     if body.damping.acts:
         m1, m2, m3 = damped_kick(body.damping, f1, f2, f3, m1, m2, m3, time)
         return m1, m2, m3, count, status
     return m1 + time * f1, m2 + time * f2, m3 + time * f3, count, status
 
 
-SMALLEST_TURN = 2.0**-20  # radians in a step: a body at rest, which has no scale of its own, gets one that turns so far
+SMALLEST_TURN = 2.0**-20  # radians in a step: bodies that are slower, or at rest, have the scale of this momentum
 
 
 class State(NamedTuple):
+    """State of a body in the standard form, with its pending stages."""
+
     m1: float
     m2: float
     m3: float
@@ -198,17 +210,17 @@ class State(NamedTuple):
     q1: float
     q2: float
     q3: float
-    drift: float  # pending: of a step
+    drift: float  # pending stages, as coefficients of h, h and h^3
     kick: float
     gradient: float
-    time: float  # of the pending kick
+    time: float  # time of the pending kick
     evaluations: int
     status: int
 
 
 @inline
 def frame_of(inertia, axes, m, h, i):
-    """(Frame, I in the standard form)."""
+    """Return the Frame of body i for steps h, and its moments I in the standard form."""
     a, b = row_of(inertia, i), row_of(axes, i)
     I1, I2, I3 = float(inertia[a, 0]), float(inertia[a, 1]), float(inertia[a, 2])
     least = min(I1, I2, I3)
@@ -231,16 +243,17 @@ def frame_of(inertia, axes, m, h, i):
 
 @inline
 def body_of(inertia, axes, damping, low, high, implicit, m, h, i):
-    """(Body i, I in the standard form)."""
+    """Return the Body of number i for steps h, and its moments I in the standard form."""
     frame, (I1, I2, I3) = frame_of(inertia, axes, m, h, i)
-    scale, w1, w2, w3 = frame.scale, 1.0 / I1, 1.0 / I2, 1.0 / I3
+    scale = frame.scale
+    w1, w2, w3 = 1.0 / I1, 1.0 / I2, 1.0 / I3
     resisting = damping_of(damping[row_of(damping, i)], frame.order, scale.per_I, w1, w2, w3)
     return Body(w1, w2, w3, resisting, low, high, implicit, scale.m * scale.per_I, frame), (I1, I2, I3)
 
 
 @inline
 def after_kick(torque, params, body, h, s):
-    """The state after its pending kick."""
+    """Return the state after its pending kick."""
     if (s.kick == 0.0 and s.gradient == 0.0) or s.status != FINE:
         return s
     m1, m2, m3, count, status = kick(
@@ -253,7 +266,7 @@ def after_kick(torque, params, body, h, s):
 
 @inline
 def after_drift(advance, c, fractions, scale, h, s):
-    """The state after its pending drift."""
+    """Return the state after its pending drift."""
     if s.drift == 0.0 or s.status != FINE:
         return s
     m1, m2, m3, q0, q1, q2, q3, count = whole_step(
@@ -266,7 +279,7 @@ def after_drift(advance, c, fractions, scale, h, s):
 
 @inline
 def with_stage(kind, x, t, s):
-    """The state with one more stage pending."""
+    """Return the state with one more pending stage, of coefficient x, at the time t."""
     if kind == DRIFT:
         return State(*s[:7], s.drift + x, *s[8:])
     if kind == KICK:
@@ -276,72 +289,86 @@ def with_stage(kind, x, t, s):
 
 @inline
 def user_momentum(frame, s):
-    """m in principal axes, as the user ordered them."""
+    """Return m of the state s in principal axes, in the user's order and units."""
     u = frame.scale.m
     return from_order(frame.order, u * s.m1, u * s.m2, u * s.m3)
 
 
 @inline
 def user_attitude(frame, s):
+    """Return q of the state s in principal axes, in the user's order."""
     q1, q2, q3 = from_order(frame.order, s.q1, s.q2, s.q3)
     return s.q0, q1, q2, q3
 
 
 @inline
 def split_steps(prepare, advance, torque, arguments):
-    """Bodies start..stop up to the last of the steps ``saves``, whose states go to m_out, q_out, or to step ``limit``.
+    """Advance bodies start..stop to the last of the steps ``saves``, or to step ``limit``.
 
-    In place on m, q, pending and steps: what is left may be done later. A body whose torque or flow fails stops there,
-    with its status; outputs it has not reached stay as they were. Step number ``first`` begins at t0. Of ``stages`` the
-    first ``before`` are done before the first step, the last ``after`` on copies of the states that are saved: a
-    processor, undone and done.
+    States after the steps ``saves`` are written to m_out, q_out; m, q, pending and steps are changed in place, so that
+    another call can continue. A body whose torque or flow fails stays where it is, with its status, and its remaining
+    outputs are not changed. Step number ``first`` begins at t0. The first ``before`` of ``stages`` are done before the
+    first step, the last ``after`` on copies of the states that are saved: they are a processor and its inverse.
     """
     params, stages, before, after, parameters, size, fractions, inertia, axes, damping, implicit = arguments[:11]
     starts, lengths, lows, highs, first, saves, limit, start, stop = arguments[11:20]
     m, q, pending, steps, status, evaluations, m_out, q_out = arguments[20:]
-    constants, end = new_constants(size), stages.shape[0] - after
+    constants = new_constants(size)
+    end = stages.shape[0] - after
     c, params, stages, fractions = borrowed(constants), borrowed(params), borrowed(stages), borrowed(fractions)
     for i in range(start, stop):
-        t0, h = float(starts[row_of(starts, i)]), float(lengths[row_of(lengths, i)])
-        low, high = float(lows[row_of(lows, i)]), float(highs[row_of(highs, i)])
+        t0 = float(starts[row_of(starts, i)])
+        h = float(lengths[row_of(lengths, i)])
+        low = float(lows[row_of(lows, i)])
+        high = float(highs[row_of(highs, i)])
         body, (I1, I2, I3) = body_of(inertia, axes, damping, low, high, implicit, m, h, i)
         frame, scale, order = body.frame, body.frame.scale, body.frame.order
         prepare(order, I1, I2, I3, plain(parameters), c)
         m1, m2, m3 = to_order(order, float(m[i, 0]), float(m[i, 1]), float(m[i, 2]))
         q1, q2, q3 = to_order(order, float(q[i, 1]), float(q[i, 2]), float(q[i, 3]))
-        u, p, own = scale.per_m, pending[i], params[row_of(params, i)]
+        u = scale.per_m
+        p = pending[i]
+        own_params = params[row_of(params, i)]
         s = State(
             u * m1, u * m2, u * m3, float(q[i, 0]), q1, q2, q3,
             float(p[0]), float(p[1]), float(p[2]), float(p[3]), evaluations[i], status[i],
         )  # fmt: skip
-        n, j, k, kept = steps[i], 0, before if p[4] != 0.0 else 0, s
+        n = steps[i]
+        j = 0
+        k = before if p[4] != 0.0 else 0
+        unprocessed = s
         while j < len(saves) and s.status == FINE:
-            between = k in (0, before)  # steps
-            if between and n >= limit and n != saves[j]:
+            between_steps = k in (0, before)
+            if between_steps and n >= limit and n != saves[j]:
                 break
-            looked_at = (between and n == saves[j]) or k == stages.shape[0]
-            kind = SAVE if looked_at else float(stages[k, 0])
+            saved = (between_steps and n == saves[j]) or k == stages.shape[0]
+            kind = SAVE if saved else float(stages[k, 0])
             if kind in (DRIFT, SAVE):
-                s = after_kick(torque, own, body, h, s)
+                s = after_kick(torque, own_params, body, h, s)
             if kind != DRIFT:
                 s = after_drift(advance, c, fractions, scale, h, s)
             if s.status != FINE:
                 break
-            if not looked_at:
+            if not saved:
                 s = with_stage(kind, float(stages[k, 1]), t0 + ((n - first) + float(stages[k, 2])) * h, s)
                 k += 1
                 if k == end:
-                    n, k = n + 1, before
+                    n += 1
+                    k = before
             elif 0 < k < end and after > 0:
-                kept, k = s, end  # the processor works on a copy
+                unprocessed = s  # the processor works on a copy
+                k = end
             else:
                 m_out[j, i, 0], m_out[j, i, 1], m_out[j, i, 2] = user_momentum(frame, s)
                 q_out[j, i, 0], q_out[j, i, 1], q_out[j, i, 2], q_out[j, i, 3] = user_attitude(frame, s)
                 j += 1
                 if k > end:
-                    s, k = State(*kept[:11], s.evaluations, s.status), before
+                    s = State(*unprocessed[:11], s.evaluations, s.status)
+                    k = before
         m[i, 0], m[i, 1], m[i, 2] = user_momentum(frame, s)
         q[i, 0], q[i, 1], q[i, 2], q[i, 3] = user_attitude(frame, s)
         p[0], p[1], p[2], p[3], p[4] = s.drift, s.kick, s.gradient, s.time, 1.0 if k > 0 else 0.0
-        steps[i], status[i], evaluations[i] = n, s.status, s.evaluations
+        steps[i] = n
+        status[i] = s.status
+        evaluations[i] = s.evaluations
     keep(constants)

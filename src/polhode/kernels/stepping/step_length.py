@@ -1,6 +1,6 @@
-"""How long the first step is, and how long the next one: Hairer, Norsett, Wanner, section II.4 (HNW).
+"""Choice of the first and of the next step length: Hairer, Norsett, Wanner, section II.4 (HNW).
 
-Lengths are times of the user, without a sign.
+Lengths are nonnegative, in the user's unit of time.
 """
 
 from __future__ import annotations
@@ -14,19 +14,20 @@ from polhode.kernels.stepping.header import FINE
 from polhode.kernels.stepping.munthe_kaas import forced, size, slopes, unforced
 
 LEAST_STEP = 10.0 * 2.0**-52  # of the power of two below t
-SAFETY, MOST, LEAST = 0.9, 10.0, 0.2  # of the factor from one step to the next
-STRETCH = 1.01  # of the last step, so that no tiny one is left over
-PROBE = 0.01  # of the time of a radian: the step by which the first one is chosen
+SAFETY, MOST, LEAST = 0.9, 10.0, 0.2  # safety factor and bounds of the ratio of successive step lengths
+STRETCH = 1.01  # the last step may be longer by this factor, so that no tiny step remains
+PROBE = 0.01  # of the time of a radian: length of the trial step by which the first one is chosen
 
 
 @inline
 def eighth_root(x):
+    """Return x^(1/8)."""
     return sqrt(sqrt(sqrt(x)))
 
 
 @inline
 def factor_of(error):
-    """From this step to the next."""
+    """Return the ratio of the next step length to this one, whose relative error is ``error``."""
     if not error < inf:
         return LEAST
     root = eighth_root(error)
@@ -35,7 +36,7 @@ def factor_of(error):
 
 @inline
 def rates(body, p):
-    """w and m' at the point p, per unit of the user's time."""
+    """Return w and m' at the point p, per unit of the user's time."""
     w1, w2, w3, u1, u2, u3, f1, f2, f3 = slopes(body, p)
     r = body.rate
     return r * w1, r * w2, r * w3, r * u1 + f1, r * u2 + f2, r * u3 + f3
@@ -43,9 +44,10 @@ def rates(body, p):
 
 @inline
 def time_scale(body, a, atol, rtol, w1, w2, w3, g1, g2, g3):
-    """(the time of about a radian or of a large change of m, infinite at rest; what is a large change of m)."""
+    """Return the time of about a radian or of a large change of m, and the size of such a change; inf at rest."""
     starting = sqrt(body.rate * size(body.w1 * g1, body.w2 * g2, body.w3 * g3))  # 1/(time of a radian from rest)
-    turning, torque = size(w1, w2, w3), size(g1, g2, g3)
+    turning = size(w1, w2, w3)
+    torque = size(g1, g2, g3)
     if turning == 0.0 and starting == 0.0:
         return inf, inf
     momentum = size(a.m1, a.m2, a.m3) + atol / rtol + (torque / starting if starting > 0.0 else 0.0)
@@ -54,9 +56,10 @@ def time_scale(body, a, atol, rtol, w1, w2, w3, g1, g2, g3):
 
 @inline
 def first_length(torque, params, body, a, end, tolerance):
-    """(the length of the first step, evaluations): HNW, algorithm of section II.4, without a unit of time.
+    """Return the length of the first step and the number of evaluations: HNW, section II.4, independent of units.
 
-    There, numbers of several units are compared; here all times are in units of T, the ``time_scale``.
+    The published algorithm compares quantities of different units; here all times are in units of T, the
+    ``time_scale``.
     """
     span = abs(end - a.t)
     w1, w2, w3, g1, g2, g3 = rates(body, a)
@@ -71,20 +74,22 @@ def first_length(torque, params, body, a, end, tolerance):
     if b.status != FINE:
         return PROBE * T, b.evaluations
     v1, v2, v3, e1, e2, e3 = rates(body, b)
-    turning, change = size(v1 - w1, v2 - w2, v3 - w3), size(e1 - g1, e2 - g2, e3 - g3)
+    turning = size(v1 - w1, v2 - w2, v3 - w3)
+    change = size(e1 - g1, e2 - g2, e3 - g3)
     second = size(turning, change / momentum, 0.0) * T / PROBE  # T^2 times the second derivative
     return min(span, T * eighth_root(0.01 * tolerance.rtol / max(1.0, second))), b.evaluations
 
 
 @inline
 def length_of(h, t, longest):
-    """(the length of the next trial, whether it is as short as the digits of t allow)."""
-    length, least = min(abs(h), longest), LEAST_STEP * power_of_two(t)[0]
+    """Return the length of the next trial step, and whether it is the shortest one that the digits of t allow."""
+    length = min(abs(h), longest)
+    least = LEAST_STEP * power_of_two(t)[0]
     return max(length, least), length < least
 
 
 @inline
 def end_of(t, length, t_end):
-    """Where a step of this length ends."""
+    """Return the end time of a step of this length from t, which does not pass t_end."""
     left = t_end - t
     return t_end if abs(left) <= STRETCH * length else t + copysign(length, left)

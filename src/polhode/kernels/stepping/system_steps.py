@@ -1,4 +1,4 @@
-"""What a system of bodies needs around its interaction: attitude matrices before, torques in body axes after."""
+"""Steps of a system of bodies: attitude matrices for its interaction, torques in body axes, drifts and kicks."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from polhode.kernels.stepping.header import row_of
 
 @inline
 def quaternion_matrix(q, i):
+    """Return the matrix of the unit quaternion in row i of q (n, 4)."""
     return matrix(float(q[i, 0]), float(q[i, 1]), float(q[i, 2]), float(q[i, 3]))
 
 
 @entry_point(f"void({INPUT}, {INPUT}, f8[:,:,::1], f8[:,::1], f8[:,::1])")
 def prepare_forces(q, axes, out, force, torque):
-    """Find the attitude matrices of all bodies, from the users' body axes to space, and set forces and torques to 0.
+    """Compute the attitude matrices of all bodies, from the user's body axes to space, and set forces and torques to 0.
 
-    The matrices are Q A^T with the principal axes A, (n or 1, 9), or (0, 9) if the users' axes are principal axes.
+    The matrices are Q A^T with the principal axes A (n or 1, 9), or (0, 9) if the user's axes are principal axes.
     """
     for i in range(q.shape[0]):
         for c in range(3):
@@ -37,9 +38,10 @@ def prepare_forces(q, axes, out, force, torque):
 
 @entry_point(f"i8({INPUT}, {INPUT}, {INPUT}, b1[::1], f8[:,::1])")
 def torques_in_body(q, force, torque, linear, out):
-    """Torques (n, 3) from space to principal axes; none along the axis of a linear rotor.
+    """Write the torques (n, 3), given in space axes, in principal axes to ``out``.
 
-    Returns the first body whose force or torque is not finite, or NOBODY.
+    The component along the axis of a linear rotor is set to 0. Return the index of the first body whose force or torque
+    is not finite, or NOBODY.
     """
     for i in range(q.shape[0]):
         t = float(torque[i, 0]), float(torque[i, 1]), float(torque[i, 2])
@@ -53,7 +55,7 @@ def torques_in_body(q, force, torque, linear, out):
 
 @entry_point(f"void(f8[:,::1], {INPUT}, {TIMES}, f8)")
 def move(x, p, per_mass, time):
-    """x += time p / mass, for places and momenta (n, 3)."""
+    """Add time p / mass to x, for positions x and momenta p of shape (n, 3)."""
     for i in range(x.shape[0]):
         s = time * float(per_mass[row_of(per_mass, i)])
         for c in range(3):
@@ -62,7 +64,7 @@ def move(x, p, per_mass, time):
 
 @entry_point(f"void(f8[:,::1], f8[:,::1], {INPUT}, {INPUT}, f8)")
 def kick(p, m, force, torque, time):
-    """p += time force and m += time torque, all (n, 3)."""
+    """Add time force to p and time torque to m, all of shape (n, 3)."""
     for i in range(p.shape[0]):
         for c in range(3):
             p[i, c] += time * float(force[i, c])

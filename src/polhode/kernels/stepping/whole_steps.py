@@ -1,14 +1,18 @@
-"""Steps of a method that is no splitting, repeated in a compiled loop. The method itself is one function:
+"""Repeated steps of a method that is not a splitting, in a compiled loop.
 
-``step(tools, params, body, t, memory, first, m, q)``  one step about the time t of its middle, as a ``Step``.
+A method is one function:
 
-It sees the standard form of ``splitting``: sorted axes, I and m scaled by powers of two; m and q are tuples. ``tools``
-are what the method brings along, the user's functions first of all, as ``call_by_address`` takes them; ``memory`` is
-its row of numbers that are kept from step to step, to be filled when ``first`` is true and to be changed only by a
-step that succeeds.
+``step(tools, params, body, t, memory, first, m, q)``
+    takes one step, where t is the time at its middle, and returns a ``Step``.
 
-Potentials V(t, Q) are functions of nine numbers, also where Q is no rotation: what a method makes of that stands in its
-own file. Here dV/dQ comes from the user's axes and units, times the length of the step: its entries are impulses.
+It uses the standard form of ``splitting``: sorted axes, I and m scaled by powers of two; m and q are tuples. ``tools``
+contains the user's functions, in the form that ``call_by_address`` expects, and further data of the method. ``memory``
+is a row of numbers that are kept from step to step; it is initialized when ``first`` is true, and must only be changed
+by a successful step.
+
+Potentials V(t, Q) are functions of the nine entries of Q, which may be any matrix: how a method uses that is described
+in its own file. Here dV/dQ is transformed from the user's axes and units and multiplied by the length of the step: its
+entries are impulses.
 """
 
 from __future__ import annotations
@@ -37,30 +41,30 @@ ARGUMENTS = (
 
 
 class Body(NamedTuple):
-    """A body and a step in the standard form."""
+    """Constants of a body and of a step in the standard form: moments of inertia J, length h, frame."""
 
     J: tuple[float, float, float]
     h: float
-    time: float  # h as the user measures it
-    kick: float  # times a torque of the user: its impulse in a step
-    rate: float  # of the user's angular velocities to those of the standard form
+    time: float  # h in the user's unit of time
+    kick: float  # factor from a torque in the user's units to its impulse in a step
+    rate: float  # ratio of angular velocities in the user's units to those of the standard form
     frame: Frame
 
 
 class Step(NamedTuple):
-    """What became of a step; m and q are those before it if it has no result."""
+    """Result of a step: m and q after the step, or before it if the step failed, and the work done."""
 
     m: tuple[float, float, float]
     q: tuple[float, float, float, float]
     status: int
     torques: int
     iterations: int
-    residual: float  # relative, of an iteration that found no solution
+    residual: float  # relative residual of an iteration that did not converge
 
 
 @inline
 def to_user_matrix(frame, Q):
-    """Q, or dV/dQ, from the user's body axes to the user's space axes."""
+    """Return a matrix of the standard form, Q or dV/dQ, in the user's body and space axes."""
     (a, b, c), (d, e, f), (g, h, i) = Q
     a, d, g = from_order(frame.order, a, d, g)
     b, e, h = from_order(frame.order, b, e, h)
@@ -70,7 +74,7 @@ def to_user_matrix(frame, Q):
 
 @inline
 def from_user_matrix(frame, G):
-    """The inverse of ``to_user_matrix``."""
+    """Return a matrix of the user's axes in the standard form, the inverse of ``to_user_matrix``."""
     x, y, z = G
     a, b, c = from_user(frame, x[0], x[1], x[2])
     d, e, f = from_user(frame, y[0], y[1], y[2])
@@ -83,7 +87,7 @@ def from_user_matrix(frame, G):
 
 @inline
 def slope_at(gradient, params, body, t, Q):
-    """(dV/dQ as rows, times the step; status)."""
+    """Return the rows of dV/dQ, multiplied by the length of the step, and the status."""
     k = body.kick
     G, raised = call_gradient(gradient, (t, to_user_matrix(body.frame, Q), params))
     (a, b, c), (d, e, f), (g, h, i) = from_user_matrix(body.frame, G)
@@ -93,7 +97,7 @@ def slope_at(gradient, params, body, t, Q):
 
 @inline
 def energy_at(energy, params, body, t, Q):
-    """(V, status), in units of the user."""
+    """Return V in the user's units, and the status."""
     V, raised = call_energy(energy, (t, to_user_matrix(body.frame, Q), params))
     status = FINE if isfinite(V) else NOT_FINITE
     return V, RAISED if raised else status
@@ -101,31 +105,37 @@ def energy_at(energy, params, body, t, Q):
 
 @inline
 def take_steps(step, tools, arguments):
-    """Bodies start..stop up to the last of the steps ``saves``, whose states go to m_out, q_out, or to step ``limit``.
+    """Advance bodies start..stop to the last of the steps ``saves``, or to step ``limit``.
 
-    In place on m, q, memory and steps: what is left may be done later. A body that finds no step stops there, with its
-    status; outputs it has not reached stay as they were. Step number ``origin`` begins at t0.
+    States after the steps ``saves`` are written to m_out, q_out; m, q, memory and steps are changed in place, so that
+    another call can continue. A body whose step fails stays where it is, with its status, and its remaining outputs are
+    not changed. Step number ``origin`` begins at t0.
     """
     params, inertia, axes, starts, lengths, origin, saves, limit, start, stop = arguments[:10]
     m_of, q_of, memory, steps, status, torques, iterations, residual, m_out, q_out = arguments[10:]
     for i in range(start, stop):
-        t0, h = float(starts[row_of(starts, i)]), float(lengths[row_of(lengths, i)])
+        t0 = float(starts[row_of(starts, i)])
+        h = float(lengths[row_of(lengths, i)])
         frame, J = frame_of(inertia, axes, m_of, h, i)
         order, scale = frame.order, frame.scale
         body = Body(J, to_standard_time(h, scale), h, h * scale.per_m, scale.m * scale.per_I, frame)
-        u, own = scale.per_m, params[row_of(params, i)]
+        u = scale.per_m
+        own_params = params[row_of(params, i)]
         m = to_order(order, u * float(m_of[i, 0]), u * float(m_of[i, 1]), u * float(m_of[i, 2]))
         q1, q2, q3 = to_order(order, float(q_of[i, 1]), float(q_of[i, 2]), float(q_of[i, 3]))
         q = float(q_of[i, 0]), q1, q2, q3
-        n, j = int(steps[i]), 0
+        n = int(steps[i])
+        j = 0
         while j < len(saves) and status[i] == FINE and (n < limit or n == saves[j]):
             if n < saves[j]:
-                done = step(tools, own, body, t0 + ((n - origin) + 0.5) * h, memory[i], n == origin, m, q)
-                torques[i] += done.torques
-                iterations[i] += done.iterations
-                status[i], residual[i] = done.status, done.residual
-                if done.status == FINE:
-                    m, q, n = done.m, done.q, n + 1
+                result = step(tools, own_params, body, t0 + ((n - origin) + 0.5) * h, memory[i], n == origin, m, q)
+                torques[i] += result.torques
+                iterations[i] += result.iterations
+                status[i] = result.status
+                residual[i] = result.residual
+                if result.status == FINE:
+                    m, q = result.m, result.q
+                    n += 1
             else:
                 write(frame, m, q, m_out[j, i], q_out[j, i])
                 j += 1
@@ -135,7 +145,7 @@ def take_steps(step, tools, arguments):
 
 @inline
 def write(frame, m, q, m_row, q_row):
-    """m and q in principal axes, as the user ordered them."""
+    """Write m and q to rows of arrays, in principal axes in the user's order and units."""
     u = frame.scale.m
     m_row[0], m_row[1], m_row[2] = from_order(frame.order, u * m[0], u * m[1], u * m[2])
     q_row[0] = q[0]
