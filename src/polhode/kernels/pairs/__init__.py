@@ -1,4 +1,4 @@
 """Forces between bodies: all pairs, pairs within a cut-off, lists of neighbors.
 
-The interactions that users meet are in ``systems``.
+The public interaction classes are in ``systems``.
 """

@@ -1,14 +1,14 @@
-"""Which bodies are near each other: a grid of cells, and a list of pairs whose order depends on nothing but numbers.
+"""Neighbor search by a grid of cells, and a list of pairs whose order depends on the indices of the bodies only.
 
-Bodies lie in a box of lengths L that repeats itself, or in open space along axes with L = 0. The nearest image is
+Bodies lie in a periodic box of lengths L, or in open space along axes with L = 0. The nearest image is
 
     r - L round(r/L)                                                                                             (1)
 
-Cells are at least as wide as the distance that is looked for, so that neighbors of a body are in the 27 cells around
-its own; along an axis with fewer than three cells that repeat there is one cell, which holds them all.
+Cells are at least as wide as the search distance, so that neighbors of a body are in its own cell and the 26 adjacent
+ones; along a periodic axis with fewer than three cells there is only one cell, which contains all bodies.
 
-The search finds for each i its neighbors j < i, in the order of the cells. Read by j (a transposition, as of sparse
-matrices), each row has its i > j in ascending order: no sorting, and the same list from any grid.
+The search finds for each i its neighbors j < i, in the order of the cells. After a transposition, as of sparse
+matrices, row j contains its neighbors i > j in ascending order: no sorting is needed, and any grid gives the same list.
 """
 
 from __future__ import annotations
@@ -21,18 +21,22 @@ from polhode.kernels.exact.standard_form import INPUT, TIMES
 
 INTEGERS = "i4[::1]"
 COUNTS = "i8[::1]"
-TO_WHOLE = 1.5 * 2.0**52  # added and taken away again, it rounds to a whole number
+TO_WHOLE = 1.5 * 2.0**52  # adding and subtracting it rounds to an integer
 
 
 @inline
 def nearest(r, L, per_L):
-    """(1); per_L is 1/L, or 0 where L is 0."""
+    """Return the nearest image (1) of the distance r; per_L is 1/L, or 0 where L is 0."""
     return r - L * ((r * per_L + TO_WHOLE) - TO_WHOLE)
 
 
 @entry_point(f"void({INPUT}, {TIMES}, {TIMES}, {COUNTS}, i8[:,::1], {COUNTS}, {COUNTS}, f8[:,::1])")
 def fill_cells(x, low, per_length, shape, cells, first, order, sorted_x):
-    """The cell of each body, cells (n, 3); order: their numbers by cells, ascending in each; first: where it begins."""
+    """Sort bodies at x (n, 3) into cells.
+
+    Write the cell of each body to cells (n, 3), the indices of the bodies sorted by cells, ascending in each cell, to
+    ``order``, their positions to ``sorted_x``, and the start of each cell in ``order`` to ``first``, from entry 1 on.
+    """
     n = x.shape[0]
     first[:] = 0
     for i in range(n):
@@ -43,7 +47,7 @@ def fill_cells(x, low, per_length, shape, cells, first, order, sorted_x):
         first[number(shape, cells[i, 0], cells[i, 1], cells[i, 2]) + 1] += 1
     for k in range(1, first.shape[0]):
         first[k] += first[k - 1]
-    for i in range(n - 1, -1, -1):  # backward, and places are taken from the end of each cell
+    for i in range(n - 1, -1, -1):  # backward, because each cell is filled from its end
         k = number(shape, cells[i, 0], cells[i, 1], cells[i, 2]) + 1
         first[k] -= 1
         order[first[k]] = i
@@ -53,12 +57,13 @@ def fill_cells(x, low, per_length, shape, cells, first, order, sorted_x):
 
 @inline
 def number(shape, a, b, c):
+    """Return the index of cell (a, b, c) in a grid of this shape."""
     return (a * shape[1] + b) * shape[2] + c
 
 
 @inline
 def wrapped(a, size, repeats):
-    """The cell that number a, one outside at most, stands for; -1: none."""
+    """Return the index from 0 to size - 1 of cell a, which may be outside by one; -1 if there is no such cell."""
     if 0 <= a < size:
         return a
     return a % size if repeats else -1
@@ -67,16 +72,18 @@ def wrapped(a, size, repeats):
 @entry_point(
     f"i8({INPUT}, {TIMES}, {TIMES}, {COUNTS}, i8[:,::1], {COUNTS}, {COUNTS}, {INPUT}, f8, i8, i8, i4[:,::1], {COUNTS})"
 )
-def find_near(x, L, per_L, shape, cells, first, order, sorted_x, square, start, stop, found, counts):
-    """Neighbors j < i of bodies start..stop into found (n, .), as many as fit; counts (n,). Returns the largest count.
+def find_near(x, L, per_L, shape, cells, first, order, sorted_x, square, start, stop, neighbors, counts):
+    """Find the neighbors j < i of bodies start..stop within a squared distance; return their largest number.
 
-    ``first`` begins one place later than that of ``fill_cells``: first[k] and first[k + 1] are the ends of cell k.
+    Row i of neighbors (n, capacity) gets as many as fit, counts (n,) gets their total number. ``first`` is that of
+    ``fill_cells`` without its first entry: cell k extends from first[k] to first[k + 1].
     """
     most = 0
-    room = found.shape[1]
+    capacity = neighbors.shape[1]
     reach = (1 if shape[0] > 1 else 0, 1 if shape[1] > 1 else 0, 1 if shape[2] > 1 else 0)
     for i in range(start, stop):
-        count, row = 0, borrowed(found[i])
+        count = 0
+        row = borrowed(neighbors[i])
         x1, x2, x3 = float(x[i, 0]), float(x[i, 1]), float(x[i, 2])
         for da in range(-reach[0], reach[0] + 1):
             a = wrapped(cells[i, 0] + da, shape[0], L[0] > 0.0)
@@ -94,7 +101,7 @@ def find_near(x, L, per_L, shape, cells, first, order, sorted_x, square, start, 
                         r2 = nearest(x2 - float(sorted_x[place, 1]), float(L[1]), float(per_L[1]))
                         r3 = nearest(x3 - float(sorted_x[place, 2]), float(L[2]), float(per_L[2]))
                         if r1 * r1 + r2 * r2 + r3 * r3 <= square:
-                            if count < room:
+                            if count < capacity:
                                 row[count] = order[place]
                             count += 1
         counts[i] = count
@@ -103,31 +110,40 @@ def find_near(x, L, per_L, shape, cells, first, order, sorted_x, square, start, 
 
 
 @entry_point(f"i8(i4[:,::1], {COUNTS}, {COUNTS}, {COUNTS}, {INTEGERS})")
-def read_by_column(found, counts, starts, stops, others):
-    """Rows j of all i > j that found j, ascending; returns the length of the longest."""
+def read_by_column(neighbors, counts, starts, stops, others):
+    """Transpose the lists of ``find_near``: write to row j all neighbors i > j, ascending; return the longest length.
+
+    Row j is others[starts[j]:stops[j]].
+    """
     n = counts.shape[0]
     stops[:] = 0
     for i in range(n):
         for k in range(counts[i]):
-            stops[found[i, k]] += 1
-    total, most = 0, 0
+            stops[neighbors[i, k]] += 1
+    total = 0
+    most = 0
     for j in range(n):
         most = max(most, stops[j])
-        starts[j], total = total, total + stops[j]
+        starts[j] = total
+        total += stops[j]
         stops[j] = starts[j]
     for i in range(n):
         for k in range(counts[i]):
-            j = found[i, k]
+            j = neighbors[i, k]
             others[stops[j]] = i
             stops[j] += 1
     return most
 
 
 @entry_point(f"b1({INPUT}, {INPUT}, f8)")
-def all_within(x, where, square):
-    """Whether no body is further from where it was; False if one is nowhere."""
+def all_within(x, reference, square):
+    """Return whether no squared distance of x to ``reference`` (n, 3) exceeds ``square``; False if one is NaN."""
     for i in range(x.shape[0]):
-        r1, r2, r3 = float(x[i, 0] - where[i, 0]), float(x[i, 1] - where[i, 1]), float(x[i, 2] - where[i, 2])
+        r1, r2, r3 = (
+            float(x[i, 0] - reference[i, 0]),
+            float(x[i, 1] - reference[i, 1]),
+            float(x[i, 2] - reference[i, 2]),
+        )
         if not r1 * r1 + r2 * r2 + r3 * r3 <= square:
             return False
     return True
@@ -135,7 +151,7 @@ def all_within(x, where, square):
 
 @entry_point(f"Tuple((i8, i8, f8))({INPUT}, {TIMES}, {TIMES}, {COUNTS}, {COUNTS}, {INTEGERS})")
 def closest_of(x, L, per_L, starts, stops, others):
-    """(i, j, distance) of the two bodies of a list that are nearest to each other; (0, 0, 0) if it is empty."""
+    """Return (i, j, distance) of the closest pair of a list; (0, 0, 0) if the list is empty."""
     first, second, least = 0, 0, 0.0
     for i in range(starts.shape[0]):
         for k in range(starts[i], stops[i]):

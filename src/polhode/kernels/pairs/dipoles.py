@@ -6,13 +6,13 @@ With r = x_i - x_j and dipoles d = Q mu in space axes,
     F_i = [48 eps sig^12/r^14 + 3 d_i.d_j/r^5 - 15 (d_i.r)(d_j.r)/r^7] r + 3/r^5 [d_i (d_j.r) + d_j (d_i.r)]      (2)
     g_i = dV/dd_i = d_j/r^3 - 3 (d_j.r) r/r^5,    torque  g_i x d_i   in space axes                               (3)
 
-and F_j = -F_i. Bodies lie in tiles of TILE lanes, ``w[place of the tile + field + l]``, as the blocks of ``lanes``; one
-body i meets a tile at a time. What its lanes add to i is collected per lane, and summed when the tile is done: sums of
-fixed order, which vectorize.
+and F_j = -F_i. Bodies are stored in tiles of TILE lanes, ``w[offset of the tile + field + l]``, as the blocks of
+``lanes``; the pairs of one body i and one tile are computed at a time. Contributions to i are summed per lane first,
+and over the lanes at the end: sums in fixed order, which vectorize.
 
-Work is cut into parts, each with sums of its own, by the number of bodies alone: so neither threads nor their number
-change a bit. Rows of the triangle of pairs of tiles go to the parts in turn, forth and back, which makes them alike;
-part k thus has no pairs of tiles before k, and no sums for them.
+The work is divided into parts, each with its own sums, by the number of bodies only: so the result does not depend on
+the number of threads, to the bit. Rows of the triangle of pairs of tiles are assigned to the parts in turn, back and
+forth, which gives them about equal work; part k has no pairs of tiles before k, and no sums for them.
 """
 
 from __future__ import annotations
@@ -27,27 +27,30 @@ from polhode.kernels.compiler.numba_internals import borrowed, keep
 from polhode.kernels.exact.standard_form import INPUT, MATRICES
 from polhode.kernels.pairs.near import inverse
 
-TILE = 16 if JIT else 1  # uncompiled, one at a time
-X, D = 0, 3 * TILE  # fields of a tile: place, dipole
+TILE = 16 if JIT else 1  # one lane without compilation
+X, D = 0, 3 * TILE  # fields of a tile: position, dipole
 INPUTS = 6 * TILE  # size of a tile
 F, G = 0, 3 * TILE  # fields of its sums: force, g
 SUMS = 6 * TILE
-R, U = 7 * TILE, 10 * TILE  # fields next to those of one body's own sums (force, g, energy): r; 1/r^2, 1/r
+R, U = 7 * TILE, 10 * TILE  # fields after the sums of one body (force, g, energy): r; 1/r^2, 1/r
 OWN = 12 * TILE
-FAR = 1e100  # the place of nobody, who has no dipole: all powers of 1/r that forces have are 0 there
-CHUNK = 16  # tiles that a body meets before its lanes are summed; they stay in the nearest cache
+FAR = 1e100  # position of unused lanes, with dipole 0: all powers of 1/r in the forces underflow to 0
+CHUNK = 16  # tiles per body before its lanes are summed; they fit into the first-level cache
 
 
 @inline
 def fill(x, Q, mu, w):
-    """Write places and dipoles of all bodies into tiles; mu (n or 1, 3) in body axes."""
-    n, one = x.shape[0], mu.shape[0] == 1
+    """Write positions x (n, 3) and dipoles of all bodies into tiles w; mu (n or 1, 3) is in body axes."""
+    n = x.shape[0]
+    one = mu.shape[0] == 1
     for i in range(n):
-        to, l, k = borrowed(w[i // TILE]), i % TILE, 0 if one else i
+        tile = borrowed(w[i // TILE])
+        l = i % TILE
+        k = 0 if one else i
         mu1, mu2, mu3 = float(mu[k, 0]), float(mu[k, 1]), float(mu[k, 2])
         for c in range(3):
-            to[X + c * TILE + l] = float(x[i, c])
-            to[D + c * TILE + l] = float(Q[i, c, 0]) * mu1 + float(Q[i, c, 1]) * mu2 + float(Q[i, c, 2]) * mu3
+            tile[X + c * TILE + l] = float(x[i, c])
+            tile[D + c * TILE + l] = float(Q[i, c, 0]) * mu1 + float(Q[i, c, 1]) * mu2 + float(Q[i, c, 2]) * mu3
     for i in range(n, w.shape[0] * TILE):
         for c in range(3):
             w[-1, X + c * TILE + i % TILE], w[-1, D + c * TILE + i % TILE] = FAR, 0.0
@@ -55,6 +58,7 @@ def fill(x, Q, mu, w):
 
 @inline
 def put_distance(l, r1, r2, r3, rr, own):
+    """Write r, 1/r^2 and 1/r of lane l to ``own``, where rr is r^2."""
     own[R + l], own[R + TILE + l], own[R + 2 * TILE + l] = r1, r2, r3
     uu = inverse(rr)
     own[U + l], own[U + TILE + l] = uu, sqrt(uu)
@@ -62,7 +66,7 @@ def put_distance(l, r1, r2, r3, rr, own):
 
 @inline
 def distances(x1, x2, x3, w, own):
-    """r, 1/r^2 and 1/r to the bodies of a tile."""
+    """Write r, 1/r^2 and 1/r from a body at x to all bodies of the tile w to ``own``."""
     for l in range(TILE):
         r1, r2, r3 = x1 - w[X + l], x2 - w[X + TILE + l], x3 - w[X + 2 * TILE + l]
         put_distance(l, r1, r2, r3, r1 * r1 + r2 * r2 + r3 * r3, own)
@@ -70,7 +74,7 @@ def distances(x1, x2, x3, w, own):
 
 @inline
 def distances_later(lane, x1, x2, x3, w, own):
-    """The same to the later bodies of a body's own tile; all others count as infinitely far, and add nothing."""
+    """Write the ``distances`` to the bodies after ``lane`` of the same tile; inf to the others, which add nothing."""
     for l in range(TILE):
         r1, r2, r3 = x1 - w[X + l], x2 - w[X + TILE + l], x3 - w[X + 2 * TILE + l]
         rr = r1 * r1 + r2 * r2 + r3 * r3
@@ -79,7 +83,7 @@ def distances_later(lane, x1, x2, x3, w, own):
 
 @inline
 def dipole_pair(d1, d2, d3, e1, e2, e3, r1, r2, r3, u2, u1, eps4):
-    """(V, F, g_i, g_j) of (1), (2), (3), by 1/r^2 and 1/r."""
+    """Return V, F, g_i, g_j of (1), (2), (3) for dipoles d and e, from r, u2 = 1/r^2 and u1 = 1/r."""
     u3 = u2 * u1
     u5 = 3.0 * u3 * u2
     u6 = u2 * u2 * u2
@@ -96,8 +100,8 @@ def dipole_pair(d1, d2, d3, e1, e2, e3, r1, r2, r3, u2, u1, eps4):
 
 
 @inline
-def meet(d1, d2, d3, w, sums, own, eps4):
-    """A body and a tile whose ``distances`` are known."""
+def add_pairs(d1, d2, d3, w, sums, own, eps4):
+    """Add the pairs of a body with dipole d and a tile w to their sums; their ``distances`` are in ``own``."""
     for l in range(TILE):
         energy, f1, f2, f3, g1, g2, g3, h1, h2, h3 = dipole_pair(
             d1, d2, d3, w[D + l], w[D + TILE + l], w[D + 2 * TILE + l],
@@ -120,7 +124,7 @@ def meet(d1, d2, d3, w, sums, own, eps4):
 
 @inline
 def fold(own, half):
-    """The second half of the lanes added to the first."""
+    """Add the second half of the lanes to the first."""
     for k in range(0, R, TILE):
         for l in range(half):
             own[k + l] += own[k + half + l]
@@ -128,7 +132,7 @@ def fold(own, half):
 
 @inline
 def fold_all(own):
-    """The sums over the lanes, each in own[k TILE]."""
+    """Sum each field k of ``own`` over its lanes, into own[k TILE]."""
     if TILE == 16:
         fold(own, 8)
         fold(own, 4)
@@ -138,14 +142,15 @@ def fold_all(own):
 
 @inline
 def row_of(turn, part, parts):
-    """The row that a part has in its turn."""
+    """Return the row of tiles that is assigned to a part in this turn."""
     return turn * parts + (part if turn % 2 == 0 else parts - 1 - part)
 
 
 @inline
 def sum_part(w, n, eps4, sums, energies, part):
-    """Find the sums and the energy of one part, of as many as ``sums`` (parts, tiles, .) has rows."""
-    parts, tiles = sums.shape[0], w.shape[0]
+    """Compute the sums (parts, tiles, SUMS) and the energy of one part of the pairs of n bodies."""
+    parts = sums.shape[0]
+    tiles = w.shape[0]
     lanes = np.empty(OWN)
     own = borrowed(lanes)
     sums[part, part:] = 0.0
@@ -154,7 +159,8 @@ def sum_part(w, n, eps4, sums, energies, part):
         A = row_of(turn, part, parts)
         if tiles <= A:
             continue
-        mine, into = borrowed(w[A]), borrowed(sums[part, A])
+        mine = borrowed(w[A])
+        own_sums = borrowed(sums[part, A])
         for C in range(A, tiles, CHUNK):
             for l in range(min(TILE, n - A * TILE)):
                 own[:R] = 0.0
@@ -162,14 +168,14 @@ def sum_part(w, n, eps4, sums, energies, part):
                 d1, d2, d3 = float(mine[D + l]), float(mine[D + TILE + l]), float(mine[D + 2 * TILE + l])
                 if C == A:
                     distances_later(l, x1, x2, x3, mine, own)
-                    meet(d1, d2, d3, mine, into, own, eps4)
+                    add_pairs(d1, d2, d3, mine, own_sums, own, eps4)
                 for B in range(max(C, A + 1), min(C + CHUNK, tiles)):
                     others = borrowed(w[B])
                     distances(x1, x2, x3, others, own)
-                    meet(d1, d2, d3, others, borrowed(sums[part, B]), own, eps4)
+                    add_pairs(d1, d2, d3, others, borrowed(sums[part, B]), own, eps4)
                 fold_all(own)
                 for c in range(6):
-                    into[c * TILE + l] += own[c * TILE]
+                    own_sums[c * TILE + l] += own[c * TILE]
                 energy += own[6 * TILE]
     energies[part] = energy
     keep(lanes)
@@ -177,7 +183,7 @@ def sum_part(w, n, eps4, sums, energies, part):
 
 @inline
 def gather(w, sums, force, torque, start, stop):
-    """Add the sums of all parts, in their order, to forces and torques (n, 3) of some bodies."""
+    """Add the sums of all parts, in their order, to forces and torques (n, 3) of bodies start..stop."""
     for i in range(start, stop):
         tile, l = i // TILE, i % TILE
         f1, f2, f3, g1, g2, g3 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -196,10 +202,12 @@ def gather(w, sums, force, torque, start, stop):
 
 @entry_point(f"f8({INPUT}, {MATRICES}, {INPUT}, f8, i8, f8[:,::1], f8[:,::1])")
 def dipole_forces(x, Q, mu, eps4, parts, force, torque):
-    """Add forces and torques (n, 3) and return the energy, in one thread: for few bodies one call is quickest."""
+    """Add forces and torques (n, 3) and return the energy, in one thread: one call is fastest for few bodies."""
     n = x.shape[0]
     tiles = (n + TILE - 1) // TILE
-    w, sums, energies = np.empty((tiles, INPUTS)), np.empty((parts, tiles, SUMS)), np.empty(parts)
+    w = np.empty((tiles, INPUTS))
+    sums = np.empty((parts, tiles, SUMS))
+    energies = np.empty(parts)
     fill(x, Q, mu, w)
     energy = 0.0
     for part in range(parts):
@@ -211,13 +219,13 @@ def dipole_forces(x, Q, mu, eps4, parts, force, torque):
 
 @entry_point(f"void({INPUT}, {MATRICES}, {INPUT}, f8[:,::1])")
 def fill_tiles(x, Q, mu, w):
-    """Do the first part of ``dipole_forces``: write all bodies into tiles."""
+    """Write all bodies into tiles, the first step of ``dipole_forces``."""
     fill(x, Q, mu, w)
 
 
 @entry_point("i8(f8[:,::1], i8, f8, f8[:,:,::1], f8[::1], i8, i8)")
 def sum_parts(w, n, eps4, sums, energies, start, stop):
-    """Do the second part of ``dipole_forces``, for the parts from ``start`` to ``stop``. Return 0."""
+    """Compute the sums of the parts start..stop, the second step of ``dipole_forces``; return 0."""
     for part in range(start, stop):
         sum_part(w, n, eps4, sums, energies, part)
     return 0
@@ -225,6 +233,6 @@ def sum_parts(w, n, eps4, sums, energies, start, stop):
 
 @entry_point("i8(f8[:,::1], f8[:,:,::1], f8[:,::1], f8[:,::1], i8, i8)")
 def gather_tiles(w, sums, force, torque, start, stop):
-    """Do the third part of ``dipole_forces``, for the bodies from ``start`` to ``stop``. Return 0."""
+    """Add the sums to forces and torques of the bodies start..stop, the third step of ``dipole_forces``; return 0."""
     gather(w, sums, force, torque, start, stop)
     return 0

@@ -4,8 +4,8 @@ Sites a of molecule i and b of molecule j, r = x_i + a - x_j - b, u = 1/|r|, hav
 
     v = A u^12 - B u^6 + C (u + c0 + c1 |r| + c2 r^2)                                                             (1)
 
-with A = 4 eps sig^12, B = 4 eps sig^6 and C the product of charges. c0, c1, c2 tell what becomes of charges far away:
-a reaction field (Barker and Watts 1973; Tironi et al. 1995), a shifted force, or nothing.
+with A = 4 eps sig^12, B = 4 eps sig^6 and C the product of charges. c0, c1, c2 define the treatment of distant
+charges: a reaction field (Barker and Watts 1973; Tironi et al. 1995), a shifted force, or nothing.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ from polhode.kernels.pairs.near import (
     sum_parts,
 )
 
-B, G = SPARE, SPARE + 3 * LANES  # fields: x_j + b - x_i of one site of every lane, and the force on i from it
+B, G = SPARE, SPARE + 3 * LANES  # fields: x_j + b - x_i of one site of every lane, and its force on i
 SIZE = 6 * LANES
-MOLECULES = f"Tuple(({INPUT}, {INPUT}, {INPUT}, {INPUT}, {TIMES}))"  # (places (n, 3 s), A, B, C (s, s), (c0, c1, c2))
+# (sites Q c (n, 3 s), A, B, C (s, s), (c0, c1, c2))
+MOLECULES = f"Tuple(({INPUT}, {INPUT}, {INPUT}, {INPUT}, {TIMES}))"
 
 
 @entry_point(f"void({MATRICES}, {INPUT}, f8[:,::1])")
 def place_sites(Q, sites, out):
-    """Q c for all sites c (s, 3) in body axes: (n, 3 s)."""
+    """Write Q c of all sites c (s, 3) in body axes to out (n, 3 s)."""
     for i in range(Q.shape[0]):
         for k in range(sites.shape[0]):
             for c in range(3):
@@ -47,8 +48,8 @@ def place_sites(Q, sites, out):
 
 
 @inline
-def charges_meet(w, a1, a2, a3, C, c0, c1, c2):
-    """Site a of i and one site of every lane, charges only: (1) and its forces."""
+def add_charges(w, a1, a2, a3, C, c0, c1, c2):
+    """Add (1) and its forces for site a of i and one site of every lane, with charges only."""
     for l in range(LANES):
         r1, r2, r3 = a1 - w[B + l], a2 - w[B + LANES + l], a3 - w[B + 2 * LANES + l]
         rr = r1 * r1 + r2 * r2 + r3 * r3
@@ -60,8 +61,8 @@ def charges_meet(w, a1, a2, a3, C, c0, c1, c2):
 
 
 @inline
-def spheres_meet(w, a1, a2, a3, twelve, six, C, c0, c1, c2):
-    """The same with Lennard-Jones."""
+def add_spheres(w, a1, a2, a3, twelve, six, C, c0, c1, c2):
+    """Add (1) and its forces for site a of i and one site of every lane, with Lennard-Jones terms and charges."""
     for l in range(LANES):
         r1, r2, r3 = a1 - w[B + l], a2 - w[B + LANES + l], a3 - w[B + 2 * LANES + l]
         rr = r1 * r1 + r2 * r2 + r3 * r3
@@ -74,7 +75,7 @@ def spheres_meet(w, a1, a2, a3, twelve, six, C, c0, c1, c2):
 
 @inline
 def add_site_force(w, l, a1, a2, a3, f1, f2, f3):
-    """f on i at a."""
+    """Add the force f on i at site a to lane l of the forces and torques."""
     w[G + l] += f1
     w[G + LANES + l] += f2
     w[G + 2 * LANES + l] += f3
@@ -85,6 +86,7 @@ def add_site_force(w, l, a1, a2, a3, f1, f2, f3):
 
 @inline
 def load_site(places, numbers, first, b, w):
+    """Write x_j + b - x_i of site b of the neighbors from index ``first`` on, and set the forces on i from it to 0."""
     for l in range(LANES):
         j = numbers[first + l]
         w[B + l] = float(places[j, 3 * b]) - w[R + l]
@@ -95,7 +97,7 @@ def load_site(places, numbers, first, b, w):
 
 @inline
 def add_to_bodies(w):
-    """The force on i from one site of j; j gets the opposite, and its torque G x b."""
+    """Add the force G on i from one site b of j to F, and the torque G x b on j to T."""
     for l in range(LANES):
         g1, g2, g3 = w[G + l], w[G + LANES + l], w[G + 2 * LANES + l]
         b1, b2, b3 = (
@@ -112,9 +114,11 @@ def add_to_bodies(w):
 
 
 @inline
-def fill_molecules(told, i, first, numbers, w):
-    places, twelve, six, C, far = told
-    sites, c0, c1, c2 = C.shape[0], float(far[0]), float(far[1]), float(far[2])
+def fill_molecules(interaction, i, first, numbers, w):
+    """Compute energies, forces and torques of molecule i and LANES neighbors (see ``near``)."""
+    places, twelve, six, C, far = interaction
+    sites = C.shape[0]
+    c0, c1, c2 = float(far[0]), float(far[1]), float(far[2])
     for k in range(V, V + 10 * LANES):
         w[k] = 0.0
     for b in range(sites):
@@ -123,14 +127,15 @@ def fill_molecules(told, i, first, numbers, w):
             a1, a2, a3 = float(places[i, 3 * a]), float(places[i, 3 * a + 1]), float(places[i, 3 * a + 2])
             A12, B6, charge = float(twelve[a, b]), float(six[a, b]), float(C[a, b])
             if A12 != 0.0 or B6 != 0.0:
-                spheres_meet(w, a1, a2, a3, A12, B6, charge, c0, c1, c2)
+                add_spheres(w, a1, a2, a3, A12, B6, charge, c0, c1, c2)
             elif charge != 0.0:
-                charges_meet(w, a1, a2, a3, charge, c0, c1, c2)
+                add_charges(w, a1, a2, a3, charge, c0, c1, c2)
         add_to_bodies(w)
 
 
 @entry_point(signature(MOLECULES))
 def sum_molecules(pairs, cut, molecules, sums, totals, start, stop):
+    """Call ``near.sum_parts`` for rigid molecules."""
     places, twelve, six, C, far = molecules
-    lent = borrowed(places), borrowed(twelve), borrowed(six), borrowed(C), borrowed(far)
-    return sum_parts(fill_molecules, SIZE, pairs, cut, lent, sums, totals, start, stop)
+    interaction = borrowed(places), borrowed(twelve), borrowed(six), borrowed(C), borrowed(far)
+    return sum_parts(fill_molecules, SIZE, pairs, cut, interaction, sums, totals, start, stop)

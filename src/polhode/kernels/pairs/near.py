@@ -1,19 +1,21 @@
-"""Sums over pairs of bodies from a list of neighbors, with a cut-off that is smooth, in lanes of neighbors of one body.
+"""Sums over the pairs of a neighbor list, with a smooth cut-off, vectorized over the neighbors of one body.
 
 A pair of bodies at r = x_i - x_j, the nearest image, R = |r|, has the energy S(R) V and with it the forces
 
     F = S F_V - S' V r/R,   torques  S s,  S t                                                                    (1)
     S = 1 - u^4 (35 - 84 u + 70 u^2 - 20 u^3),  S' = -140 u^3 (1 - u)^3/width,  u = (R - begin)/width             (2)
 
-on the first body (the second gets -F), for F_V, s and t of V alone. S falls from 1 to 0 where u goes from 0 to 1, and
-its first three derivatives are continuous. V is that of whole bodies, all their sites together.
+on the first body (the force on the second is -F), with F_V, s and t derived from V alone. S decreases from 1 to 0 as u
+increases from 0 to 1, and its first three derivatives are continuous. V is the energy of whole bodies, with all their
+sites.
 
-Neighbors of a body that are nearer than the cut-off are first picked from the list, in its order; what is summed, and
-how, then depends on where bodies are and on nothing else: not on when the list was made. Work is cut into parts, each
-with sums of its own, by the number of bodies alone: so neither threads nor their number change a bit.
+First the neighbors of a body within the cut-off are selected from the list, in its order. The sums, and their order,
+then depend on the positions only, not on when the list was built. The work is divided into parts, each with its own
+sums, by the number of bodies only: so the result does not depend on the number of threads, to the bit.
 
-The kind of interaction is one function, ``fill(told, i, first, picked, w)``: energies V, forces F_V and torques s, t of
-body i and LANES bodies, from number ``first`` of those that were picked on, into the fields V, F, S, T of w.
+An interaction is defined by one function, ``fill(interaction, i, first, numbers, w)``, which writes the energies V,
+forces F_V and torques s, t of body i and LANES neighbors, from index ``first`` of the selected ones on, into the fields
+V, F, S, T of w. Its first argument contains the data of the interaction.
 """
 
 from __future__ import annotations
@@ -29,33 +31,33 @@ from polhode.kernels.exact.standard_form import INPUT, TIMES
 from polhode.kernels.numbers.lanes import new_block
 from polhode.kernels.pairs.cells import COUNTS, INTEGERS, nearest
 
-LANES = 16 if JIT else 1  # uncompiled, one at a time
+LANES = 16 if JIT else 1  # one lane without compilation
 R, V, F, S, T = 0, 3 * LANES, 4 * LANES, 7 * LANES, 10 * LANES  # fields of w: r; results of ``fill``
-OWN = 13 * LANES  # energy, force and torque on the body itself, summed up
+OWN = 13 * LANES  # sums of energy, force and torque on the body itself
 OWN_COUNT = 7
-SPARE = 20 * LANES  # the rest is free for ``fill``
+SPARE = 20 * LANES  # start of the fields for use by ``fill``
 
 # (x, lengths, 1/lengths, starts, stops, others, length of the longest row)
 PAIRS = f"Tuple(({INPUT}, {TIMES}, {TIMES}, {COUNTS}, {COUNTS}, {INTEGERS}, i8))"
-CUT = "UniTuple(f8, 3)"  # square of the cut-off, begin and 1/width of (2): (inf, 0, 0) for none
+CUT = "UniTuple(f8, 3)"  # square of the cut-off, begin and 1/width of (2); (inf, 0, 0) without cut-off
 SUMS = "Tuple((f8[:,:,::1], f8[:,:,::1], f8[::1]))"  # (forces, torques (parts, n, 3), energies (parts,))
 TOTALS = "Tuple((f8[:,::1], f8[:,::1]))"  # (force, torque (n, 3))
 
 
 def signature(interaction):
-    """Return the signature of an entry that calls ``sum_parts`` with what is known about an interaction."""
+    """Return the signature of an entry point that calls ``sum_parts`` with data of the type ``interaction``."""
     return f"i8({PAIRS}, {CUT}, {interaction}, {SUMS}, {TOTALS}, i8, i8)"
 
 
 @inline
 def inverse(x):
-    """1/x; of bodies at one place nothing that is a number."""
+    """Return 1/x, or NaN for x = 0: bodies at the same position have no force."""
     return 1.0 / x if x > 0.0 else nan
 
 
 @inline
 def pick(pairs, square, i, numbers, places):
-    """Neighbors of i that are near enough: their numbers, and r in rows (3, .). Returns how many."""
+    """Select the neighbors of i within the cut-off: write their indices and r (3, .); return their number."""
     x, L, per_L, starts, stops, others, _ = pairs
     x1, x2, x3 = float(x[i, 0]), float(x[i, 1]), float(x[i, 2])
     L1, L2, L3, u1, u2, u3 = float(L[0]), float(L[1]), float(L[2]), float(per_L[0]), float(per_L[1]), float(per_L[2])
@@ -70,7 +72,7 @@ def pick(pairs, square, i, numbers, places):
         numbers[count] = j
         places[0, count], places[1, count], places[2, count] = r1, r2, r3
         count += 0 if r1 * r1 + r2 * r2 + r3 * r3 >= square else 1
-    for k in range(count, count + LANES):  # lanes without a neighbor repeat the last one, and count nothing
+    for k in range(count, count + LANES):  # unused lanes repeat the last neighbor and are not summed
         numbers[k] = numbers[max(count - 1, 0)]
         for c in range(3):
             places[c, k] = places[c, max(count - 1, 0)]
@@ -79,7 +81,7 @@ def pick(pairs, square, i, numbers, places):
 
 @inline
 def switch(w, begin, per_width):
-    """V, F, S, T by (1)."""
+    """Multiply V, F, S, T by the switching function, by (1)."""
     for l in range(LANES):
         r1, r2, r3 = w[R + l], w[R + LANES + l], w[R + 2 * LANES + l]
         distance = sqrt(r1 * r1 + r2 * r2 + r3 * r3)
@@ -97,7 +99,7 @@ def switch(w, begin, per_width):
 
 @inline
 def collect(w, count):
-    """Add V, F and S of all lanes to the body's own sums; lanes from ``count`` on become 0 before."""
+    """Add V, F and S of the first ``count`` lanes to the sums of the body, after setting the other lanes to 0."""
     for l in range(count, LANES):
         for c in range(OWN_COUNT):
             w[V + c * LANES + l] = 0.0
@@ -107,6 +109,7 @@ def collect(w, count):
 
 @inline
 def own_sum(w, c):
+    """Return the sum over the lanes of field c of the sums of the body."""
     total = 0.0
     for l in range(LANES):
         total += w[OWN + c * LANES + l]
@@ -114,15 +117,21 @@ def own_sum(w, c):
 
 
 @inline
-def sum_part(fill, size, given_pairs, cut, told, sums, part):
-    """Find forces, torques and the energy of one part; ``size`` of the fields that ``fill`` needs beside."""
+def sum_part(fill, size, all_pairs, cut, interaction, sums, part):
+    """Compute forces, torques and the energy of one part; ``size`` is that of the additional fields of ``fill``."""
     forces, torques, energies = sums
-    x, L, per_L, starts, stops, others, longest = given_pairs
+    x, L, per_L, starts, stops, others, longest = all_pairs
     pairs = borrowed(x), borrowed(L), borrowed(per_L), borrowed(starts), borrowed(stops), borrowed(others), longest
-    parts, n, room = forces.shape[0], forces.shape[1], longest + LANES
-    block, own_numbers, own_places = new_block(SPARE + size), np.empty(room, np.int32), np.empty((3, room))
+    parts = forces.shape[0]
+    n = forces.shape[1]
+    capacity = longest + LANES
+    block = new_block(SPARE + size)
+    own_numbers = np.empty(capacity, np.int32)
+    own_places = np.empty((3, capacity))
     w, numbers, places = borrowed(block), borrowed(own_numbers), borrowed(own_places)
-    force, torque, energy = borrowed(forces[part]), borrowed(torques[part]), 0.0
+    force = borrowed(forces[part])
+    torque = borrowed(torques[part])
+    energy = 0.0
     for i in range(n):
         for c in range(3):
             force[i, c], torque[i, c] = 0.0, 0.0
@@ -134,12 +143,12 @@ def sum_part(fill, size, given_pairs, cut, told, sums, part):
             for c in range(3):
                 for l in range(LANES):
                     w[R + c * LANES + l] = float(places[c, first + l])
-            fill(told, i, first, numbers, w)
+            fill(interaction, i, first, numbers, w)
             if cut[2] > 0.0:
                 switch(w, cut[1], cut[2])
-            there = min(LANES, count - first)
-            collect(w, there)
-            for l in range(there):
+            used_lanes = min(LANES, count - first)
+            collect(w, used_lanes)
+            for l in range(used_lanes):
                 j = numbers[first + l]
                 for c in range(3):
                     force[j, c] -= w[F + c * LANES + l]
@@ -156,7 +165,7 @@ def sum_part(fill, size, given_pairs, cut, told, sums, part):
 
 @inline
 def add_part_sums(sums, totals, start, stop):
-    """Add the sums of all parts, in their order, to the totals of the bodies from ``start`` to ``stop``."""
+    """Add the sums of all parts, in their order, to the totals of the bodies start..stop."""
     forces, torques, _ = sums
     force, torque = totals
     for i in range(start, stop):
@@ -171,19 +180,19 @@ def add_part_sums(sums, totals, start, stop):
 
 @entry_point(f"i8({SUMS}, {TOTALS}, i8, i8)")
 def add_parts(sums, totals, start, stop):
-    """Call ``add_part_sums``. Return 0."""
+    """Call ``add_part_sums``; return 0."""
     add_part_sums(sums, totals, start, stop)
     return 0
 
 
 @inline
-def sum_parts(fill, size, pairs, cut, told, sums, totals, start, stop):
-    """Find the sums of the parts from ``start`` to ``stop``. If these are all, add them up; return whether they are.
+def sum_parts(fill, size, pairs, cut, interaction, sums, totals, start, stop):
+    """Compute the sums of the parts start..stop; if these are all parts, add them to the totals and return 1, else 0.
 
-    So what is not done in threads takes one call.
+    Without threads, a single call is thus sufficient.
     """
     for part in range(start, stop):
-        sum_part(fill, size, pairs, cut, told, sums, part)
+        sum_part(fill, size, pairs, cut, interaction, sums, part)
     all_parts = stop - start == sums[0].shape[0]
     if all_parts:
         add_part_sums(sums, totals, 0, totals[0].shape[0])

@@ -1,4 +1,4 @@
-"""Dipolar soft spheres with a cut-off: the pairs of ``dipoles`` in the sums of ``near``."""
+"""Dipolar soft spheres with a cut-off: the pair formulas of ``dipoles`` in the sums of ``near``."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ DIPOLES = f"Tuple(({INPUT}, f8))"  # (dipoles (n, 3) in space axes, 4 eps sig^12
 
 
 @inline
-def fill_dipoles(told, i, first, numbers, w):
-    dipoles, eps4 = told
+def fill_dipoles(interaction, i, first, numbers, w):
+    """Compute energies, forces and torques of body i and LANES neighbors (see ``near``)."""
+    dipoles, eps4 = interaction
     d1, d2, d3 = float(dipoles[i, 0]), float(dipoles[i, 1]), float(dipoles[i, 2])
     for l in range(LANES):
         j = numbers[first + l]
@@ -49,5 +50,6 @@ def fill_dipoles(told, i, first, numbers, w):
 
 @entry_point(signature(DIPOLES))
 def sum_dipoles(pairs, cut, spheres, sums, totals, start, stop):
+    """Call ``near.sum_parts`` for dipolar soft spheres."""
     dipoles, eps4 = spheres
     return sum_parts(fill_dipoles, SIZE, pairs, cut, (borrowed(dipoles), eps4), sums, totals, start, stop)

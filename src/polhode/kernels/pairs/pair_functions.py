@@ -1,18 +1,18 @@
-"""Pair functions (see ``pairs``) made of what users write: templates that run plain and compiled, as in ``forces``.
+"""Pair functions (see ``pairs``) made of functions of the user: templates that run with and without compilation.
 
-Derivatives of an energy come from one evaluation with a complex argument each: V(x + i s) has the imaginary part
-s V'(x), to rounding, if s is so small that s^2 is nothing next to 1 (Squire and Trapp 1998). That needs an energy that
-is analytic, and written so that it takes complex numbers: arithmetic, powers, NumPy's functions.
+Each derivative of an energy takes one evaluation with a complex argument: V(x + i s) has the imaginary part s V'(x), up
+to rounding, if s^2 is negligible compared to 1 (Squire and Trapp 1998). The energy has to be analytic, and to accept
+complex numbers: arithmetic, powers, functions of NumPy.
 """
 
 from __future__ import annotations
 
-STEP = 2.0**-200  # a power of two: to divide by it rounds nothing
+STEP = 2.0**-200  # a power of two, by which division is exact
 PER_STEP = 2.0**200
 
 
 def turned(A, x, y, z):
-    """A + i (x, y, z) x A: turned about an axis of space, by an imaginary angle."""
+    """Return A + i (x, y, z) x A: the matrix A rotated about an axis in space by an imaginary angle."""
     a, b, c = A
     return (
         (complex(a[0], y * c[0] - z * b[0]), complex(a[1], y * c[1] - z * b[1]), complex(a[2], y * c[2] - z * b[2])),
@@ -22,19 +22,21 @@ def turned(A, x, y, z):
 
 
 def shifted(r, x, y, z):
-    """r + i (x, y, z)"""
+    """Return r + i (x, y, z)."""
     return complex(r[0], x), complex(r[1], y), complex(r[2], z)
 
 
 def crossed(a, b):
+    """Return the cross product a x b."""
     return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
 
 
 def pair_of_energy(energy, turned, shifted):
-    """F = -dV/dr, torques -dV by turns, each by a complex step."""
+    """Return the pair function of an energy: its force -dV/dr and torques, the derivatives by complex steps."""
 
     def pair(r, A, B, p):
-        h, u = STEP, -PER_STEP
+        h = STEP
+        u = -PER_STEP
         R, C, D = shifted(r, 0.0, 0.0, 0.0), turned(A, 0.0, 0.0, 0.0), turned(B, 0.0, 0.0, 0.0)
         first = energy(shifted(r, h, 0.0, 0.0), C, D, p)
         f = (
@@ -58,7 +60,7 @@ def pair_of_energy(energy, turned, shifted):
 
 
 def pair_of_gradient(energy, gradient, torque_of):
-    """From (dV/dr, dV/dA, dV/dB)."""
+    """Return the pair function of an energy and its gradient (dV/dr, dV/dA, dV/dB)."""
 
     def pair(r, A, B, p):
         g, G, H = gradient(r, A, B, p)
@@ -69,7 +71,7 @@ def pair_of_gradient(energy, gradient, torque_of):
 
 
 def torque_of(A, G):
-    """-sum over columns of A_k x G_k, the torque in space axes, with G = dV/dA."""
+    """Return the torque in space axes, minus the sum of A_k x G_k over columns k, where G = dV/dA."""
     x, y, z = 0.0, 0.0, 0.0
     for k in range(3):
         a, b, c, d, e, f = A[0][k], A[1][k], A[2][k], G[0][k], G[1][k], G[2][k]
@@ -78,7 +80,7 @@ def torque_of(A, G):
 
 
 def radial_of_energy(energy):
-    """(v, dv/dr) by a complex step."""
+    """Return the radial function (v, dv/dr) of an energy v(r), the derivative by a complex step."""
 
     def radial(r, a, b, p):
         v = energy(complex(r, STEP), a, b, p)
@@ -88,6 +90,8 @@ def radial_of_energy(energy):
 
 
 def radial_of_slope(energy, slope):
+    """Return the radial function (v, dv/dr) of an energy v(r) and its derivative ``slope``."""
+
     def radial(r, a, b, p):
         return float(energy(r, a, b, p)), float(slope(r, a, b, p))
 
@@ -95,7 +99,10 @@ def radial_of_slope(energy, slope):
 
 
 def pair_of_sites(radial, crossed, sites, own):
-    """Every site of one body and every site of the other; sites (s, 3) in body axes, own (s, k) their parameters."""
+    """Return the pair function that sums ``radial`` over all pairs of sites of two bodies.
+
+    The sites (s, 3) are in body axes; own (s, k) contains their parameters.
+    """
     count = len(sites)
 
     def pair(r, A, B, p):

@@ -1,7 +1,7 @@
-"""Sums over pairs of bodies (see ``near``) for a pair function of the user, by its address (``call_by_address``).
+"""Sums over pairs of bodies (see ``near``) for a pair function of the user, called by its address.
 
 A pair function is pair(r, A, B, p) -> (V, F, S, T): energy, force on the first body, and torques on the first and on
-the second, in space axes, for r = x_i - x_j and attitude matrices A, B; the second body gets -F.
+the second, in space axes, for r = x_i - x_j and attitude matrices A, B; the force on the second body is -F.
 """
 
 from __future__ import annotations
@@ -16,30 +16,37 @@ PAIR = f"Tuple((f8, {VECTOR}, {VECTOR}, {VECTOR}))({VECTOR}, {MATRIX}, {MATRIX},
 ZERO = (0.0, 0.0, 0.0)
 call_pair = call_by_address(PAIR, (0.0, ZERO, ZERO, ZERO))
 
-PAIRWISE = f"Tuple((i8, {MATRICES}, f8[::1], i8[::1]))"  # (address, Q, p, who raised (n,))
+PAIRWISE = f"Tuple((i8, {MATRICES}, f8[::1], i8[::1]))"  # (address, Q, p, raised (n,))
 
 
 @inline
 def vector(rows, i):
+    """Return row i of an array (n, 3) as a tuple."""
     return float(rows[i, 0]), float(rows[i, 1]), float(rows[i, 2])
 
 
 @inline
 def rows_of_matrix(Q, i):
+    """Return matrix i of an array (n, 3, 3) as a tuple of rows."""
     A = borrowed(Q[i])
     return vector(A, 0), vector(A, 1), vector(A, 2)
 
 
 @inline
 def put(w, field, l, v):
+    """Write the vector v to lane l of a field of w."""
     w[field + l], w[field + LANES + l], w[field + 2 * LANES + l] = v
 
 
 @inline
-def fill_pairs(told, i, first, numbers, w):
-    """raised[i] becomes the number of a body with which the pair function raised."""
-    pair, Q, params, raised = told
-    A, p = rows_of_matrix(Q, i), borrowed(params)
+def fill_pairs(interaction, i, first, numbers, w):
+    """Compute energies, forces and torques of body i and LANES neighbors (see ``near``).
+
+    If the pair function raises an exception, raised[i] is set to the index of the other body.
+    """
+    pair, Q, params, raised = interaction
+    A = rows_of_matrix(Q, i)
+    p = borrowed(params)
     for l in range(LANES):
         j = numbers[first + l]
         r = w[R + l], w[R + LANES + l], w[R + 2 * LANES + l]
@@ -54,4 +61,5 @@ def fill_pairs(told, i, first, numbers, w):
 
 @entry_point(signature(PAIRWISE))
 def sum_pairs(pairs, cut, pairwise, sums, totals, start, stop):
+    """Call ``near.sum_parts`` for a pair function of the user."""
     return sum_parts(fill_pairs, 0, pairs, cut, pairwise, sums, totals, start, stop)
