@@ -34,7 +34,7 @@ def test_every_misprinted_digit_is_noticed(name):
         for digit in range(1, 16):
             for sign in (1, -1):
                 wrong = misprinted(right.fractions, place, Fraction(sign, 10**digit))
-                with pytest.raises(ph.InputError, match=rf"composition {name}: the powers \d+ of its fractions miss"):
+                with pytest.raises(ph.InputError, match=rf"composition {name}: the sum of the powers \d+ of its"):
                     Composition(name, right.order, wrong)
 
 
@@ -46,7 +46,7 @@ def test_a_higher_order_is_not_believed(name):
 
 
 def test_what_is_not_a_palindrome():
-    with pytest.raises(ph.InputError, match="3 fractions that are not a palindrome"):
+    with pytest.raises(ph.InputError, match="expected a palindrome, got 3 fractions"):
         Composition("skew", 2, (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)))
 
 
@@ -101,7 +101,7 @@ def test_compositions_of_compositions():
 
 def test_a_composition_of_ones_own():
     triple = Composition("thirds", 2, (Fraction(1, 3),) * 3)
-    with pytest.raises(ph.InputError, match="thirds raises symmetric flows of an order below 2"):
+    with pytest.raises(ph.InputError, match="thirds: expected a symmetric flow of an order below 2"):
         ph.Composed(ph.NoSquish(), triple)
 
 
@@ -115,7 +115,9 @@ def test_unknown_names(name, hint):
 
 
 def test_what_cannot_be_raised():
-    with pytest.raises(ph.InputError, match=r"raises symmetric flows of an order below 4; Exact.* of order infinity"):
+    with pytest.raises(
+        ph.InputError, match=r"expected a symmetric flow of an order below 4; Exact.* of order infinity"
+    ):
         ph.Composed(ph.Exact(), "Yoshida4")
     with pytest.raises(ph.InputError, match=r"ThreeRotations\(6\) is symmetric, of order 6"):
         ph.Composed(ph.ThreeRotations(6), "Yoshida4")

@@ -389,7 +389,7 @@ def test_growing_steps(rng, solver):
 def test_error_of_a_step_that_is_too_long(solver, h):
     start, flow = ph.State(M, Q), MoserVeselov(solver=solver)
     limit = 1 / np.linalg.norm(np.array(M) / np.array(I))
-    message = rf"h = .*no solution.*\|h\| <= 1/\|omega\|, which is {limit:.6g} here; .* works"
+    message = rf"h = .*no solution.*\|h\| <= 1/\|omega\| = {limit:.6g}; .* works"
     with pytest.raises(StepError, match=message) as caught:
         flow.step(I, start, h, 5)
     works = caught.value.working_step
@@ -412,7 +412,7 @@ def test_higher_orders_turn_by_less_than_90_degrees(order, solver, axis):
     assert 2 * np.arctan2(np.linalg.norm(end.q[1:]), end.q[0]) == pytest.approx(1.4, abs=2 * left / np.cos(1.4))
     for h in (0.786, 1.0, 1.7, 3.0, -1.0):
         assert fails(flow, I, start, h)
-    with pytest.raises(StepError, match=r"90 degrees: expected .*, which is 0\.785398 here; h = ") as caught:
+    with pytest.raises(StepError, match=r"90 degrees: expected .* = 0\.785398; h = ") as caught:
         flow.step(I, start, 1.0)
     assert 0.77 < caught.value.working_step < 0.7854
 
@@ -497,7 +497,7 @@ def test_a_step_that_works_can_be_undone(rng):
 
 @pytest.mark.parametrize("order", [0, 1, 3, 5, 22, -2, "4", None, 2.5])
 def test_unknown_orders(order):
-    with pytest.raises(InputError, match=r"MoserVeselov has the even orders 2 to 20; order = "):
+    with pytest.raises(InputError, match=r"order = .*: MoserVeselov expected an even number from 2 to 20"):
         MoserVeselov(order)
 
 

@@ -1,6 +1,6 @@
-"""Free flows, one file each. A new one is a file with a class of its name, and one line here.
+"""Free flows, one per file; a new flow is a file with a class, and one line in ``FLOWS``.
 
-Nothing is loaded before it is used: a flow brings its kernels, and those Numba.
+Flows are loaded on first use, because they import their kernels, which import Numba.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ FLOWS = {
 
 
 def load(name: str) -> Any:
-    """The class of that name."""
+    """Return the flow class called ``name``, a key of ``FLOWS``."""
     return getattr(importlib.import_module(f"polhode.flows.{FLOWS[name]}"), name)
 
 
 def variants() -> list[Any]:
-    """Every member of every family that tables list and tests examine."""
+    """Return all flows that are listed in tables and tested: the variants of every class."""
     return [flow for name in FLOWS for flow in load(name).variants()]

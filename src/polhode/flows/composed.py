@@ -1,4 +1,4 @@
-"""Any symmetric flow, raised to a higher order by a composition of its steps (data: ``polhode.flows.composition``)."""
+"""Symmetric flows, raised to a higher order by a composition of their steps (data: ``polhode.flows.composition``)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,22 @@ from polhode.flows.flow import Flow
 
 
 class Composed(Flow):
-    """Steps g_1 h, g_2 h, ... of ``flow``, which must be symmetric, of order 2 and lower than the composition's.
+    """Composition of steps g_1 h, g_2 h, ... of a symmetric flow, which has a higher order.
 
+    Parameters
+    ----------
+    flow : Flow
+        A symmetric flow, of an order lower than that of the composition.
+    composition : Composition or str
+        The fractions g_1, g_2, ..., or the name of one of ``polhode.flows.composition.COMPOSITIONS``.
+
+    Raises
+    ------
+    InputError
+        If the flow is not symmetric, its order is not lower, or there is no composition of that name.
+
+    Examples
+    --------
     >>> from polhode import Midpoint, State
     >>> Composed(Midpoint(), "Yoshida4").step((1.0, 2.0, 3.0), State(m=(0.3, 0.2, 0.9)), 0.05, steps=1000).m.round(5)
     array([0.03578, 0.62839, 0.73746])
@@ -25,12 +39,14 @@ class Composed(Flow):
         inner = flow.record
         if not inner.symmetric or inner.order is None or inner.order >= composition.order:
             raise InputError(
-                f"{composition.name} raises symmetric flows of an order below {composition.order}; "
+                f"composition {composition.name}: expected a symmetric flow of an order below {composition.order}; "
                 f"{flow!r} is {'' if inner.symmetric else 'not '}symmetric, of order {inner.order or 'infinity'}"
             )
-        self.flow, self.composition = flow, composition
-        self.prepare, self.advance, self.size = flow.prepare, flow.advance, flow.size
+        self.flow = flow
+        self.composition = composition
+        self.prepare, self.advance = flow.prepare, flow.advance
         self.repeat, self.split = flow.repeat, flow.split
+        self.size = flow.size
         self.exact_parameters = flow.exact_parameters
         self.fractions = tuple(a * b for a in composition.fractions for b in flow.fractions)
         self.record = replace(
@@ -42,11 +58,13 @@ class Composed(Flow):
             test_step=3 * inner.test_step,
         )
 
-    def __reduce__(self) -> Any:  # its kernels are those of the inner flow, which knows them by their names
+    def __reduce__(self) -> Any:
+        """Return the arguments for pickle; the kernels are pickled by name, with the inner flow."""
         return Composed, (self.flow, self.composition)
 
     @classmethod
     def variants(cls) -> tuple[Flow, ...]:
+        """Return the members of the family that are listed in tables and tested."""
         from polhode.flows.midpoint import Midpoint
         from polhode.flows.moser_veselov import MoserVeselov
         from polhode.flows.three_rotations import ThreeRotations
@@ -59,6 +77,7 @@ class Composed(Flow):
 
 
 def _named(name: str) -> Composition:
+    """Return the composition called ``name``, or raise an InputError that lists similar names."""
     if name not in COMPOSITIONS:
         raise unknown_name("composition", name, COMPOSITIONS)
     return COMPOSITIONS[name]

@@ -1,6 +1,6 @@
-"""Compositions: steps of a symmetric flow, of lengths g_1 h, g_2 h, ..., that together are of a higher order.
+"""Compositions: steps of a symmetric flow, of lengths g_1 h, g_2 h, ..., which together have a higher order.
 
-Pure data. Each is a palindrome whose lengths add up to 1, so the first half is given and the middle follows.
+This module is data. Each composition is a palindrome of sum 1, so that its first half determines the middle.
 """
 
 from __future__ import annotations
@@ -11,13 +11,31 @@ from fractions import Fraction
 from polhode.core.errors import InputError
 from polhode.core.references import KAHAN_LI_1997, SOFRONIOU_SPALETTA_2005, SUZUKI_1990, YOSHIDA_1990
 
-TOLERANCE = Fraction(1, 10**20)  # of the sums below: coefficients have 24 digits and more
+TOLERANCE = Fraction(1, 10**20)  # of the power sums: coefficients have at least 24 digits
 
 
 @dataclass(frozen=True)
 class Composition:
-    """Lengths of the steps, as fractions of the whole; the basic flow must be symmetric, of order 2 or more.
+    """Step lengths of a composition of a symmetric flow of order 2 or more.
 
+    Parameters
+    ----------
+    name : str
+        Name of the composition.
+    order : int
+        Order of the composed flow.
+    fractions : tuple of Fraction
+        Lengths of the steps, as fractions of the whole step: a palindrome of sum 1.
+    references : tuple of str, optional
+        Publications.
+
+    Raises
+    ------
+    InputError
+        If the fractions are not a palindrome, or their power sums contradict the order.
+
+    Examples
+    --------
     >>> Composition("Yoshida4", 4, COMPOSITIONS["Yoshida4"].fractions).order
     4
     """
@@ -28,13 +46,16 @@ class Composition:
     references: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        """Check the fractions."""
         if self.fractions != self.fractions[::-1]:
-            raise InputError(f"composition {self.name}: {len(self.fractions)} fractions that are not a palindrome")
-        for power in range(1, self.order, 2):  # necessary for the order, and sensitive to every misprinted digit
+            raise InputError(
+                f"composition {self.name}: expected a palindrome, got {len(self.fractions)} fractions that are not one"
+            )
+        for power in range(1, self.order, 2):  # necessary for the order, and detects every misprinted digit
             error = sum((g**power for g in self.fractions), Fraction(0)) - (1 if power == 1 else 0)
             if abs(error) > TOLERANCE:
                 raise InputError(
-                    f"composition {self.name}: the powers {power} of its fractions miss their sum by "
+                    f"composition {self.name}: the sum of the powers {power} of its fractions has the error "
                     f"{float(error):.1e}, so its order is not {self.order}"
                 )
 
@@ -42,13 +63,14 @@ class Composition:
 COMPOSITIONS: dict[str, Composition] = {}
 
 
-def _enrol(name: str, order: int, reference: str, first_half: str) -> None:
+def _add(name: str, order: int, reference: str, first_half: str) -> None:
+    """Add a composition to ``COMPOSITIONS``, given the digits of its first half."""
     half = tuple(Fraction(digits) for digits in first_half.split())
     middle = 1 - 2 * sum(half, Fraction(0))
     COMPOSITIONS[name] = Composition(name, order, (*half, middle, *half[::-1]), (reference,))
 
 
-_enrol(
+_add(
     "Yoshida4",
     4,
     YOSHIDA_1990,
@@ -56,7 +78,7 @@ _enrol(
     1.35120719195965763404768780897
 """,
 )
-_enrol(
+_add(
     "Suzuki4",
     4,
     SUZUKI_1990,
@@ -64,7 +86,7 @@ _enrol(
     0.414490771794375737142354062861 0.414490771794375737142354062861
 """,
 )
-_enrol(
+_add(
     "Yoshida6A",
     6,
     YOSHIDA_1990,
@@ -72,7 +94,7 @@ _enrol(
     0.784513610477557263819497633866 0.235573213359358133684793182979 -1.17767998417887100694641568096
 """,
 )
-_enrol(
+_add(
     "KahanLi6",
     6,
     KAHAN_LI_1997,
@@ -81,7 +103,7 @@ _enrol(
     0.08221359629355080023149045
 """,
 )
-_enrol(
+_add(
     "SS6_13",
     6,
     SOFRONIOU_SPALETTA_2005,
@@ -90,7 +112,7 @@ _enrol(
     0.129618937569070347725053665371 -0.350003248939208965161708309113 0.11805530653002387170273438954
 """,
 )
-_enrol(
+_add(
     "KahanLi8",
     8,
     KAHAN_LI_1997,
@@ -100,7 +122,7 @@ _enrol(
     0.25837438768632204729397911 0.29501172360931029887096624
 """,
 )
-_enrol(
+_add(
     "SS8_21",
     8,
     SOFRONIOU_SPALETTA_2005,
@@ -111,7 +133,7 @@ _enrol(
     0.116991350192176421807228814335
 """,
 )
-_enrol(
+_add(
     "SS10_35",
     10,
     SOFRONIOU_SPALETTA_2005,

@@ -1,4 +1,4 @@
-"""The exact flow: the closed form of ``kernels.exact.euler``, as a flow among others."""
+"""The exact flow, by the closed form of ``kernels.exact.euler``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CONSTANTS = len(BodyConstants._fields)
 
 @inline
 def write_body(I1, I2, I3, c):
-    """The constants of the body into c[:CONSTANTS]."""
+    """Write the constants of the body to c[:CONSTANTS]."""
     b = body_constants(I1, I2, I3)
     c[0], c[1], c[2], c[3], c[4], c[5] = b.I1, b.I2, b.I3, b.w1, b.w2, b.w3
     c[6], c[7], c[8] = b.w23, b.w13, b.w12
@@ -22,16 +22,19 @@ def write_body(I1, I2, I3, c):
 
 @inline
 def read_body(c):
+    """Return the constants of a body from c[:CONSTANTS]."""
     return BodyConstants(c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8], c[9], c[10], c[11], c[12], c[13])
 
 
 @inline
 def prepare(order, I1, I2, I3, parameters, c):
+    """Write the constants of the body to c."""
     write_body(I1, I2, I3, c)
 
 
 @inline
 def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
+    """Return m, q after one step h, and the number of iterations."""
     m1, m2, m3, q0, q1, q2, q3 = step(read_body(c), m1, m2, m3, q0, q1, q2, q3, h)
     return m1, m2, m3, q0, q1, q2, q3, 0.0
 
@@ -40,8 +43,10 @@ repeat, split = loops(prepare, advance)
 
 
 class Exact(Flow):
-    """The exact motion, for any inertia and any h, to the last digits.
+    """Exact free motion, for any inertia and any h, up to rounding.
 
+    Examples
+    --------
     >>> from polhode import State
     >>> Exact().step((1.0, 2.0, 3.0), State(m=(0.3, 0.2, 0.9)), 0.5, steps=100).m.round(6)
     array([0.035777, 0.628395, 0.737455])

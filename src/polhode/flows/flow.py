@@ -1,4 +1,4 @@
-"""What all free flows have in common: a record that declares, and ``step``, which takes states to states."""
+"""Base class of all free flows: a record of declared properties, and ``step``, which maps states to states."""
 
 from __future__ import annotations
 
@@ -24,11 +24,30 @@ INVARIANTS = (NORM, ENERGY, MOMENTUM_SPACE)  # of the free body
 
 @dataclass(frozen=True)
 class FlowRecord:
-    """What a flow declares; ``tests/methods/test_declared.py`` holds every entry of every flow against it, both ways.
+    """Declared properties of a flow; ``tests/methods/test_declared.py`` verifies every entry of every flow.
 
-    ``order`` is None for an exact flow. ``symmetric``: a step h and a step -h cancel. ``poisson``: m -> m preserves the
-    Lie-Poisson bracket. ``symplectic``: (m, q) -> (m, q) preserves the canonical one. ``preserves``: which INVARIANTS
-    stay to rounding. ``test_step``: a step, for a body of size 1, at which what is not preserved is seen to move.
+    Parameters
+    ----------
+    name : str
+        Expression that constructs the flow.
+    summary : str
+        Short description.
+    order : int or None
+        Order of convergence, None for an exact flow.
+    symmetric : bool
+        Whether a step -h is the inverse of a step h.
+    poisson : bool
+        Whether the map m -> m preserves the Lie-Poisson bracket.
+    symplectic : bool
+        Whether the map (m, q) -> (m, q) preserves the canonical bracket.
+    preserves : frozenset of str
+        The members of INVARIANTS that are preserved up to rounding.
+    references : tuple of str
+        Publications.
+    test_step : float
+        Step length, for a body of size 1, at which the change of quantities that are not preserved is visible.
+    limits : str, optional
+        Restrictions of the flow.
     """
 
     name: str
@@ -44,35 +63,34 @@ class FlowRecord:
 
 
 class StepStats(NamedTuple):
-    """Work of an implicit flow: iterations (...) of each body, all steps together; 0 for explicit flows."""
+    """Work of a flow: the total number of iterations of each body, of the shape of the batch; 0 for explicit flows."""
 
     iterations: FloatArray
 
 
 class Flow:
-    """A map (m, q) -> (m, q) of the free body for a time h.
+    """Base class of maps (m, q) -> (m, q) of the free body for a time h.
 
-    A subclass is one file: its kernels (see ``kernels.stepping.repeat``), the number of constants they use, and a
-    record.
+    A subclass defines its kernels (see ``kernels.stepping.repeat``), the number of constants they use, and a record.
     """
 
     prepare: Any
     advance: Any
     repeat: Any
     split: Any
-    size: int  # of the constants c
+    size: int  # number of constants c
     record: FlowRecord
-    no_result = ""  # why a step may have none, if not because its equations have no solution
-    exact_parameters: Sequence[float | Fraction] = ()  # what ``prepare`` is told, in full precision
-    fractions: Sequence[float | Fraction] = (1,)  # the parts of a step: see ``composed``
+    no_result = ""  # reason why a step may fail, unless its equations have no solution
+    exact_parameters: Sequence[float | Fraction] = ()  # parameters of ``prepare``, in full precision
+    fractions: Sequence[float | Fraction] = (1,)  # lengths of the parts of a step: see ``composed``
 
     @classmethod
     def variants(cls) -> tuple[Flow, ...]:
-        """The members of the family that tables list and tests examine."""
+        """Return the members of the family that are listed in tables and tested."""
         return (cls(),)
 
     def bound(self, body: RigidBody, state: State) -> str:
-        """What is known of the largest step that works, for the message of a step that failed; '' if nothing is."""
+        """Return a bound of the step length, for the message of a failed step; an empty string if none is known."""
         return ""
 
     @overload
@@ -104,23 +122,33 @@ class Flow:
         *,
         return_stats: bool = False,
     ) -> State | tuple[State, StepStats]:
-        """The state after ``steps`` steps of length ``h``, repeated in a compiled loop.
+        """Return the state after ``steps`` steps of length ``h``, repeated in a compiled loop.
 
         Parameters
         ----------
         body : RigidBody or array_like
             A RigidBody, principal moments (..., 3) or tensors (..., 3, 3).
         state : State
-            Where it starts; batches of bodies, states and h broadcast.
-        h : array_like
-            Length of a step (...), of either sign.
+            Initial state; batches of bodies, states and h are broadcast.
+        h : array_like, shape (...)
+            Length of a step, of either sign.
+        steps : int, optional
+            Number of steps. Default is 1.
         return_stats : bool, optional
-            Return ``StepStats`` too, which count the iterations of implicit flows.
+            Whether to return ``StepStats``, too, which contain the number of iterations of implicit flows.
 
         Returns
         -------
-        State
-            The new state; its quaternion is not normalized after the fact.
+        state : State
+            The new state; its quaternion is not normalized afterwards.
+        stats : StepStats
+            Only if ``return_stats`` is True.
+
+        Raises
+        ------
+        StepError
+            If a step has no result. The error contains the state of the last successful steps and a step length that
+            works.
 
         Examples
         --------
@@ -147,16 +175,19 @@ class Flow:
     def _run(
         self, moments: FloatArray, m: FloatArray, q: FloatArray, h: FloatArray, steps: int, batch: tuple[int, ...]
     ) -> tuple[npt.NDArray[np.int64], FloatArray]:
+        """Step m and q in place; return the number of successful steps and of iterations of each body."""
         check_spread(moments)
         bodies = prod(batch)
-        done, iterations = np.zeros(bodies, np.int64), np.zeros(bodies)
+        done = np.zeros(bodies, np.int64)
+        iterations = np.zeros(bodies)
         parameters, fractions = (np.array([float(x) for x in v]) for v in (self.exact_parameters, self.fractions))
-        inertia, times = rows_of(moments, batch, 3), rows_of(h[..., None], batch, 1)[:, 0]
+        inertia = rows_of(moments, batch, 3)
+        times = rows_of(h[..., None], batch, 1)[:, 0]
         rows_m, rows_q = m.reshape(bodies, 3), q.reshape(bodies, 4)
 
         def work(start: int, stop: int) -> int:
-            told = parameters, self.size, fractions, inertia, times
-            return self.repeat((*told, steps, start, stop, rows_m, rows_q, done, iterations))
+            flow_and_bodies = parameters, self.size, fractions, inertia, times
+            return self.repeat((*flow_and_bodies, steps, start, stop, rows_m, rows_q, done, iterations))
 
         in_ranges(work, bodies, steps * len(fractions))
         return done.reshape(batch), iterations.reshape(batch)
@@ -170,17 +201,18 @@ class Flow:
         batch: tuple[int, ...],
         done: npt.NDArray[np.int64],
     ) -> StepError:
-        """The error of a step without result, with a shorter one that was found to work from the same state."""
+        """Return the error of a step without result, with a shorter step that works from the same state."""
         where = tuple(int(i) for i in np.argwhere(done < steps)[0])
         one_body, one = body.select(batch, where), state.select(batch, where)
         length = float(np.broadcast_to(h, batch)[where])
         moments = flow_moments(one_body)
         turns = abs(length) * float(np.abs(one.m).max()) / float(moments.min())
         if not turns <= 1e150:
-            reason, works = "that is too many turns", None
+            works = None
+            reason = "the body makes too many turns in a step"
         else:
             works = self._working_step(one_body, one, length)
-            reason = self.no_result or "the equations of the step have no solution that can be found"
+            reason = self.no_result or "no solution of the equations of the step was found"
         bound = self.bound(one_body, one)
         message = (
             f"{self!r}: step {int(done[where]) + 1} of {steps} failed for {place('body', where)} at h = {length:.6g}, "
@@ -191,11 +223,11 @@ class Flow:
         return StepError(message, state=state, done=done, working_step=works)
 
     def _working_step(self, body: RigidBody, state: State, h: float) -> float | None:
-        """By bisection: a step from ``state`` that has a solution, within 1 % of the first that has none."""
+        """Return a step that has a result from ``state``, by bisection to 1 % of one that has none, or None."""
         works, fails = 0.0, h
         for _ in range(60):
             trial = 0.5 * (works + fails)
-            if self._takes(body, state, trial):
+            if self._has_result(body, state, trial):
                 works = trial
             else:
                 fails = trial
@@ -203,20 +235,25 @@ class Flow:
                 break
         return works or None
 
-    def _takes(self, body: RigidBody, state: State, h: float) -> bool:
+    def _has_result(self, body: RigidBody, state: State, h: float) -> bool:
+        """Return whether a single step h has a result."""
         m, q = to_principal(None if body.is_principal else body.axes, state.m, state.q)
         done, _ = self._run(flow_moments(body), _copies(m, (), 3), _copies(q, (), 4), np.array(h), 1, ())
         return bool(done)
 
     def __repr__(self) -> str:
+        """Return the expression that constructs the flow."""
         return self.record.name
 
     def __eq__(self, other: object) -> bool:
+        """Return whether ``other`` is a flow of the same class with the same arguments."""
         return isinstance(other, Flow) and type(other) is type(self) and repr(other) == repr(self)
 
     def __hash__(self) -> int:
+        """Return a hash of the class and its arguments."""
         return hash((type(self), repr(self)))
 
 
 def _copies(array: FloatArray, batch: tuple[int, ...], components: int) -> FloatArray:
+    """Return a C-contiguous copy of ``array``, broadcast to ``batch`` + (components,)."""
     return np.array(np.broadcast_to(array, (*batch, components)), order="C")

@@ -7,7 +7,8 @@ With the rows of P(t) along m', m x m' and m, |m| = 1, and D2 = |1 - 2T I2|,
     i    psi = 2T t - D2/(lambda I2) [Pi(phi(t), n, k) - Pi(phi(0), n, k)],  n = B23^-2                              (9)
     ii   psi = 2T t + D2/(lambda I2) [...],  n = B21^-2
 
-A matrix knows no sign of q: the rotation of a step becomes the quaternion whose scalar part is not negative.
+A matrix does not determine the sign of q: the rotation of a step becomes the quaternion whose scalar part is not
+negative.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from polhode.kernels.stepping.loops import loops
 
 @inline
 def frame(c, m1, m2, m3):
-    """v along m' = m x w, and m x v; m' is not 0."""
+    """Return the unit vector v along m' = m x w, which is not 0, and m x v."""
     v1, v2, v3 = -c[0] * c[5] * (m2 * m3), c[1] * c[4] * (m3 * m1), -c[2] * c[3] * (m1 * m2)
     largest = max(abs(v1), max(abs(v2), abs(v3)))
     v1, v2, v3 = v1 / largest, v2 / largest, v3 / largest
@@ -35,7 +36,7 @@ def frame(c, m1, m2, m3):
 
 @inline
 def angle(c, motion):
-    """psi of (9); D2 = 0 on the separatrix."""
+    """Return psi of (9); D2 = 0 on the separatrix."""
     psi = motion.two_T * motion.t
     if motion.family == SEPARATRIX:
         return psi
@@ -47,8 +48,9 @@ def angle(c, motion):
 
 @inline
 def quaternion(r11, r12, r13, r21, r22, r23, r31, r32, r33):
-    """Of a rotation matrix, scalar part >= 0, by its largest component."""
-    trace, largest = r11 + r22 + r33, max(r11, max(r22, r33))
+    """Return the quaternion of a rotation matrix, with scalar part >= 0, by its largest component."""
+    trace = r11 + r22 + r33
+    largest = max(r11, max(r22, r33))
     if trace >= largest:
         f = 1.0 + trace
         q0, q1, q2, q3 = f, r32 - r23, r13 - r31, r21 - r12
@@ -67,6 +69,7 @@ def quaternion(r11, r12, r13, r21, r22, r23, r31, r32, r33):
 
 @inline
 def attitude(c, motion):
+    """Return the rotation P(0)^T Y P(t) of (6) as a quaternion."""
     x1, x2, x3, y1, y2, y3 = motion.x1, motion.x2, motion.x3, motion.y1, motion.y2, motion.y3
     v1, v2, v3, w1, w2, w3 = frame(c, x1, x2, x3)
     a1, a2, a3, b1, b2, b3 = frame(c, y1, y2, y3)
@@ -83,6 +86,7 @@ def attitude(c, motion):
 
 @inline
 def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
+    """Return m, q after one step h, and the number of iterations."""
     return advance_with(attitude, c, m1, m2, m3, q0, q1, q2, q3, h)
 
 
@@ -90,11 +94,18 @@ repeat, split = loops(prepare, advance)
 
 
 class FrbMatrix(Published):
-    """The published exact flow in matrices, for study: ``Exact`` is faster and keeps its digits everywhere.
+    """Published exact flow in rotation matrices, for study: ``Exact`` is faster and has full accuracy everywhere.
 
-    ``nodes`` = 0 is exact; 1 to 10 take that many nodes for the integral of the third kind. Steps may have any length,
-    but q is known up to its sign only if a step turns the body by more than half a turn.
+    Steps may have any length, but the sign of q is not determined by a step that turns the body by more than half a
+    turn.
 
+    Parameters
+    ----------
+    nodes : int, optional
+        Number of Gauss nodes, 1 to 10, for the integral of the third kind; 0, the default, is exact.
+
+    Examples
+    --------
     >>> from polhode import State
     >>> FrbMatrix().step((1.0, 2.0, 3.0), State(m=(0.3, 0.2, 0.9)), 0.5, steps=100).q.round(6)
     array([-0.900588, -0.153051,  0.058371,  0.402629])

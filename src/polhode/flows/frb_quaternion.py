@@ -45,7 +45,7 @@ from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.trig import floor, is_odd, sincos
 from polhode.kernels.stepping.loops import loops
 
-ON_AXIS = 1e-150  # of m/|m|: squares underflow, and m counts as lying on the axis
+ON_AXIS = 1e-150  # components of m/|m| whose squares underflow: m is treated as lying on the axis
 NO_AXIS = -1
 TOLERANCE = 1e-12  # of gamma1^2 + gamma2^2
 
@@ -54,7 +54,7 @@ LOST = "digits are lost near the axes, near the separatrix and for nearly spheri
 
 @inline
 def axis_of_symmetry(c, x1, x2, x3, D1, D3):
-    """The axis, 0 or 2, about which m turns uniformly (FRB: lambda_1 = 0 or lambda_3 = 0), or NO_AXIS."""
+    """Return the axis, 0 or 2, about which m turns uniformly (FRB: lambda_1 = 0 or lambda_3 = 0), or NO_AXIS."""
     on_1, on_2, on_3 = abs(x1) <= ON_AXIS, abs(x2) <= ON_AXIS, abs(x3) <= ON_AXIS
     if c[3] == 0.0:
         return 2
@@ -67,7 +67,7 @@ def axis_of_symmetry(c, x1, x2, x3, D1, D3):
 
 @inline
 def turn_symmetric(c, axis, m1, m2, m3, q0, q1, q2, q3, h):
-    """Two plane rotations, about m and about the axis; the moment across the axis is I2, whichever axis it is."""
+    """Return m and q after two plane rotations, about m and about ``axis``; I2 is the moment across either axis."""
     I_a, m_a = (c[0], m1) if axis == 0 else (c[2], m3)
     q0, q1, q2, q3 = turn_about_momentum(h / c[1], m1, m2, m3, q0, q1, q2, q3)
     return turn_about(axis, h * m_a * ((c[1] - I_a) / c[1] / I_a), m1, m2, m3, q0, q1, q2, q3)
@@ -75,7 +75,7 @@ def turn_symmetric(c, axis, m1, m2, m3, q0, q1, q2, q3, h):
 
 @inline
 def advance_with(attitude, c, m1, m2, m3, q0, q1, q2, q3, h):
-    """One step; ``attitude(c, motion)`` is the rotation p(0)^-1 y p(t) of the frame that a flow chooses."""
+    """Return m, q after one step h, and 0; ``attitude(c, motion)`` returns the rotation p(0)^-1 y p(t) of a flow."""
     G = sqrt(m1 * m1 + m2 * m2 + m3 * m3)
     if G == 0.0:
         return m1, m2, m3, q0, q1, q2, q3, 0.0
@@ -93,8 +93,10 @@ def advance_with(attitude, c, m1, m2, m3, q0, q1, q2, q3, h):
 
 @inline
 def onto_axis_3(m1, m2, m3):
-    """(p0, p1, p2) of case (1), section 1.4; p3 = 0. Not a unit quaternion where 1 + m3 has lost its digits; if none
-    is left, (m1^2 + m2^2)/2 takes its place."""
+    """Return (p0, p1, p2) of case (1), section 1.4; p3 = 0.
+
+    p is not a unit quaternion where 1 + m3 suffers from cancellation; (m1^2 + m2^2)/2 replaces it where it is 0.
+    """
     v = 1.0 + m3
     if not v > 0.0:
         v = 0.5 * (m1 * m1 + m2 * m2)
@@ -104,7 +106,7 @@ def onto_axis_3(m1, m2, m3):
 
 @inline
 def from_axes(c, m1, m2, m3):
-    """p of (2.22). As in ``onto_axis_3``, (m1^2 + m2^2)/2 takes the place of 1 - m3 where no digit of it is left."""
+    """Return p of (2.22); as in ``onto_axis_3``, (m1^2 + m2^2)/2 replaces 1 - m3 where that is 0."""
     g1, g2 = c[GAMMA], c[GAMMA + 1]
     v = 1.0 - m3
     if not v > 0.0:
@@ -115,7 +117,7 @@ def from_axes(c, m1, m2, m3):
 
 @inline
 def frame(c, m1, m2, m3):
-    """p, a rotation of m onto e3: of (2.22), or of case (1) if gamma = 0."""
+    """Return p, a rotation of m onto e3: that of (2.22), or of case (1) if gamma = 0."""
     if c[GAMMA] == 0.0 and c[GAMMA + 1] == 0.0:
         p0, p1, p2 = onto_axis_3(m1, m2, m3)
         return p0, p1, p2, 0.0
@@ -124,22 +126,25 @@ def frame(c, m1, m2, m3):
 
 @inline
 def turned_frame(o, y, s, p):
-    """p(0)^-1 y p(t) of (12), of frames o = p(0) and p = p(t) and a turn (y, s e3)."""
+    """Return p(0)^-1 y p(t) of (12), for frames o = p(0) and p = p(t) and a rotation (y, s e3)."""
     p0, p1, p2, p3 = product(y, 0.0, 0.0, s, p[0], p[1], p[2], p[3])
     return product(o[0], -o[1], -o[2], -o[3], p0, p1, p2, p3)
 
 
 @inline
 def angle_about_3(c, motion, integral):
-    """psi of (16) without theta: the angle of the van Zon-Schofield frame."""
+    """Return psi of (16) without theta: the angle of the van Zon-Schofield frame."""
     return motion.t / c[2] + c[4] / (c[0] * c[2] * motion.lam) * integral
 
 
 @inline
 def polar_turn(motion):
-    """theta(t) - theta(0) as an angle and a number of half turns: m1 keeps its sign in (i), as cn in (ii) does between
-    half turns of phi."""
-    turns, side0, side1 = 0.0, 1.0, 1.0
+    """Return theta(t) - theta(0) as an angle and a number of half turns.
+
+    The sign of m1 is constant in case (i); in case (ii) that of cn is constant between half turns of phi.
+    """
+    turns = 0.0
+    side0, side1 = 1.0, 1.0
     if motion.family == AROUND_3:
         j0, side0 = half_turns(motion.phi0)
         j1, side1 = half_turns(motion.phi1)
@@ -152,6 +157,7 @@ def polar_turn(motion):
 
 @inline
 def attitude(c, motion):
+    """Return the rotation p(0)^-1 y p(t) of (12) as a quaternion."""
     n = characteristic(c, motion)
     on = motion.family == SEPARATRIX
     integral = third_kind_separatrix(motion, n) if on else third_kind_integral(c, motion, n)
@@ -163,13 +169,15 @@ def attitude(c, motion):
         s, y = -y, s
     if is_odd(floor(0.5 * turns)):
         s, y = -s, -y
-    start, end = frame(c, motion.x1, motion.x2, motion.x3), frame(c, motion.y1, motion.y2, motion.y3)
+    start = frame(c, motion.x1, motion.x2, motion.x3)
+    end = frame(c, motion.y1, motion.y2, motion.y3)
     return turned_frame(start, y, s, end)
 
 
-# Each published flow repeats these three lines and the loops: Numba compiles functions for the functions they call.
+# Each published flow repeats this function and the loops, because Numba specializes on the functions they call.
 @inline
 def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
+    """Return m, q after one step h, and the number of iterations."""
     return advance_with(attitude, c, m1, m2, m3, q0, q1, q2, q3, h)
 
 
@@ -177,7 +185,7 @@ repeat, split = loops(prepare, advance)
 
 
 class Published(Flow):
-    """What FrbQuaternion and FrbMatrix share: the exact integral of the third kind, or 1 to 10 nodes."""
+    """Base class of FrbQuaternion and FrbMatrix: the exact integral of the third kind, or 1 to 10 nodes for it."""
 
     prepare = staticmethod(prepare)
     size = SIZE
@@ -188,7 +196,9 @@ class Published(Flow):
     def __init__(self, nodes: int = 0) -> None:
         name = type(self).__name__
         if nodes not in range(MOST_NODES + 1):
-            raise InputError(f"{name} takes 0 nodes (exact) to {MOST_NODES}; nodes = {nodes!r} came")
+            raise InputError(
+                f"nodes = {nodes!r}: {name} expected 1 to {MOST_NODES} nodes, or 0 nodes for the exact integral"
+            )
         rule = [x for node in zip(*gauss_legendre(nodes), strict=True) for x in node]
         self.exact_parameters = (nodes, 0.0, 0.0, *rule)
         how = f"by quadrature with {nodes} nodes" if nodes else "by Carlson's integrals"
@@ -207,16 +217,24 @@ class Published(Flow):
 
     @classmethod
     def variants(cls) -> tuple[Flow, ...]:
+        """Return the members of the family that are listed in tables and tested."""
         return cls(), cls(1), cls(3), cls(5)
 
 
 class FrbQuaternion(Published):
-    """The published exact flow in quaternions, for study: ``Exact`` is faster and keeps its digits everywhere.
+    """Published exact flow in quaternions, for study: ``Exact`` is faster and has full accuracy everywhere.
 
-    ``nodes`` = 0 is exact, for steps of any length; 1 to 10 take that many nodes for the integral of the third kind.
-    ``gamma``, two numbers with gamma1^2 + gamma2^2 = 1, takes the rotation (2.22) of m onto e3 instead of the shortest:
-    digits are then lost where m comes close to e3, instead of -e3.
+    Parameters
+    ----------
+    nodes : int, optional
+        Number of Gauss nodes, 1 to 10, for the integral of the third kind; 0, the default, is exact, for steps of any
+        length.
+    gamma : tuple of float, optional
+        Two numbers with gamma1^2 + gamma2^2 = 1, which select the rotation (2.22) of m onto e3 instead of the shortest
+        one: digits are then lost where m is close to e3, instead of -e3.
 
+    Examples
+    --------
     >>> from polhode import State
     >>> FrbQuaternion().step((1.0, 2.0, 3.0), State(m=(0.3, 0.2, 0.9)), 50.0).q.round(6)
     array([-0.900588, -0.153051,  0.058371,  0.402629])
@@ -226,7 +244,7 @@ class FrbQuaternion(Published):
     repeat = staticmethod(repeat)
     split = staticmethod(split)
     frame = "the shortest rotation of m onto e3"
-    limits = f"{LOST}, and where m comes close to -e3 (the axis of the largest moment), |q| = 1 among them"
+    limits = f"{LOST}, and where m is close to -e3 (the axis of the largest moment), also those of |q| = 1"
     references = (CELLEDONI_2008, FRB_2010, KOSENKO_1998)
 
     def __init__(self, nodes: int = 0, *, gamma: tuple[float, float] | None = None) -> None:
@@ -250,4 +268,5 @@ class FrbQuaternion(Published):
 
     @classmethod
     def variants(cls) -> tuple[Flow, ...]:
+        """Return the members of the family that are listed in tables and tested."""
         return *super().variants(), cls(gamma=(0.6, 0.8))

@@ -1,4 +1,4 @@
-"""Factorization: m exactly, and one angle of the attitude by Gauss quadrature in time.
+"""Factorization: exact momentum, and one angle of the attitude by Gauss quadrature in time.
 
 E. Gustafsson's thesis (2010), section 4.3.2, after Celledoni, Fasso, Safstrom, Zanna 2008, section 3. With p(m) a
 rotation that takes m onto a body axis e_a, and y one about e_a by psi,
@@ -8,12 +8,11 @@ rotation that takes m onto a body axis e_a, and y one about e_a by psi,
     p_b = (p_a m_b + p0 m_c)/(1 + m_a), p_c = (p_a m_c - p0 m_b)/(1 + m_a)                                      (34)
     psi' = 2T + (m_c m_b' - m_b m_c')/(1 + m_a) = 1/I_a + (2T - 1/I_a)/(1 + m_a)                                (33)
 
-for |m| = 1 and (a, b, c) cyclic. Whatever psi is, Q m stays. In psi' only m_a depends on time: the numerator is formed
-once, from squares.
+for |m| = 1 and (a, b, c) cyclic. Q m is preserved for any psi. In psi' only m_a depends on time: the numerator is
+computed once, from squares.
 
-The thesis takes e_a = e_3, where 1 + m_3 may come close to 0. Here e_a is the axis that the motion circles, and its
-sign that of m_a, which never changes: 1 + m_a >= 1, and of the axes this one has its singularities farthest from real
-times.
+The thesis uses e_a = e_3, where 1 + m_3 may be close to 0. Here e_a is the axis that m circles, with the sign of m_a,
+which is constant: 1 + m_a >= 1, and the singularities of this axis are the farthest from real times.
 """
 
 from __future__ import annotations
@@ -34,17 +33,18 @@ from polhode.kernels.numbers.trig import sincos
 from polhode.kernels.stepping.loops import loops
 
 MOST_NODES = 10
-NODES = CONSTANTS + 3  # where they begin among the constants, each followed by its weight
-CHOSEN = 0.0  # in place of a fixed axis
+NODES = CONSTANTS + 3  # index of the first node among the constants; each is followed by its weight
+CHOSEN = 0.0  # replaces the number of a fixed axis
 TOLERANCE = 1e-12  # of c0^2 + c3^2
 TEST_STEPS = (1.0, 1.0, 2.0, 3.0, 4.0)  # for 1, 2, ... nodes
 
 
 @inline
 def prepare(order, I1, I2, I3, parameters, c):
-    """The body, c0, c3, the fixed axis as +-1, +-2, +-3 among the sorted ones (or CHOSEN), nodes and weights."""
+    """Write the body, c0, c3, the fixed axis (+-1, +-2, +-3 in sorted axes, or CHOSEN), nodes and weights to c."""
     write_body(I1, I2, I3, c)
-    c[CONSTANTS], c[CONSTANTS + 1], fixed = parameters[0], parameters[1], parameters[2]
+    c[CONSTANTS], c[CONSTANTS + 1] = parameters[0], parameters[1]
+    fixed = parameters[2]
     e1 = 1.0 if fixed == 1.0 else 0.0
     e2 = 1.0 if fixed == 2.0 else 0.0
     e3 = 1.0 if fixed == 3.0 else 0.0
@@ -56,7 +56,7 @@ def prepare(order, I1, I2, I3, parameters, c):
 
 @inline
 def circled_axis(body, m1, m2, m3):
-    """The axis that m circles, 1 or 3, with the sign of m there: by D of ``euler``, the same along a motion."""
+    """Return the axis that m circles, +-1 or +-3, with the sign of m_a; by D of ``euler``, constant along a motion."""
     x, z = body.w12 * (m1 * m1), body.w23 * (m3 * m3)
     gap = x - z
     if abs(gap) <= CLOSE * (x + z):
@@ -68,7 +68,7 @@ def circled_axis(body, m1, m2, m3):
 
 @inline
 def to_frame(a, x1, x2, x3):
-    """(x_b, x_c, x_a), turned by pi about e_c if a < 0, so that m_a >= 0 for the circled axis."""
+    """Return (x_b, x_c, x_a), rotated by pi about e_c if a < 0, so that m_a >= 0 for the circled axis."""
     s = 1.0 if a > 0.0 else -1.0
     if abs(a) == 1.0:
         return s * x2, x3, s * x1
@@ -79,7 +79,7 @@ def to_frame(a, x1, x2, x3):
 
 @inline
 def from_frame(a, x1, x2, x3):
-    """The inverse of ``to_frame``."""
+    """Return (x1, x2, x3) in body axes, the inverse of ``to_frame``."""
     s = 1.0 if a > 0.0 else -1.0
     if abs(a) == 1.0:
         return s * x3, s * x1, x2
@@ -90,7 +90,7 @@ def from_frame(a, x1, x2, x3):
 
 @inline
 def rates(a, body, m1, m2, m3):
-    """1/I_a and 2T - |m|^2/I_a of (33), the latter free of cancellation for a = 1 and 3."""
+    """Return 1/I_a and 2T - |m|^2/I_a of (33), the latter without cancellation for a = 1 and 3."""
     x, y, z = m1 * m1, m2 * m2, m3 * m3
     if abs(a) == 1.0:
         return body.w1, -(body.w12 * y + body.w13 * z)
@@ -101,32 +101,36 @@ def rates(a, body, m1, m2, m3):
 
 @inline
 def height(G, mb, mc, ma):
-    """|m| + m_a, free of cancellation."""
+    """Return |m| + m_a, without cancellation."""
     return G + ma if ma >= 0.0 else (mb * mb + mc * mc) / (G - ma)
 
 
 @inline
 def onto_axis(c0, c3, G, mb, mc, ma):
-    """p of (34), (36), times a factor."""
+    """Return p of (34), (36), up to a factor."""
     v = height(G, mb, mc, ma)
     return c0 * v, c3 * mb + c0 * mc, c3 * mc - c0 * mb, c3 * v
 
 
 @inline
 def norm2(x0, x1, x2, x3):
+    """Return the squared norm of a quaternion."""
     return x0 * x0 + x1 * x1 + x2 * x2 + x3 * x3
 
 
 @inline
 def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
-    body, c0, c3, a = read_body(c), c[CONSTANTS], c[CONSTANTS + 1], c[CONSTANTS + 2]
+    """Return m, q after one step h, and the number of iterations."""
+    body = read_body(c)
+    c0, c3 = c[CONSTANTS], c[CONSTANTS + 1]
+    a = c[CONSTANTS + 2]
     G = sqrt(m1 * m1 + m2 * m2 + m3 * m3)
     if G == 0.0:
         return m1, m2, m3, q0, q1, q2, q3, 0.0
-    if a == CHOSEN or G + to_frame(a, m1, m2, m3)[2] == 0.0:  # or next to where the fixed axis has no p
+    if a == CHOSEN or G + to_frame(a, m1, m2, m3)[2] == 0.0:  # or where p does not exist for the fixed axis
         a = circled_axis(body, m1, m2, m3)
     n1, n2, n3 = momentum_after(body, m1, m2, m3, h)
-    mean = 0.0  # of 1/(|m| + m_a) over the step
+    mean = 0.0  # mean of 1/(|m| + m_a) over the step
     for k in range(NODES, len(c), 2):
         mean += c[k + 1] / height(G, *to_frame(a, *momentum_after(body, m1, m2, m3, c[k] * h)))
     w, excess = rates(a, body, m1, m2, m3)
@@ -146,12 +150,21 @@ repeat, split = loops(prepare, advance)
 
 
 class Gauss(Flow):
-    """m exactly, the attitude by Gauss quadrature of one angle with 1 to 10 ``nodes``: order 2 ``nodes``.
+    """Exact momentum, and attitude by Gauss quadrature of one angle, of order 2 ``nodes``.
 
-    ``c0`` and ``c3``, c0^2 + c3^2 = 1/2, choose among the rotations of m onto an axis; the default is the shortest,
-    c3 = 0. ``axis`` 1, 2 or 3 fixes that body axis (3 in the thesis): errors are large where m comes close to its
-    negative end. By default the axis is chosen for each motion, and always good.
+    Parameters
+    ----------
+    nodes : int, optional
+        Number of nodes, 1 to 10. Default is 4.
+    c0, c3 : float, optional
+        Numbers with c0^2 + c3^2 = 1/2, which select one of the rotations of m onto an axis; the default is the
+        shortest rotation, c3 = 0.
+    axis : int, optional
+        Number of a fixed body axis, 1, 2 or 3 (3 in the thesis): errors are large where m is close to its negative
+        end. By default the axis is chosen for each motion, such that this does not occur.
 
+    Examples
+    --------
     >>> from polhode import State
     >>> Gauss(4).step((1.0, 2.0, 3.0), State(m=(0.3, 0.2, 0.9)), 0.5, steps=100).m.round(6)
     array([0.035777, 0.628395, 0.737455])
@@ -166,25 +179,27 @@ class Gauss(Flow):
         self, nodes: int = 4, c0: float | None = None, c3: float | None = None, *, axis: int | None = None
     ) -> None:
         if nodes not in range(1, MOST_NODES + 1):
-            raise InputError(f"Gauss takes 1 to {MOST_NODES} nodes; nodes = {nodes!r} came")
+            raise InputError(f"nodes = {nodes!r}: Gauss expected 1 to {MOST_NODES} nodes")
         if axis not in (None, 1, 2, 3):
             raise InputError(f"axis = {axis!r}: expected 1, 2 or 3, or None to choose for each motion")
-        given = [f"{name}={value!r}" for name, value in (("c0", c0), ("c3", c3), ("axis", axis)) if value is not None]
+        arguments = [
+            f"{name}={value!r}" for name, value in (("c0", c0), ("c3", c3), ("axis", axis)) if value is not None
+        ]
         if c0 is None and c3 is None:
             c0 = sqrt(0.5)
         c0, c3 = c0 or 0.0, c3 or 0.0
         if not abs(c0 * c0 + c3 * c3 - 0.5) <= TOLERANCE:
             raise InputError(
                 f"c0 = {c0!r}, c3 = {c3!r}: expected c0^2 + c3^2 = 1/2, not {c0 * c0 + c3 * c3:.6g}; "
-                "for example c0=0.5, c3=0.5, or neither of them"
+                "for example c0=0.5, c3=0.5; or omit both"
             )
         rule = [x for node in zip(*gauss_legendre(nodes), strict=True) for x in node]
         self.exact_parameters = (c0, c3, float(axis or CHOSEN), *rule)
         self.size = NODES + len(rule)
-        limits = ["that it is not symplectic is below round-off"] if nodes > len(TEST_STEPS) else []
-        limits += [f"errors are large where m comes close to the negative end of axis {axis}"] if axis else []
+        limits = ["its deviation from a symplectic map is below round-off"] if nodes > len(TEST_STEPS) else []
+        limits += [f"errors are large where m is close to the negative end of axis {axis}"] if axis else []
         self.record = FlowRecord(
-            name=f"Gauss({', '.join([str(nodes), *given])})",
+            name=f"Gauss({', '.join([str(nodes), *arguments])})",
             summary="exact momentum; one angle of the attitude by quadrature",
             order=2 * nodes,
             symmetric=True,
@@ -198,4 +213,5 @@ class Gauss(Flow):
 
     @classmethod
     def variants(cls) -> tuple[Flow, ...]:
+        """Return the members of the family that are listed in tables and tested."""
         return *(cls(nodes) for nodes in (1, 2, 3, 4, 5, 10)), cls(4, c0=0.5, c3=0.5)

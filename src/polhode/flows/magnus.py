@@ -1,12 +1,11 @@
-"""Magnus: m exactly at Gauss nodes, and the attitude by one exponential of velocities and their commutators.
+"""Magnus: exact momentum at Gauss nodes, and attitude by one exponential of velocities and their commutators.
 
-E. Gustafsson's thesis (2010), section 3.1: schemes (22)-(25), of few commutators, after Blanes, Casas, Ros 2000. The
-equation is conj(q)' = c W conj(q), W = (0, -w), c = 1/2, or with matrices (Q^T)' = c W Q^T, W = -hat(w), c = 1. Written
-for vectors they are the same, W = -w and [a, b] = a x b, and share all of a step but its exponential.
+E. Gustafsson's thesis (2010), section 3.1: schemes (22)-(25), with few commutators, after Blanes, Casas, Ros 2000. The
+equation is conj(q)' = c W conj(q), W = (0, -w), c = 1/2, or with matrices (Q^T)' = c W Q^T, W = -hat(w), c = 1. For
+vectors the two are identical, W = -w and [a, b] = a x b, and share all of a step except its exponential.
 
-The inverse of the derivative of the exponential, by which the series is made, converges for |Omega| < pi (section
-3.1), where a step turns the body by less than a full turn. Beyond, a step has no result, unless m is constant: then all
-commutators vanish.
+The series of the inverse of the derivative of the exponential converges for |Omega| < pi (section 3.1), where a step
+turns the body by less than a full turn. A longer step has no result, unless m is constant: then all commutators vanish.
 """
 
 from __future__ import annotations
@@ -35,13 +34,13 @@ from polhode.kernels.numbers.vectors import cross, plus, times
 from polhode.kernels.stepping.loops import loops
 from polhode.kernels.stepping.repeat import NO_SOLUTION, new_constants
 
-# steps of one body: (parameters, size of c, inertia, h, steps, m, Q), in place on m (3) and Q (3, 3)
+# (parameters, size of c, inertia, h, steps, m, Q) of one body; m (3,) and Q (3, 3) are changed in place
 MATRIX_STEPS = "b1(f8[::1], i8, f8[::1], f8, i8, f8[::1], f8[:,::1])"
 
 ORDERS = (2, 4, 6, 8)
-LONGEST_STEP = 1e12  # radians, or so: the series goes up to the twelfth power of h, and its length is squared
-PARTS = Fraction(1, 3), Fraction(1, 5), Fraction(1, 7)  # what the coefficients of the schemes are made of
-NODES = CONSTANTS + 1 + len(PARTS)  # where they begin among the constants, each followed by its four coefficients
+LONGEST_STEP = 1e12  # about radians: the series contains h^12, and its norm is squared
+PARTS = Fraction(1, 3), Fraction(1, 5), Fraction(1, 7)  # factors of the coefficients of the schemes
+NODES = CONSTANTS + 1 + len(PARTS)  # index of the first node; each is followed by its four coefficients
 FIELDS = 5
 
 # the inverse of T_ij = (1 - (-1)^(i+j))/((i+j) 2^(i+j)), i = 0..s-1, j = 1..s, of (20), for s nodes
@@ -55,6 +54,7 @@ PER_T: dict[int, tuple[tuple[int | Fraction, ...], ...]] = {
 
 @inline
 def prepare(order, I1, I2, I3, parameters, c):
+    """Write the constants of the body, the order, PARTS, nodes and their coefficients to c."""
     write_body(I1, I2, I3, c)
     for k in range(len(parameters)):
         c[CONSTANTS + k] = parameters[k]
@@ -62,13 +62,13 @@ def prepare(order, I1, I2, I3, parameters, c):
 
 @inline
 def magnus4(third, a1, a2):
-    """(23)"""
+    """Return Omega of order 4 by (23)."""
     return plus(a1, -0.25 * third, cross(a1, a2))
 
 
 @inline
 def magnus6(third, fifth, a1, a2, a3):
-    """(24)"""
+    """Return Omega of order 6 by (24)."""
     s1 = cross(a1, a2)
     r1 = times(-0.25 * third * fifth, cross(a1, plus(s1, 2.0, a3)))
     last = cross(plus(plus(s1, -1.0, a3), -20.0, a1), plus(a2, 1.0, r1))
@@ -77,8 +77,9 @@ def magnus6(third, fifth, a1, a2, a3):
 
 @inline
 def magnus8(third, fifth, seventh, a1, a2, a3, a4):
-    """(25)"""
-    u, v = plus(a1, 0.25 * seventh, a3), plus(a2, 0.75 * seventh, a4)
+    """Return Omega of order 8 by (25)."""
+    u = plus(a1, 0.25 * seventh, a3)
+    v = plus(a2, 0.75 * seventh, a4)
     s1 = times(-0.25 * seventh, cross(u, v))
     r1 = times(third, cross(a1, plus(s1, -0.5 * seventh, a3)))
     s2 = cross(plus(u, 1.0, s1), plus(v, 1.0, r1))
@@ -92,7 +93,7 @@ def magnus8(third, fifth, seventh, a1, a2, a3, a4):
 
 @inline
 def turn(c, body, m1, m2, m3, h):
-    """-Omega/c, the rotation of the body in a step, as a vector in body axes: conj(q(h)) = exp(Omega) conj(q)."""
+    """Return -Omega/c, the rotation vector of a step in body axes: conj(q(h)) = exp(Omega) conj(q)."""
     a1, a2, a3, a4 = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     for k in range(NODES, len(c), FIELDS):
         n1, n2, n3 = momentum_after(body, m1, m2, m3, c[k] * h)
@@ -112,7 +113,7 @@ def turn(c, body, m1, m2, m3, h):
 
 @inline
 def half_angle(v):
-    """(sin(a/2)/a, cos(a/2), a), a = |v|"""
+    """Return sin(a/2)/a, cos(a/2) and a = |v|."""
     a = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
     s, c = sincos(0.5 * a, 0.0)
     return (s / a if a > 0.0 else 0.5), c, a
@@ -120,6 +121,7 @@ def half_angle(v):
 
 @inline
 def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
+    """Return m, q after one step h, and 0, or NO_SOLUTION if the series does not converge."""
     if not abs(h) <= LONGEST_STEP:
         return m1, m2, m3, q0, q1, q2, q3, NO_SOLUTION
     body = read_body(c)
@@ -137,24 +139,26 @@ repeat, split = loops(prepare, advance)
 
 @inline
 def turned_row(row, f, g, v):
-    """A row of Q exp(hat(v)) by the formula of Rodrigues: row^T hat(v) = (row x v)^T."""
+    """Return a row of Q exp(hat(v)) by the formula of Rodrigues: row^T hat(v) = (row x v)^T."""
     once = cross(row, v)
     return plus(plus(row, f, once), g, cross(once, v))
 
 
 @inline
 def row_to_order(order, Q, i):
+    """Return row i of Q in sorted axes."""
     return to_order(order, float(Q[i, 0]), float(Q[i, 1]), float(Q[i, 2]))
 
 
 @entry_point(MATRIX_STEPS)
 def repeat_matrix(parameters, size, inertia, h, steps, m, Q):
-    """The same steps on the attitude matrix Q (3, 3) of one body, any scale and order; whether it succeeded."""
+    """Take ``steps`` steps of one body with attitude matrix Q (3, 3), in place; return whether all succeeded."""
     order, scale, (I1, I2, I3), (m1, m2, m3) = standard_form(
         float(inertia[0]), float(inertia[1]), float(inertia[2]), float(m[0]), float(m[1]), float(m[2])
     )
     x, y, z = row_to_order(order, Q, 0), row_to_order(order, Q, 1), row_to_order(order, Q, 2)
-    time, c = to_standard_time(h, scale), new_constants(size)
+    time = to_standard_time(h, scale)
+    c = new_constants(size)
     if not abs(time) <= LONGEST_STEP:
         return False
     prepare(order, I1, I2, I3, parameters, c)
@@ -176,11 +180,18 @@ def repeat_matrix(parameters, size, inertia, h, steps, m, Q):
 
 
 class Magnus(Flow):
-    """m exactly, the attitude by the Magnus series of ``order`` 2, 4, 6 or 8.
+    """Exact momentum, and attitude by a Magnus series.
 
-    The series converges for steps that turn the body by less than a full turn. Where a step would turn it by more, and
-    m is not constant, ``step`` raises ``StepError`` with a step that works, as ``MoserVeselov`` does.
+    The series converges for steps that turn the body by less than a full turn. For longer steps, unless m is constant,
+    ``step`` raises ``StepError``, which contains a step length that works.
 
+    Parameters
+    ----------
+    order : int, optional
+        Order of the series, 2, 4, 6 or 8. Default is 4.
+
+    Examples
+    --------
     >>> from polhode import State
     >>> Magnus(6).step((1.0, 2.0, 3.0), State(m=(0.3, 0.2, 0.9)), 0.5, steps=100).m.round(6)
     array([0.035777, 0.628395, 0.737455])
@@ -190,11 +201,11 @@ class Magnus(Flow):
     advance = staticmethod(advance)
     repeat = staticmethod(repeat)
     split = staticmethod(split)
-    no_result = "its series does not converge where a step turns the body by a full turn or more"
+    no_result = "the series does not converge for a step that turns the body by a full turn or more"
 
     def __init__(self, order: int = 4) -> None:
         if order not in ORDERS:
-            raise InputError(f"Magnus has order {', '.join(map(str, ORDERS))}; order = {order!r} came")
+            raise InputError(f"order = {order!r}: Magnus expected one of {', '.join(map(str, ORDERS))}")
         self.exact_parameters = (Fraction(order), *PARTS, *_nodes_and_coefficients(order // 2))
         self.size = CONSTANTS + len(self.exact_parameters)
         self.record = FlowRecord(
@@ -212,23 +223,38 @@ class Magnus(Flow):
 
     @classmethod
     def variants(cls) -> tuple[Flow, ...]:
+        """Return the members of the family that are listed in tables and tested."""
         return tuple(cls(order) for order in ORDERS)
 
     def step_matrix(
         self, body: RigidBody | npt.ArrayLike, m: npt.ArrayLike, Q: npt.ArrayLike, h: float, steps: int = 1
     ) -> tuple[FloatArray, FloatArray]:
-        """(m, Q) after ``steps`` steps ``h`` of one body whose attitude is a matrix, as in the thesis.
+        """Return (m, Q) after ``steps`` steps of one body whose attitude is a matrix, as in the thesis.
 
         Parameters
         ----------
         body : RigidBody or array_like
             A RigidBody, principal moments (3,) or a tensor (3, 3).
-        m : array_like
-            Angular momentum (3,) in body axes.
-        Q : array_like
-            Attitude (3, 3), body to space; its rounding errors stay in it.
+        m : array_like, shape (3,)
+            Angular momentum in body axes.
+        Q : array_like, shape (3, 3)
+            Attitude, from body to space axes; it is not orthogonalized.
         h : float
             Length of a step, of either sign.
+        steps : int, optional
+            Number of steps. Default is 1.
+
+        Returns
+        -------
+        m : ndarray, shape (3,)
+            The new angular momentum in body axes.
+        Q : ndarray, shape (3, 3)
+            The new attitude.
+
+        Raises
+        ------
+        TimeError
+            If a step is too long for the series to converge.
 
         Examples
         --------
@@ -238,29 +264,34 @@ class Magnus(Flow):
                [ 1.,  0.,  0.],
                [ 0.,  0.,  1.]])
         """
-        body, momentum, attitude, time = as_body(body), as_floats(m, "m", 3), as_floats(Q, "Q", 3), as_floats(h, "h")
+        body = as_body(body)
+        momentum = as_floats(m, "m", 3)
+        attitude = as_floats(Q, "Q", 3)
+        time = as_floats(h, "h")
         if (body.batch, momentum.shape, attitude.shape, time.shape) != ((), (3,), (3, 3), ()):
             raise ShapeError(
-                f"step_matrix turns one body: m has shape {momentum.shape}, Q {attitude.shape}, h {time.shape}; "
-                "expected (3,), (3, 3) and a number (batches of bodies: Magnus.step, with quaternions)"
+                f"m has shape {momentum.shape}, Q {attitude.shape}, h {time.shape}, body has batch {body.batch}: "
+                "step_matrix expected (3,), (3, 3), a number and one body; for batches, use Magnus.step"
             )
         body.check_momentum(momentum)
-        from_matrix(attitude)  # refuses what is not a rotation
+        from_matrix(attitude)  # raises if Q is not a rotation
         check_finite(time, "h", TimeError)
-        moments, count = flow_moments(body), whole_number(steps, "steps")
+        moments = flow_moments(body)
+        count = whole_number(steps, "steps")
         check_spread(moments)
-        new_m, new_Q = body.axes.T @ momentum, attitude @ body.axes
+        new_m = body.axes.T @ momentum
+        new_Q = attitude @ body.axes
         parameters = np.array([float(x) for x in self.exact_parameters])
         if not repeat_matrix(parameters, self.size, np.array(moments), float(time), count, new_m, new_Q):
-            raise TimeError(f"h = {float(time):.6g} is too long a step for {self!r}: {self.no_result}")
+            raise TimeError(f"h = {float(time):.6g} is too long: {self!r} expected a shorter step; {self.no_result}")
         return body.axes @ new_m, new_Q @ body.axes.T
 
 
 def _nodes_and_coefficients(nodes: int) -> list[Fraction]:
-    """For each node c_i, and what W_i counts for in a1, a2, a3, a4: a = h T^-1 Q W, Q_ij = b_j (c_j - 1/2)^i."""
-    told: list[Fraction] = []
+    """Return each node c_i and the coefficients of W_i in a1, a2, a3, a4: a = h T^-1 Q W, Q_ij = b_j (c_j - 1/2)^i."""
+    numbers: list[Fraction] = []
     for c, b in zip(*gauss_legendre(nodes), strict=True):
         moments = [b * (c - Fraction(1, 2)) ** i for i in range(nodes)]
         rows = [sum((t * x for t, x in zip(row, moments, strict=True)), Fraction(0)) for row in PER_T[nodes]]
-        told += [c, *rows, *[Fraction(0)] * (4 - nodes)]
-    return told
+        numbers += [c, *rows, *[Fraction(0)] * (4 - nodes)]
+    return numbers

@@ -1,13 +1,12 @@
-"""The implicit midpoint rule (Vilmart 2013, Remark 4): the discrete Moser-Veselov step without its factor alpha.
+"""Implicit midpoint rule (Vilmart 2013, Remark 4): the discrete Moser-Veselov step without its factor alpha.
 
 With x = 1/I, k = h x/2 and e = k Y by components, Y is the midpoint of m:
 
     Y = m + Y x e = m + (a Y2 Y3, b Y3 Y1, c Y1 Y2),  a = k3 - k2, b = k1 - k3, c = k2 - k1                        (1)
     m(h) = 2 Y - m,  q(h) = q (1, e)/sqrt(1 + |e|^2)                                                              (2)
 
-Every root has |Y| <= |m|, and the determinant of its Jacobian is positive where a c Y2^2 < 1 (sorted moments): so while
-a c |m|^2 < 1 there is one root and no other. Beyond that, next to the middle axis, the root of short steps is one of
-three.
+Every root has |Y| <= |m|, and the determinant of its Jacobian is positive where a c Y2^2 < 1 (sorted moments): so the
+root is unique for a c |m|^2 < 1. For longer steps, near the middle axis, the root of short steps is one of three.
 """
 
 from __future__ import annotations
@@ -23,26 +22,28 @@ from polhode.kernels.numbers.cayley import FAILED, MARGIN, continued, solve3, tu
 from polhode.kernels.numbers.vectors import cross_of_numbers
 from polhode.kernels.stepping.loops import loops
 
-MOST = 100  # iterations: next to a double root each only halves the error
+MOST = 100  # iterations: near a double root each one only halves the error
 
 
 @inline
 def prepare(order, I1, I2, I3, parameters, c):
+    """Write 1/I to c."""
     c[0], c[1], c[2] = 1.0 / I1, 1.0 / I2, 1.0 / I3
 
 
 @inline
 def image(k1, k2, k3, m1, m2, m3, Y1, Y2, Y3):
-    """The right side of (1). From k and not from a, b, c: their rounding would be a torque, the same in every step."""
+    """Return the right side of (1), from k, not from a, b, c, whose rounding errors would act as a constant torque."""
     u1, u2, u3 = cross_of_numbers(Y1, Y2, Y3, k1 * Y1, k2 * Y2, k3 * Y3)
     return m1 + u1, m2 + u2, m3 + u3
 
 
 @inline
 def newton(k1, k2, k3, m1, m2, m3, Y1, Y2, Y3):
-    """(Y, iterations) of (1) by Newton's method, from a first Y on. A change d leaves the residual d x (k d).
+    """Return Y of (1) and the number of iterations by Newton's method, starting from Y; FAILED without convergence.
 
-    On the way from h = 0 to the wanted root the determinant of the Jacobian is positive.
+    A change d leaves the residual d x (k d). The determinant of the Jacobian is positive on the path of the root from
+    h = 0.
     """
     a, b, c = k3 - k2, k1 - k3, k2 - k1
     for n in range(MOST):
@@ -65,6 +66,7 @@ def newton(k1, k2, k3, m1, m2, m3, Y1, Y2, Y3):
 
 @inline
 def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
+    """Return m, q after one step h, and the number of iterations, or FAILED."""
     t = 0.5 * h
     k1, k2, k3 = t * c[0], t * c[1], t * c[2]
     Y1, Y2, Y3 = image(k1, k2, k3, m1, m2, m3, m1, m2, m3)
@@ -80,8 +82,10 @@ repeat, split = loops(prepare, advance)
 
 
 class Midpoint(Flow):
-    """The implicit midpoint rule: it keeps what is quadratic, and is neither a Poisson map nor symplectic.
+    """Implicit midpoint rule, which preserves quadratic invariants, but is neither a Poisson map nor symplectic.
 
+    Examples
+    --------
     >>> from polhode import State
     >>> Midpoint().step((1.0, 2.0, 3.0), State(m=(0.3, 0.2, 0.9)), 0.01, steps=5000).m.round(4)
     array([0.0358, 0.6284, 0.7375])
@@ -105,6 +109,7 @@ class Midpoint(Flow):
     )
 
     def bound(self, body: RigidBody, state: State) -> str:
+        """Return a bound of the step length below which the solution is unique, as a part of a message."""
         x3, x2, x1 = sorted(1.0 / moment for moment in flow_moments(body).tolist())
         rate = hypot(*state.m.tolist()) * (sqrt(x1 - x2) * sqrt(x2 - x3))
-        return f"they have exactly one while |h| < {2.0 / rate:.6g}" if rate else ""
+        return f"there is a unique solution for |h| < {2.0 / rate:.6g}" if rate else ""

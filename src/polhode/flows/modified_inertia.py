@@ -1,15 +1,15 @@
-"""Modified moments of inertia with which a discrete Moser-Veselov step is of order 2p: data.
+"""Coefficients of modified moments of inertia, for which a discrete Moser-Veselov step is of order 2p.
 
     1/I~_j = (1 + S)/I_j + T,  S = h^2 s_3 + h^4 s_5 + ...,  T = h^2 t_3 + h^4 t_5 + ...  (p - 1 terms each)
 
-s_(2k+1) and t_(2k+1) are sums over C^a H^(k-a), a = 0..k, with C = |m|^2/2 and H the energy. What stands in front of
+s_(2k+1) and t_(2k+1) are sums over C^a H^(k-a), a = 0..k, with C = |m|^2/2 and H the energy. The coefficient of
 C^a H^(k-a) is a polynomial in e1 = 1/I1 + 1/I2 + 1/I3, e2 = 1/(I1 I2) + 1/(I2 I3) + 1/(I3 I1), e3 = 1/(I1 I2 I3): every
 monomial e1^i e2^j e3^l of weight i + 2 j + 3 l = k + a (s) or k + a + 1 (t) with i + j + l <= k, in ascending order of
 l, then of j (``moser_veselov.polynomial``). The line s5C1 belongs to s_5 and C^1 H^1: -1/30 e1 e2 + 2/15 e3.
 
-Hairer, Vilmart 2006; Vilmart 2013, Table 1, has s and t up to 7 (order 8) in terms of sigma_a, tau_bc and delta. Those
-beyond were derived in the same way, in rational arithmetic: from the Taylor series of the exact step quaternion f, with
-e = f_v/f_0, Y = m - e x m + e (e.m), 1/I~_j = 2 e_j/(h Y_j).
+Hairer, Vilmart 2006; Vilmart 2013, Table 1, gives s and t up to 7 (order 8) in terms of sigma_a, tau_bc and delta.
+Higher ones were derived in the same way, in rational arithmetic: from the Taylor series of the exact step quaternion f,
+with e = f_v/f_0, Y = m - e x m + e (e.m), 1/I~_j = 2 e_j/(h Y_j).
 """
 
 from __future__ import annotations
@@ -22,8 +22,24 @@ HIGHEST_ORDER = 20
 
 @cache
 def coefficients(letter: str, k: int, a: int) -> tuple[Fraction, ...]:
-    """Of the polynomial in front of C^a H^(k-a) in s_(2k+1) or t_(2k+1); for k = 0 of 1 and 0, as in 1 + S and T.
+    """Return the coefficients of the polynomial that multiplies C^a H^(k-a) in s_(2k+1) or t_(2k+1).
 
+    For k = 0 they are those of the constants 1 and 0, as in 1 + S and T.
+
+    Parameters
+    ----------
+    letter : {"s", "t"}
+        Which of the two series.
+    k, a : int
+        Indices, 0 <= a <= k.
+
+    Returns
+    -------
+    tuple of Fraction
+        The coefficients of the monomials, in the order of the module documentation.
+
+    Examples
+    --------
     >>> coefficients("s", 2, 1)
     (Fraction(-1, 30), Fraction(2, 15))
     """
@@ -34,6 +50,7 @@ def coefficients(letter: str, k: int, a: int) -> tuple[Fraction, ...]:
 
 @cache
 def _table() -> dict[str, list[str]]:
+    """Return TABLE as a dictionary of lists of coefficients."""
     rows = (row.partition(":") for row in TABLE.replace("\n    ", " ").splitlines())
     return {name: numbers.split() for name, _, numbers in rows}
 

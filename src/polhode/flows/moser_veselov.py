@@ -1,4 +1,4 @@
-"""The discrete Moser-Veselov step, RATTLE for the free body, and its preprocessed versions of any even order.
+"""Discrete Moser-Veselov steps, RATTLE for the free body, and their preprocessed versions of any even order.
 
 Moser, Veselov 1991; in quaternions Vilmart 2013, Algorithms 3 and 4 (powers of h corrected, see docs/errata.md). With
 x = 1/I, k = h x/2, e = k Y by components, alpha = 1 + |e|^2:
@@ -6,15 +6,16 @@ x = 1/I, k = h x/2, e = k Y by components, alpha = 1 + |e|^2:
     Y = alpha m + Y x e                                                                                          (14)
     m(h) = m + (2/alpha) Y x e,  q(h) = q (1, e)/sqrt(alpha)                                                     (15)
 
-(14) says (1 + e x) Y = alpha m, and (1 + e x)^-1 v = (v - e x v + e (e.v))/alpha: a quadratic equation for e alone,
+(14) is (1 + e x) Y = alpha m, and (1 + e x)^-1 v = (v - e x v + e (e.v))/alpha, which gives a quadratic equation for e
+alone,
 
     e = k (m + m x e + e (e.m))                                                                                  (14')
 
-For order 2p, x becomes x (1 + S) + T, which depends on |m| and the energy only (``modified_inertia``). The tensor D of
-the papers is not needed: flat bodies have no D^-1.
+For order 2p, x is replaced by x (1 + S) + T, which depends on |m| and the energy only (``modified_inertia``). The
+tensor D of the papers is not used, because flat bodies have no D^-1.
 
 About a principal axis (14') is e = k m (1 + e^2), so sin(angle of the step) = h w: there are two roots for h w < 1,
-of which the wanted one has |e| < 1, and none beyond. With the modified moments h w becomes the series of
+of which the correct one has |e| < 1, and none for h w > 1. With the modified moments h w is replaced by the series of
 sin(h w): there are roots for longer steps, but not those of the motion, which has turned by more than 90 degrees.
 """
 
@@ -37,16 +38,17 @@ from polhode.kernels.stepping.loops import loops
 from polhode.kernels.stepping.repeat import NO_SOLUTION
 
 SOLVERS = ("newton", "fixed-point")
-POLYNOMIALS = 5  # where the coefficients of 1 + S and T begin among the constants
-MOST_NEWTON = 100  # iterations: next to a double root each only halves the error
-MOST_FIXED = 1000  # then Newton's method takes over
-FAR = 4.0  # |e|^2 beyond which no fixed-point iteration comes back to a root with |e| < 1
+POLYNOMIALS = 5  # index of the first coefficient of 1 + S and T among the constants
+MOST_NEWTON = 100  # iterations: near a double root each one only halves the error
+MOST_FIXED = 1000  # iterations, after which Newton's method is used
+FAR = 4.0  # |e|^2 beyond which a fixed-point iteration does not return to a root with |e| < 1
 QUARTER_TURN = (0.5 * pi) ** 2  # the square of 90 degrees
-ULPS = 64.0  # changes up to so many units in the last place are taken for rounding
+ULPS = 64.0  # changes up to this number of units in the last place are considered as rounding errors
 
 
 @inline
 def power(x, n):
+    """Return x^n for n >= 0."""
     y = 1.0
     for _ in range(n):
         y *= x
@@ -55,7 +57,7 @@ def power(x, n):
 
 @inline
 def polynomial(k, weight, e1, e2, e3, parameters, n):
-    """(sum over ``modified_inertia.monomials``, index after its last coefficient), coefficients from n on."""
+    """Return the sum over the monomials of ``modified_inertia``, coefficients from index n on, and the next index."""
     total = 0.0
     for l in range(weight // 3 + 1):
         for j in range((weight - 3 * l) // 2 + 1):
@@ -68,11 +70,14 @@ def polynomial(k, weight, e1, e2, e3, parameters, n):
 
 @inline
 def prepare(order, I1, I2, I3, parameters, c):
-    """c = x, solver, p, and the coefficients of 1 + S and T in the order in which ``modified`` needs them."""
+    """Write x, solver, p, and the coefficients of 1 + S and T to c, in the order in which ``modified`` uses them."""
     x1, x2, x3 = 1.0 / I1, 1.0 / I2, 1.0 / I3
     e1, e2, e3 = x1 + x2 + x3, x1 * x2 + x2 * x3 + x3 * x1, x1 * x2 * x3
-    c[0], c[1], c[2], c[3], c[4] = x1, x2, x3, parameters[0], parameters[1]
-    p, n, at = int(parameters[1]), 2, POLYNOMIALS
+    c[0], c[1], c[2] = x1, x2, x3
+    c[3], c[4] = parameters[0], parameters[1]
+    p = int(parameters[1])
+    n = 2
+    at = POLYNOMIALS
     for a in range(p - 1, -1, -1):
         for k in range(p - 1, a - 1, -1):
             c[at], n = polynomial(k, k + a, e1, e2, e3, parameters, n)
@@ -82,14 +87,17 @@ def prepare(order, I1, I2, I3, parameters, c):
 
 @inline
 def modified(c, m1, m2, m3, h):
-    """x (1 + S) + T of Algorithm 4: S and T by Horner's rule in C h^2, their coefficients in H h^2."""
+    """Return x (1 + S) + T of Algorithm 4: S and T by Horner's rule in C h^2, their coefficients in H h^2."""
     x1, x2, x3 = c[0], c[1], c[2]
     p = int(c[4])
     if p == 1:
         return x1, x2, x3
-    g, y1, y2, y3 = 0.5 * (h * h), m1 * m1, m2 * m2, m3 * m3
-    C, H = g * (y1 + y2 + y3), g * (x1 * y1 + x2 * y2 + x3 * y3)
-    S, T, at = 0.0, 0.0, POLYNOMIALS
+    g = 0.5 * (h * h)
+    y1, y2, y3 = m1 * m1, m2 * m2, m3 * m3
+    C = g * (y1 + y2 + y3)
+    H = g * (x1 * y1 + x2 * y2 + x3 * y3)
+    S, T = 0.0, 0.0
+    at = POLYNOMIALS
     for a in range(p - 1, -1, -1):
         s, t = 0.0, 0.0
         for _ in range(p - a):
@@ -101,7 +109,7 @@ def modified(c, m1, m2, m3, h):
 
 @inline
 def image(k1, k2, k3, m1, m2, m3, e1, e2, e3):
-    """The right side of (14')."""
+    """Return the right side of (14')."""
     s = e1 * m1 + e2 * m2 + e3 * m3
     u1, u2, u3 = cross_of_numbers(m1, m2, m3, e1, e2, e3)
     return k1 * (m1 + (u1 + e1 * s)), k2 * (m2 + (u2 + e2 * s)), k3 * (m3 + (u3 + e3 * s))
@@ -109,10 +117,10 @@ def image(k1, k2, k3, m1, m2, m3, e1, e2, e3):
 
 @inline
 def newton(k1, k2, k3, m1, m2, m3, e1, e2, e3):
-    """(e, iterations) of (14') by Newton's method, from a first e on. A change d leaves the residual k d (d.m).
+    """Return e of (14') and the number of iterations by Newton's method, starting from e; FAILED without convergence.
 
-    With the Jacobian A = 1 - k (m x . + (e.m) + e m^T), the next e is A^-1 k (m - e (e.m)). On the way from h = 0 to
-    the wanted root det A > 0; it is 0 where this root meets another one.
+    A change d leaves the residual k d (d.m). With the Jacobian A = 1 - k (m x . + (e.m) + e m^T), the next e is
+    A^-1 k (m - e (e.m)). On the path of the correct root from h = 0, det A > 0; it is 0 where this root meets another.
     """
     for n in range(MOST_NEWTON):
         s = e1 * m1 + e2 * m2 + e3 * m3
@@ -135,21 +143,22 @@ def newton(k1, k2, k3, m1, m2, m3, e1, e2, e3):
 
 @inline
 def by_newton(k1, k2, k3, m1, m2, m3):
-    """The same from the start, and along shorter steps where that fails."""
+    """Return e of (14') and the number of iterations by Newton's method, if necessary along shorter steps."""
     e1, e2, e3 = image(k1, k2, k3, m1, m2, m3, k1 * m1, k2 * m2, k3 * m3)
     e1, e2, e3 = image(k1, k2, k3, m1, m2, m3, e1, e2, e3)
     e1, e2, e3, count = newton(k1, k2, k3, m1, m2, m3, e1, e2, e3)
     if count < 0.0:
         zero = 0.0 * k1
         e1, e2, e3, count = continued(newton, k1, k2, k3, m1, m2, m3, zero, zero, zero)
-    e1, e2, e3 = image(k1, k2, k3, m1, m2, m3, e1, e2, e3)  # takes the rounding of A^-1 off
+    e1, e2, e3 = image(k1, k2, k3, m1, m2, m3, e1, e2, e3)  # removes the rounding errors of A^-1
     return e1, e2, e3, count
 
 
 @inline
 def by_fixed_point(k1, k2, k3, m1, m2, m3):
-    """(e, iterations) by repeating (14), from Y = m until the change, at the size of rounding, no longer falls."""
-    Y1, Y2, Y3, e1, e2, e3 = m1, m2, m3, k1 * m1, k2 * m2, k3 * m3
+    """Return e and the number of iterations by repeating (14), from Y = m until tiny changes no longer decrease."""
+    Y1, Y2, Y3 = m1, m2, m3
+    e1, e2, e3 = k1 * m1, k2 * m2, k3 * m3
     size = abs(m1) + abs(m2) + abs(m3)
     last = size
     for n in range(MOST_FIXED):
@@ -170,36 +179,47 @@ def by_fixed_point(k1, k2, k3, m1, m2, m3):
 
 @inline
 def is_short(c, m1, m2, m3, h):
-    """Whether the body turns by less than 90 degrees at the rate it has with m. Plain steps find out by themselves."""
+    """Return whether the body turns by less than 90 degrees at its angular velocity with m; always true for order 2."""
     w1, w2, w3 = c[0] * m1, c[1] * m2, c[2] * m3
     return c[4] == 1.0 or h * h * (w1 * w1 + w2 * w2 + w3 * w3) < QUARTER_TURN
 
 
 @inline
 def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
+    """Return m, q after one step h, and the number of iterations, or NO_SOLUTION."""
     x1, x2, x3 = modified(c, m1, m2, m3, h)
     t = 0.5 * h
     k1, k2, k3 = t * x1, t * x2, t * x3
-    e1, e2, e3, count = 0.0, 0.0, 0.0, FAILED
+    e1, e2, e3 = 0.0, 0.0, 0.0
+    count = FAILED
     if c[3] != 0.0:
         e1, e2, e3, count = by_fixed_point(k1, k2, k3, m1, m2, m3)
     if count < 0.0:
         e1, e2, e3, count = by_newton(k1, k2, k3, m1, m2, m3)
-    wanted = e1 * e1 + e2 * e2 + e3 * e3 < 1.0 and is_short(c, m1, m2, m3, h)
+    is_correct = e1 * e1 + e2 * e2 + e3 * e3 < 1.0 and is_short(c, m1, m2, m3, h)
     m1, m2, m3, q0, q1, q2, q3 = turn(e1, e2, e3, m1, m2, m3, q0, q1, q2, q3)
-    return m1, m2, m3, q0, q1, q2, q3, count if wanted and is_short(c, m1, m2, m3, h) else NO_SOLUTION
+    return m1, m2, m3, q0, q1, q2, q3, count if is_correct and is_short(c, m1, m2, m3, h) else NO_SOLUTION
 
 
 repeat, split = loops(prepare, advance)
 
 
 class MoserVeselov(Flow):
-    """The discrete Moser-Veselov algorithm; ``order`` 4 to 20 by modified moments of inertia ("preprocessed").
+    """Discrete Moser-Veselov algorithm, of order 2, or preprocessed with modified moments of inertia up to order 20.
 
-    Implicit: three equations, solved by Newton's method or by ``solver="fixed-point"`` (and Newton's where that does
-    not converge). Where they have no solution (a step must turn the body by less than 90 degrees) ``step`` raises
-    StepError, which names a step that works.
+    The flow is implicit, with three equations. If they have no solution, ``step`` raises StepError, which contains a
+    step length that works; a step must turn the body by less than 90 degrees.
 
+    Parameters
+    ----------
+    order : int, optional
+        Even order from 2 to 20. Default is 2.
+    solver : {"newton", "fixed-point"}, optional
+        Iteration for the equations: Newton's method, the default, or a fixed-point iteration, followed by Newton's
+        method if it does not converge.
+
+    Examples
+    --------
     >>> from polhode import State
     >>> MoserVeselov(order=6).step((1.0, 2.0, 3.0), State(m=(0.3, 0.2, 0.9)), 0.05, steps=1000).m.round(6)
     array([0.035777, 0.628395, 0.737455])
@@ -212,7 +232,7 @@ class MoserVeselov(Flow):
 
     def __init__(self, order: int = 2, solver: str = "newton") -> None:
         if order not in range(2, HIGHEST_ORDER + 1, 2):
-            raise InputError(f"MoserVeselov has the even orders 2 to {HIGHEST_ORDER}; order = {order!r} came")
+            raise InputError(f"order = {order!r}: MoserVeselov expected an even number from 2 to {HIGHEST_ORDER}")
         if solver not in SOLVERS:
             raise InputError(f"solver = {solver!r}: expected {' or '.join(map(repr, SOLVERS))}")
         p = order // 2
@@ -222,19 +242,21 @@ class MoserVeselov(Flow):
 
     @classmethod
     def variants(cls) -> tuple[Flow, ...]:
+        """Return the members of the family that are listed in tables and tested."""
         return (*(cls(order) for order in (2, 4, 6, 8, 10, 20)), cls(2, "fixed-point"), cls(6, "fixed-point"))
 
     def bound(self, body: RigidBody, state: State) -> str:
+        """Return a bound of the step length, as a part of a message."""
         rate = hypot(*body.omega(state.m))
         if self.record.order == 2:
-            return f"about a principal axis there is one only for |h| <= 1/|omega|, which is {1 / rate:.6g} here"
+            return f"about a principal axis, there is a solution only for |h| <= 1/|omega| = {1 / rate:.6g}"
         return (
-            f"a step turns by less than 90 degrees: expected |h| < pi/(2 |omega|), which is {0.5 * pi / rate:.6g} here"
+            f"a step must turn the body by less than 90 degrees: expected |h| < pi/(2 |omega|) = {0.5 * pi / rate:.6g}"
         )
 
 
 def _in_order(p: int) -> Iterator[Fraction]:
-    """The coefficients of all polynomials, as ``prepare`` reads them."""
+    """Yield the coefficients of all polynomials, in the order in which ``prepare`` reads them."""
     for a in range(p - 1, -1, -1):
         for k in range(p - 1, a - 1, -1):
             for letter in "st":
@@ -242,6 +264,7 @@ def _in_order(p: int) -> Iterator[Fraction]:
 
 
 def _record(order: int, solver: str) -> FlowRecord:
+    """Return the record of MoserVeselov(order, solver)."""
     arguments = ([str(order)] if order != 2 else []) + ([f"solver={solver!r}"] if solver != SOLVERS[0] else [])
     return FlowRecord(
         name=f"MoserVeselov({', '.join(arguments)})",
@@ -254,5 +277,5 @@ def _record(order: int, solver: str) -> FlowRecord:
         references=(MOSER_VESELOV_1991, HAIRER_VILMART_2006, VILMART_2013, CELLEDONI_2008),
         test_step=0.4 if order < 8 else 1.0,
         limits="a step must turn the body by less than 90 degrees"
-        + ("; what it lacks to be symplectic is below round-off" if order >= 12 else ""),
+        + ("; its deviation from a symplectic map is below round-off" if order >= 12 else ""),
     )

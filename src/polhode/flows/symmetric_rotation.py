@@ -1,4 +1,4 @@
-"""Symmetric + rotation: the kinetic energy as that of a symmetric body plus one rotation about another axis.
+"""Symmetric + rotation: a splitting into a symmetric body and one rotation about another axis.
 
 Vilmart's Algorithm 2, corrected (docs/errata.md). With x_j = 1/I_j and labels 1, 2, 3 such that 2 is the middle moment,
 
@@ -6,9 +6,9 @@ Vilmart's Algorithm 2, corrected (docs/errata.md). With x_j = 1/I_j and labels 1
     S = x2 |m|^2/2 + (x3 - x2) m3^2/2    a rotation about m, then one about axis 3
 
 and a step is R(h/2) S(h) R(h/2). It is exact for I1 = I2, where R vanishes, and for I2 = I3, where S is a sphere and
-the two commute: for every symmetric body, once the moments are sorted. Axes 1 and 3 may be exchanged. Errors are of
-size r^2 s/24 + r s^2/12, r and s being the differences of x in R and S, so the larger difference goes to R: that is
-axis 1 for some bodies and axis 3 for the others. The article takes the axes as they are labeled.
+the two commute: for every symmetric body, if the moments are sorted. Axes 1 and 3 may be exchanged. Errors are of size
+r^2 s/24 + r s^2/12, where r and s are the differences of x in R and S, so the larger difference is assigned to R: that
+is axis 1 for some bodies and axis 3 for the others. The article uses the axes as they are labeled.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ from polhode.kernels.stepping.loops import loops
 
 @inline
 def prepare(order, I1, I2, I3, parameters, c):
-    """x of the middle axis, and for R and S each the difference to it and the axis."""
+    """Write x of the middle axis to c, and the difference to it and the axis of both R and S."""
     a, b, d = 0.0, 1.0, 2.0
     if parameters[0] != BEST:
         a, b, d = position(order, parameters[0]), position(order, parameters[1]), position(order, parameters[2])
     Ia, Ib, Id = component(a, I1, I2, I3), component(b, I1, I2, I3), component(d, I1, I2, I3)
-    outer, inner = (Ib - Ia) / Ia / Ib, (Ib - Id) / Ib / Id
+    outer = (Ib - Ia) / Ia / Ib
+    inner = (Ib - Id) / Ib / Id
     c[0] = 1.0 / Ib
     if parameters[0] == BEST and outer < -inner:
         c[1], c[2], c[3], c[4] = inner, d, outer, a
@@ -44,11 +45,13 @@ def prepare(order, I1, I2, I3, parameters, c):
 
 @inline
 def turn_half(axis, angle_per_m, m1, m2, m3, q0, q1, q2, q3):
+    """Return m and q of the body, rotated about ``axis`` by ``angle_per_m`` times that component of m."""
     return turn_about(axis, angle_per_m * component(axis, m1, m2, m3), m1, m2, m3, q0, q1, q2, q3)
 
 
 @inline
 def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
+    """Return m, q after one step h, and the number of iterations."""
     outer, inner = int(c[2]), int(c[4])
     m1, m2, m3, q0, q1, q2, q3 = turn_half(outer, 0.5 * h * c[1], m1, m2, m3, q0, q1, q2, q3)
     q0, q1, q2, q3 = turn_about_momentum(h * c[0], m1, m2, m3, q0, q1, q2, q3)
@@ -61,17 +64,17 @@ repeat, split = loops(prepare, advance)
 
 
 class SymmetricRotation(Flow):
-    """A symmetric body and one rotation, R(h/2) S(h) R(h/2), of order 2.
+    """Splitting into a symmetric body and one rotation, R(h/2) S(h) R(h/2), of order 2.
 
     Parameters
     ----------
     axes : tuple, optional
-        (a, b, c), a permutation of (1, 2, 3): R is a rotation about axis a, and S the motion of a symmetric body about
-        axis c, with the moment of axis b across it; exact for bodies with I_a = I_b or I_b = I_c. The article (Vilmart
-        2013, Algorithm 2) has (1, 2, 3). None, the default, chooses for each body: b is the axis of middle inertia, and
-        of the two others a is the one whose 1/I differs more from that of b, which has the smaller errors. Steps are
-        then exact for all symmetric bodies, and differ from those of the article for bodies whose axes are sorted in
-        another way.
+        (a, b, c), a permutation of (1, 2, 3): R is a rotation about axis a, and S is the motion of a symmetric body
+        about axis c, with the moment of axis b across it. Steps are exact for bodies with I_a = I_b or I_b = I_c. The
+        article (Vilmart 2013, Algorithm 2) has (1, 2, 3). By default, the axes are chosen for each body: b is the axis
+        of middle inertia, and a is the one of the other two whose 1/I differs more from that of b, which gives the
+        smaller errors. Steps are then exact for all symmetric bodies, and differ from those of the article for bodies
+        whose axes are sorted in another way.
 
     Examples
     --------
@@ -103,4 +106,5 @@ class SymmetricRotation(Flow):
 
     @classmethod
     def variants(cls) -> tuple[Flow, ...]:
+        """Return the members of the family that are listed in tables and tested."""
         return cls(), cls(axes=(1, 2, 3))

@@ -1,11 +1,11 @@
-"""Three rotations: the kinetic energy split into its three terms, each of which turns the body about one axis.
+"""Three rotations: a splitting of the kinetic energy into three terms, each of which rotates the body about an axis.
 
 McLachlan 1993, Reich 1994; Vilmart's three-rotation splitting (its last factor corrected, see docs/errata.md), MR in
 Celledoni et al. 2008, NO_SQUISH of Miller et al. 2002 in molecular dynamics: a palindrome R_a R_b R_c R_b R_a.
 
-Of a body with three equal moments every axis is a principal axis. One is laid along m, so that a single rotation is
-left, which is exact. A linear rotor moves as such a body, with m across its axis: rotations about fixed axes would
-create momentum about the axis that has no inertia.
+For a body with three equal moments every axis is a principal axis. One of them is chosen along m, so that the step is a
+single rotation, which is exact. A linear rotor moves like such a body, with m perpendicular to its axis: rotations
+about fixed axes would create momentum about the axis that has no inertia.
 """
 
 from __future__ import annotations
@@ -25,21 +25,22 @@ from polhode.kernels.numbers.trig import sincos
 from polhode.kernels.stepping.loops import loops
 
 AXES = (1, 2, 3)
-BEST = 0.0  # in place of the axes: from least to greatest inertia, the best choice for most bodies
+BEST = 0.0  # replaces the axes: from least to greatest inertia, the best choice for most bodies
 
 
 @inline
 def position(order, axis):
-    """Where a user's axis 1, 2 or 3 is among the sorted ones, counted from 0."""
+    """Return the index, from 0, of the user's axis 1, 2 or 3 among the sorted axes."""
     a, b, _ = to_order(order, 1.0, 2.0, 3.0)
     return 0.0 if abs(a) == axis else (1.0 if abs(b) == axis else 2.0)
 
 
 @inline
 def turn_about(axis, angle, m1, m2, m3, q0, q1, q2, q3):
-    """The body turned by ``angle`` about one of its axes: m turns the other way, q gets a factor on its right."""
+    """Return m and q of the body rotated by ``angle`` about a body axis: m rotates by -angle, q gets a right factor."""
     s, c = sincos(0.5 * angle, 0.0)
-    ss, cc = 2.0 * s * c, (c - s) * (c + s)
+    ss = 2.0 * s * c
+    cc = (c - s) * (c + s)
     if axis == 0:
         m2, m3 = cc * m2 + ss * m3, cc * m3 - ss * m2
         return m1, m2, m3, q0 * c - q1 * s, q1 * c + q0 * s, q2 * c + q3 * s, q3 * c - q2 * s
@@ -52,7 +53,7 @@ def turn_about(axis, angle, m1, m2, m3, q0, q1, q2, q3):
 
 @inline
 def turn_about_momentum(angle_per_m, m1, m2, m3, q0, q1, q2, q3):
-    """q times the rotation about m by angle_per_m |m|."""
+    """Return q times the rotation about m by angle_per_m |m|."""
     G = sqrt(m1 * m1 + m2 * m2 + m3 * m3)
     s, c = sincos(0.5 * angle_per_m * G, 0.0)
     f = s / G if G > 0.0 else 0.0
@@ -61,11 +62,13 @@ def turn_about_momentum(angle_per_m, m1, m2, m3, q0, q1, q2, q3):
 
 @inline
 def component(axis, x1, x2, x3):
+    """Return the component of x along axis 0, 1 or 2."""
     return x1 if axis == 0 else (x2 if axis == 1 else x3)
 
 
 @inline
 def prepare(order, I1, I2, I3, parameters, c):
+    """Write 1/I, the indices of the axes, and whether the moments are equal to c."""
     c[0], c[1], c[2] = 1.0 / I1, 1.0 / I2, 1.0 / I3
     c[6] = 1.0 if I1 == I3 else 0.0
     if parameters[0] == BEST:
@@ -77,6 +80,7 @@ def prepare(order, I1, I2, I3, parameters, c):
 
 @inline
 def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
+    """Return m, q after one step h, and the number of iterations."""
     if c[6] == 1.0:
         q0, q1, q2, q3 = turn_about_momentum(h * c[0], m1, m2, m3, q0, q1, q2, q3)
         return m1, m2, m3, q0, q1, q2, q3, 0.0
@@ -92,7 +96,7 @@ repeat, split = loops(prepare, advance)
 
 
 def axis_parameters(axes: tuple[int, int, int] | None) -> tuple[float, float, float]:
-    """Return the parameters of ``prepare`` for a permutation of the body axes; None chooses for each body."""
+    """Return the parameters of ``prepare`` for a permutation of the body axes, or None to choose for each body."""
     if axes is None:
         return BEST, BEST, BEST
     if not isinstance(axes, (tuple, list)) or tuple(axes) not in set(permutations(AXES)):
@@ -102,13 +106,21 @@ def axis_parameters(axes: tuple[int, int, int] | None) -> tuple[float, float, fl
 
 
 class ThreeRotations(Flow):
-    """Rotations about the body axes, R_a(h/2) R_b(h/2) R_c(h) R_b(h/2) R_a(h/2), by default of order 2.
+    """Splitting into rotations about the body axes, R_a(h/2) R_b(h/2) R_c(h) R_b(h/2) R_a(h/2).
 
-    ``axes`` = (a, b, c), a permutation of (1, 2, 3) whose last is the middle axis of the palindrome; None sorts them by
-    their moments, with the greatest in the middle: errors of other choices are 1.2 to 4 times larger on average. For
-    bodies with three equal moments and for linear rotors, a step is one rotation about m and exact.
-    ``order`` 4, 6, 8 or 10 composes steps of order 2 (see ``Composed``).
+    For bodies with three equal moments and for linear rotors, a step is one rotation about m and exact.
 
+    Parameters
+    ----------
+    order : int, optional
+        Order of the flow. Default is 2; orders 4, 6, 8 and 10 are compositions of steps of order 2 (see ``Composed``).
+    axes : tuple, optional
+        (a, b, c), a permutation of (1, 2, 3), where c is the middle axis of the palindrome. By default, the axes are
+        sorted by their moments, with the greatest in the middle: errors of other choices are 1.2 to 4 times larger on
+        average.
+
+    Examples
+    --------
     >>> from polhode import State
     >>> ThreeRotations(axes=(3, 2, 1)).step((1.0, 2.0, 3.0), State(m=(0.3, 0.2, 0.9)), 0.01, steps=5000).m.round(4)
     array([0.0358, 0.6284, 0.7375])
@@ -122,7 +134,7 @@ class ThreeRotations(Flow):
 
     def __init__(self, order: int = 2, axes: tuple[int, int, int] | None = None) -> None:
         if order not in BY_ORDER:
-            raise InputError(f"ThreeRotations has order {', '.join(map(str, BY_ORDER))}; order = {order!r} came")
+            raise InputError(f"order = {order!r}: ThreeRotations expected one of {', '.join(map(str, BY_ORDER))}")
         self.exact_parameters = axis_parameters(axes)
         self.fractions = BY_ORDER[order].fractions
         arguments = ([str(order)] if order != 2 else []) + ([f"axes={tuple(axes)}"] if axes is not None else [])
@@ -130,12 +142,15 @@ class ThreeRotations(Flow):
 
     @classmethod
     def variants(cls) -> tuple[Flow, ...]:
+        """Return the members of the family that are listed in tables and tested."""
         return cls(), cls(axes=(1, 2, 3)), cls(axes=(3, 1, 2)), cls(4), cls(6), cls(8), cls(10)
 
 
 class NoSquish(ThreeRotations):
-    """The five-factor splitting of molecular dynamics codes: ``ThreeRotations`` with axes 3, 2, 1, 2, 3.
+    """Five-factor splitting of molecular dynamics codes: ``ThreeRotations`` with axes 3, 2, 1, 2, 3.
 
+    Examples
+    --------
     >>> from polhode import State
     >>> NoSquish().step((1.0, 2.0, 3.0), State(m=(0.3, 0.2, 0.9)), 0.01, steps=5000).m.round(4)
     array([0.0358, 0.6284, 0.7375])
@@ -147,10 +162,12 @@ class NoSquish(ThreeRotations):
 
     @classmethod
     def variants(cls) -> tuple[Flow, ...]:
+        """Return the members of the family that are listed in tables and tested."""
         return (cls(),)
 
 
 def record(name: str, order: int, *more: Any) -> FlowRecord:
+    """Return the record of a splitting into rotations, with additional references ``more``."""
     return FlowRecord(
         name=name,
         summary="rotations about the body axes" + (", composed" if order > 2 else ""),

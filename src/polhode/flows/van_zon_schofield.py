@@ -8,8 +8,8 @@ Zanna 2010, case (3); misprints corrected (docs/errata.md). With p a rotation of
     p3^2 = (1 + m3)/4 - m2 (1 + m3)/(4 |m x e3|),  p0^2 = (1 + m3)/2 - p3^2,  sign(p0 p3) = sign(m1)
     p1 = (p3 m1 + p0 m2)/(1 + m3),  p2 = (p3 m2 - p0 m1)/(1 + m3)                                                   (15)
 
-Pi is theirs by theta functions, here by Carlson's integrals, or (``hermite``) a two-point Hermite quadrature of the
-integrand 1/(1 - n sn^2 u), whose slope at the ends is known: of order 4.
+The paper computes Pi by theta functions; here it is computed by Carlson's integrals, or (``hermite``) by a two-point
+Hermite quadrature of order 4 of the integrand 1/(1 - n sn^2 u), whose derivative at the ends is known.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.trig import floor, is_odd, sincos
 from polhode.kernels.stepping.loops import loops
 
-EXACT, HERMITE = 0.0, -1.0  # in place of a number of nodes
+EXACT, HERMITE = 0.0, -1.0  # replace the number of nodes
 
 
 @inline
 def value_and_slope(s, c, n, k2):
-    """Of g = 1/(1 - n sn^2) as a function of u."""
+    """Return g = 1/(1 - n sn^2 u) and dg/du, from s = sn u and c = cn u."""
     g = 1.0 / (1.0 - n * s * s)
     return g, 2.0 * n * s * c * sqrt(1.0 - k2 * s * s) * g * g
 
 
 @inline
 def hermite_quadrature(motion, n):
-    """The cubic through values and slopes at both ends, integrated: du (g0 + g1)/2 + du^2 (g0' - g1')/12."""
+    """Return the integral of the cubic Hermite interpolant: du (g0 + g1)/2 + du^2 (g0' - g1')/12."""
     du = motion.lam * motion.t
     g0, slope0 = value_and_slope(motion.s0, motion.c0, n, motion.k2)
     g1, slope1 = value_and_slope(motion.s1, motion.c1, n, motion.k2)
@@ -56,12 +56,13 @@ def hermite_quadrature(motion, n):
 
 @inline
 def half_angle(motion, phi, m1, m2):
-    """p0 and p3 over sqrt((1 + m3)/2): cosine and sine of half the angle of (m2, m1), continued along the motion.
+    """Return p0 and p3 over sqrt((1 + m3)/2): cosine and sine of half the continued angle of (m2, m1).
 
-    m1 keeps its sign in (i) and (iii); in (ii) it has that of cn, and four half turns of phi bring p back. The smaller
-    of the two is taken from their product: p3^2 cancels where m2 = |m x e3|.
+    The sign of m1 is constant in (i) and (iii); in (ii) it is that of cn, and p is periodic with four half turns of
+    phi. The smaller of the two is computed from their product, because p3^2 cancels where m2 = |m x e3|.
     """
-    side, sign = (-1.0 if motion.x1 < 0.0 else 1.0), 1.0
+    side = -1.0 if motion.x1 < 0.0 else 1.0
+    sign = 1.0
     if motion.family == AROUND_3:
         j, side = half_turns(phi)
         sign = -1.0 if is_odd(floor(0.5 * j)) else 1.0
@@ -78,7 +79,7 @@ def half_angle(motion, phi, m1, m2):
 
 @inline
 def along_node(motion, phi, m1, m2, m3):
-    """p of case (3): the shortest rotation onto e3, and one about e3 that brings m x e3 to e1: (15)."""
+    """Return p of case (3), (15): the shortest rotation of m onto e3, and one about e3 that takes m x e3 to e1."""
     y, s = half_angle(motion, phi, m1, m2)
     p0, p1, p2 = onto_axis_3(m1, m2, m3)
     return product(y, 0.0, 0.0, s, p0, p1, p2, 0.0)
@@ -86,6 +87,7 @@ def along_node(motion, phi, m1, m2, m3):
 
 @inline
 def attitude(c, motion):
+    """Return the rotation p(0)^-1 y p(t) of (12) as a quaternion."""
     n = characteristic(c, motion)
     if motion.family == SEPARATRIX:
         integral = third_kind_separatrix(motion, n)
@@ -101,6 +103,7 @@ def attitude(c, motion):
 
 @inline
 def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
+    """Return m, q after one step h, and the number of iterations."""
     return advance_with(attitude, c, m1, m2, m3, q0, q1, q2, q3, h)
 
 
@@ -108,10 +111,15 @@ repeat, split = loops(prepare, advance)
 
 
 class VanZonSchofield(Flow):
-    """The exact flow in the frame along m x e3, for study: ``Exact`` is faster and keeps its digits everywhere.
+    """Exact flow in the frame along m x e3, for study: ``Exact`` is faster and has full accuracy everywhere.
 
-    ``hermite`` replaces the integral of the third kind by a quadrature of order 4 from the ends of the step.
+    Parameters
+    ----------
+    hermite : bool, optional
+        Whether to replace the integral of the third kind by a quadrature of order 4. Default is False.
 
+    Examples
+    --------
     >>> from polhode import State
     >>> VanZonSchofield().step((1.0, 2.0, 3.0), State(m=(0.3, 0.2, 0.9)), 50.0).q.round(6)
     array([-0.900588, -0.153051,  0.058371,  0.402629])
@@ -136,9 +144,10 @@ class VanZonSchofield(Flow):
             preserves=frozenset(INVARIANTS),
             references=(VAN_ZON_SCHOFIELD_2007, CELLEDONI_2008, FRB_2010),
             test_step=0.4,
-            limits=f"{LOST}, and where m comes close to e3 or -e3 (the axis of the largest moment), |q| = 1 among them",
+            limits=f"{LOST}, and where m is close to e3 or -e3 (the axis of the largest moment), also those of |q| = 1",
         )
 
     @classmethod
     def variants(cls) -> tuple[Flow, ...]:
+        """Return the members of the family that are listed in tables and tested."""
         return cls(), cls(hermite=True)
