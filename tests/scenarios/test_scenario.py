@@ -348,7 +348,7 @@ MEANINGLESS = [
     (top("offset = [0, 0, 1]", "offset = [0, 1]"), r"force\[0\]: offset has shape \(2,\); expected \(\.\.\., 3\)"),
     (top("offset = [0, 0, 1]", "offset = [0, 0, 1]\nup = [0, 0, 0]"), r"force\[0\]: up = .* has no direction"),
     ('problem = "gyro_top"\n[arguments]\nprecession = 0', "arguments: .* are not valid arguments of gyro_top"),
-    ('problem = "free_body"\n[arguments]\npaper = "moser"', "arguments: .*known are: vilmart"),
+    ('problem = "free_body"\n[arguments]\npaper = "moser"', "arguments: .*expected one of: vilmart"),
 ]  # fmt: skip
 
 

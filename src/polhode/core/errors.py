@@ -194,7 +194,7 @@ class StoreError(PolhodeError, OSError):
     >>> import polhode as ph
     >>> ph.load("nothing.csv")
     Traceback (most recent call last):
-    polhode.core.errors.StoreError: nothing.csv does not exist; give the name of a file that polhode wrote
+    polhode.core.errors.StoreError: nothing.csv does not exist; expected the name of a file written by polhode
     """
 
 
