@@ -190,7 +190,7 @@ def many_times(inertia, m, q, units):
     row = np.empty((1, dense.ROW))
     dense.dense_constants(inertia, m, q, row)
     values = [float(x) for x in row[0]]
-    motion = dense.Motion(*values[: dense.POLYNOMIALS])
+    motion = dense.DenseMotion(*values[: dense.POLYNOMIALS])
     terms = dense.DEGREE + 1
     series = tuple(tuple(values[i : i + terms]) for i in range(dense.POLYNOMIALS, dense.ROW, terms))
 

@@ -16,7 +16,7 @@ from polhode.flows.magnus import Magnus
 from polhode.methods.adaptive import Adaptive
 from polhode.methods.splitting import Splitting
 from polhode.problems.vessel import vessel
-from polhode.studies.comparison import Run, work_precision
+from polhode.studies.comparison import MethodRun, work_precision
 
 STEPS = (0.1, 0.05, 0.025, 0.0125)
 PRINTED = {  # (quantity, order of Magnus): errors for the steps
@@ -63,11 +63,11 @@ def run(full: bool) -> Report:
     return Report(tuple(claims), (*(_panel(quantity, runs) for quantity in "mq"), costs))
 
 
-def _cost(run: Run) -> str:
+def _cost(run: MethodRun) -> str:
     return f"{run.error_m:.1e}, {run.torques} torques"
 
 
-def _higher_orders() -> dict[str, tuple[Run, ...]]:
+def _higher_orders() -> dict[str, tuple[MethodRun, ...]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # negative kicks, in which damping grows: harmless in short steps
         found = work_precision(vessel(), [*BEYOND, *(Adaptive(rtol) for rtol in TOLERANCES)], STEPS)
@@ -75,24 +75,24 @@ def _higher_orders() -> dict[str, tuple[Run, ...]]:
     return {name: found.of(name) for name in BEYOND} | {ADAPTIVE: adaptive}
 
 
-def _ratio(key: tuple[str, int], i: int, runs: tuple[Run, ...]) -> Claim:
+def _ratio(key: tuple[str, int], i: int, runs: tuple[MethodRun, ...]) -> Claim:
     quantity, order = key
     measured = _error(runs[i], quantity) / _error(runs[i + 1], quantity)
     what = f"ratio of errors of {quantity}, Magnus {order}, h = {STEPS[i]:g} and {STEPS[i + 1]:g}"
     return number(what, RATIOS[key][i], measured)
 
 
-def _change(low: tuple[Run, ...], high: tuple[Run, ...]) -> Claim:
+def _change(low: tuple[MethodRun, ...], high: tuple[MethodRun, ...]) -> Claim:
     m, q = (_error(high[-1], k) / _error(low[-1], k) - 1 for k in "mq")
     return trend("errors of Magnus 8 against Magnus 2", "of m a little smaller, of q slightly larger",
                  f"m {m:+.0%}, q {q:+.0%}", m < 0 < q)  # fmt: skip
 
 
-def _error(run: Run, quantity: str) -> float:
+def _error(run: MethodRun, quantity: str) -> float:
     return run.error_m if quantity == "m" else run.error_q
 
 
-def _same(runs: tuple[Run, ...], best: tuple[Run, ...], order: int) -> Claim:
+def _same(runs: tuple[MethodRun, ...], best: tuple[MethodRun, ...], order: int) -> Claim:
     """Whether errors agree with those of Magnus 8 in three digits."""
     off = max(abs(_error(a, k) / _error(b, k) - 1) for a, b in zip(runs, best, strict=True) for k in "mq")
     return trend(
@@ -103,7 +103,7 @@ def _same(runs: tuple[Run, ...], best: tuple[Run, ...], order: int) -> Claim:
     )
 
 
-def _panel(quantity: str, runs: dict[str, tuple[Run, ...]]) -> Panel:
+def _panel(quantity: str, runs: dict[str, tuple[MethodRun, ...]]) -> Panel:
     curves = [Curve(name, STEPS, [_error(r, quantity) for r in rows], name == "exact") for name, rows in runs.items()]
     return Panel(f"error of {quantity} at t = 15", "step h", f"relative error of {quantity}", curves)
 

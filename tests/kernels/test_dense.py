@@ -21,12 +21,23 @@ from polhode.free.motion import MANY_TIMES
 from polhode.kernels.compiler import JIT
 from polhode.kernels.compiler.jit import entry_point
 from polhode.kernels.exact import dense
-from polhode.kernels.exact.dense import CLOSE, DEGREE, POLYNOMIALS, ROW, TIME_LIMIT, USABLE, Motion, arc, circle, read
+from polhode.kernels.exact.dense import (
+    CLOSE,
+    DEGREE,
+    POLYNOMIALS,
+    ROW,
+    TIME_LIMIT,
+    USABLE,
+    DenseMotion,
+    arc,
+    circle,
+    read,
+)
 from polhode.kernels.exact.standard_form import INPUT, TIMES
 
 CASES = golden_cases()
 ORDERS = [list(order) for order in permutations(range(3))]
-AXIS3, FAMILY = Motion._fields.index("axis3"), Motion._fields.index("D")
+AXIS3, FAMILY = DenseMotion._fields.index("axis3"), DenseMotion._fields.index("D")
 BODY = (1.1, 1.7, 2.3)
 TILTED = (0.5, -0.5, 0.5, 0.5)
 

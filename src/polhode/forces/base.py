@@ -251,7 +251,7 @@ class Force:
     def __add__(self, other: Any) -> Force:
         """Return the sum of two forces, which act together."""
         if isinstance(other, Force):
-            return Sum(self, other)
+            return ForceSum(self, other)
         return self if isinstance(other, int) and other == 0 else NotImplemented  # sum() starts with 0
 
     __radd__ = __add__
@@ -403,7 +403,7 @@ class Torque(Force):
         )  # fmt: skip
 
 
-class Sum(Force):
+class ForceSum(Force):
     """Sum of two forces; each receives its own parameters, and their damping matrices are added."""
 
     def __init__(self, first: Force, second: Force) -> None:

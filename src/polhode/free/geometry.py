@@ -55,7 +55,7 @@ CONSTANT = ("rest", "spherical", "steady")  # regimes in which m is constant
 CONSISTENT = 2.0**-46  # relative to G: largest rounding error of L = G cos J, or of |L| <= G
 
 
-class Motion(Protocol):
+class MotionLike(Protocol):
     """The part of the interface of ``FreeMotion`` that this module uses."""
 
     @property
@@ -74,7 +74,7 @@ class Motion(Protocol):
 # Polhode
 
 
-def polhode(motion: Motion, samples: int = 361, *, of: str = "omega") -> FloatArray:
+def polhode(motion: MotionLike, samples: int = 361, *, of: str = "omega") -> FloatArray:
     """Return the closed curve of the angular velocity, or of the momentum, in body axes.
 
     Parameters
@@ -152,7 +152,7 @@ class _Curve(NamedTuple):
     separatrix: npt.NDArray[np.bool_]
 
 
-def _curve(motion: Motion) -> _Curve:
+def _curve(motion: MotionLike) -> _Curve:
     """Compute the constants of the polhode of ``motion``."""
     regime = np.asarray(motion.regime)
     constant = np.isin(regime, CONSTANT)
@@ -239,7 +239,7 @@ def _from_principal(body: RigidBody, v: FloatArray) -> FloatArray:
 # Herpolhode
 
 
-def herpolhode(motion: Motion, t: npt.ArrayLike) -> FloatArray:
+def herpolhode(motion: MotionLike, t: npt.ArrayLike) -> FloatArray:
     """Return the curve of the tip of omega on the invariable plane.
 
     The invariable plane is perpendicular to m_space, at the distance ``2T/|m|`` from the origin.
@@ -293,7 +293,7 @@ def _across(body: RigidBody, m: FloatArray) -> FloatArray:
     return _from_principal(body, direction[..., j] * omega[..., k] * ((J[..., j] - J[..., k]) / J[..., j]))
 
 
-def herpolhode_radii(motion: Motion) -> tuple[float | FloatArray, float | FloatArray]:
+def herpolhode_radii(motion: MotionLike) -> tuple[float | FloatArray, float | FloatArray]:
     """Return the inner and outer radius of the ring that the herpolhode fills.
 
     Parameters
@@ -329,7 +329,7 @@ def herpolhode_radii(motion: Motion) -> tuple[float | FloatArray, float | FloatA
     return scalar(inner), scalar(outer)
 
 
-def invariable_frame(motion: Motion) -> FloatArray:
+def invariable_frame(motion: MotionLike) -> FloatArray:
     """Return the axes e1, e2 of the invariable plane and its normal ``e3 = m_space/|m|``, in space axes.
 
     Parameters

@@ -29,7 +29,7 @@ FINER = 4  # ratio of the shortest step compared to that of the reference soluti
 HEADER = ("method", "h", "error m", "error q", "torques", "ms")
 
 
-class Run(NamedTuple):
+class MethodRun(NamedTuple):
     """The result of one method with one step size.
 
     Attributes
@@ -74,9 +74,9 @@ class WorkPrecision:
     """
 
     problem: str
-    runs: tuple[Run, ...]
+    runs: tuple[MethodRun, ...]
 
-    def of(self, method: Any) -> tuple[Run, ...]:
+    def of(self, method: Any) -> tuple[MethodRun, ...]:
         """Return the runs of one method, given by its name or as an object."""
         name = repr(as_method(method))
         return tuple(run for run in self.runs if run.method == name)
@@ -89,7 +89,7 @@ class WorkPrecision:
         """Return a ``pandas.DataFrame`` with one row for each run."""
         with optional("pandas", "store"):
             import pandas
-        return pandas.DataFrame(self.runs, columns=Run._fields)
+        return pandas.DataFrame(self.runs, columns=MethodRun._fields)
 
     def plot(self) -> Figure:
         """Plot the errors over torques and seconds; see ``polhode.plot.plot_work_precision``."""
@@ -183,14 +183,14 @@ def _reference(problem: Problem, shortest: float) -> State:
         return integrate(problem, h=shortest / FINER, method=scheme, save_every=2**40).state()
 
 
-def _run(problem: Problem, method: Any, h: float | None, truth: State) -> Run:
+def _run(problem: Problem, method: Any, h: float | None, truth: State) -> MethodRun:
     """Run one method with one step size (None: its own steps) and compare its final state with ``truth``."""
     try:
         run = integrate(problem, h=h, method=method, save_every=2**40)
     except RunError as error:
         stats = error.trajectory.stats
-        return Run(repr(method), h or np.nan, np.nan, np.nan, stats.torques, stats.seconds)
+        return MethodRun(repr(method), h or np.nan, np.nan, np.nan, stats.torques, stats.seconds)
     end: State = run.state()
     error_m = float(np.linalg.norm(end.m - truth.m)) / (float(np.linalg.norm(truth.m)) or 1.0)
     error_q = min(float(np.linalg.norm(end.q - sign * truth.q)) for sign in (1, -1))
-    return Run(repr(method), run.h, error_m, error_q, run.stats.torques, run.stats.seconds)
+    return MethodRun(repr(method), run.h, error_m, error_q, run.stats.torques, run.stats.seconds)

@@ -40,7 +40,7 @@ TIERS = 4
 CEL_STEPS = 5  # enough for kc^2 = 0.0056, where K < 4 and three doublings reach a quarter period
 
 
-class Fields(NamedTuple):
+class BlockFields(NamedTuple):
     """Positions in a block at which the numbers of each quantity begin; vectors take three fields, q four."""
 
     I: int  # moments, in standard form for all tiers but LEAN
@@ -77,8 +77,8 @@ class Fields(NamedTuple):
 
 WIDTHS = {"I": 3, "m": 3, "q": 4, "w": 3, "series": 3, "quotient": 2, "arc": 3, "unit_turn": 2, "phi": 2}
 WIDTHS |= {"cel": 5, "end": 11}  # all others: 1
-ENDS = list(accumulate(LANES * WIDTHS.get(name, 1) for name in Fields._fields))
-at = Fields(0, *ENDS[:-1])
+ENDS = list(accumulate(LANES * WIDTHS.get(name, 1) for name in BlockFields._fields))
+at = BlockFields(0, *ENDS[:-1])
 SIZE = ENDS[-1]
 STANDARD = at.tier // LANES  # number of fields that describe a body and are copied into a bin
 NODES = FIRST[3]  # index of the first of the three nodes for LEAN

@@ -71,7 +71,7 @@ def powers_of_y():
 COSINE, ODD, EVEN = powers_of_y()
 
 
-class Motion(NamedTuple):
+class DenseMotion(NamedTuple):
     """Constants of one motion, which together with the polynomials are a row of numbers."""
 
     T: float  # pairs: period, turn in a period, rate of the linear part of phi in turns
@@ -106,8 +106,8 @@ class Motion(NamedTuple):
     column3: float
 
 
-POLYNOMIALS = len(Motion._fields)  # where the polynomials begin: s, cn, dn, denominator, Im, Re
-USABLE, TIME_LIMIT = Motion._fields.index("usable"), Motion._fields.index("time_limit")
+POLYNOMIALS = len(DenseMotion._fields)  # where the polynomials begin: s, cn, dn, denominator, Im, Re
+USABLE, TIME_LIMIT = DenseMotion._fields.index("usable"), DenseMotion._fields.index("time_limit")
 ROW = POLYNOMIALS + 6 * (DEGREE + 1)
 
 
@@ -157,7 +157,7 @@ def motion_of(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, series):
         square = inv.be / (inv.C3 if D > 0.0 else inv.C1)
         cosine = inv.al / inv.C3 if D > 0.0 else inv.ga / inv.C1
         p0, p1, p2, p3 = product(q0, q1, q2, q3, 0.0, m1 / inv.G, m2 / inv.G, m3 / inv.G)
-    return Motion(
+    return DenseMotion(
         T, T_low, turn, turn_low, rate, rate_low,
         1.0 if usable else 0.0, min(MANY_TURNS * T, FARTHEST), 1.0 if inv.axis3 else 0.0, D, square, cosine,
         inv.al, inv.be, inv.ga, m1, m2, m3, q0, q1, q2, q3, p0, p1, p2, p3,
@@ -313,7 +313,7 @@ def turned_phase(phi, low, re, im):
 # Functions of blocks of times
 
 
-class Fields(NamedTuple):
+class DenseFields(NamedTuple):
     """Positions in a block of times at which the numbers of each quantity begin."""
 
     time: int
@@ -328,8 +328,8 @@ class Fields(NamedTuple):
 
 
 WIDTHS = {"phi": 2, "z": 2, "arc": 4, "turn": 2, "m": 3, "X": 4, "q": 4}  # all others: 1
-ENDS = list(accumulate(LANES * WIDTHS.get(name, 1) for name in Fields._fields))
-at = Fields(0, *ENDS[:-1])
+ENDS = list(accumulate(LANES * WIDTHS.get(name, 1) for name in DenseFields._fields))
+at = DenseFields(0, *ENDS[:-1])
 SIZE = ENDS[-1]
 
 
@@ -385,7 +385,7 @@ def sample(motions, t, start, stop, m_out, q_out):
 def read(motions, b):
     """Return row b of ``motions`` as (Motion, the six polynomials)."""
     c = motions[b]
-    motion = Motion(
+    motion = DenseMotion(
         float(c[0]), float(c[1]), float(c[2]), float(c[3]), float(c[4]), float(c[5]), float(c[6]), float(c[7]),
         float(c[8]), float(c[9]), float(c[10]), float(c[11]), float(c[12]), float(c[13]), float(c[14]), float(c[15]),
         float(c[16]), float(c[17]), float(c[18]), float(c[19]), float(c[20]), float(c[21]), float(c[22]),

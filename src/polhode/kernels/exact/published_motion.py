@@ -38,7 +38,7 @@ ESCAPED = 300.0  # largest |u| on the separatrix: m is e2 to all digits, and the
 LEAST = 2.0**-53  # lower bound of 1 - n sin^2, which may not be positive after rounding
 
 
-class Motion(NamedTuple):
+class PublishedMotion(NamedTuple):
     """Motion from the momentum x to the momentum y in a time t."""
 
     family: int
@@ -96,7 +96,7 @@ def unit_motion(c, x1, x2, x3, t, two_T, D1, D3):
     dn = dn if lam >= 0.0 else -dn
     y1, y3 = (B13 * dn, B31 * c1) if around_1 else (B13 * c1, B31 * dn)  # (4), (5)
     family = AROUND_1 if around_1 else AROUND_3
-    return Motion(family, t, two_T, D1, D3, k2, lam, x1, x2, x3, y1, B_sn * s1, y3, phi0, s0, c0, phi1, s1, c1)
+    return PublishedMotion(family, t, two_T, D1, D3, k2, lam, x1, x2, x3, y1, B_sn * s1, y3, phi0, s0, c0, phi1, s1, c1)
 
 
 @inline
@@ -109,7 +109,9 @@ def separatrix_motion(x1, x2, x3, t, two_T, D1, D3, B13, B31, lam):
     u = asinh(x2 / hypot(x1, x3))
     s0, c0 = tanh_sech(u)
     s1, c1 = tanh_sech(u + lam * t)
-    return Motion(SEPARATRIX, t, two_T, D1, D3, 1.0, lam, x1, x2, x3, B13 * c1, s1, B31 * c1, 0.0, s0, c0, 0.0, s1, c1)
+    return PublishedMotion(
+        SEPARATRIX, t, two_T, D1, D3, 1.0, lam, x1, x2, x3, B13 * c1, s1, B31 * c1, 0.0, s0, c0, 0.0, s1, c1
+    )
 
 
 @inline

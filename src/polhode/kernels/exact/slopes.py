@@ -29,7 +29,7 @@ class Slopes(NamedTuple):
     angle: float
 
 
-class Arc(NamedTuple):
+class ArcSlopes(NamedTuple):
     """s, cn, dn of a unit of time and the angle G Theta, with their derivatives by lambda^2, |D|, n, be G."""
 
     s: float
@@ -113,7 +113,7 @@ def small_arc(p, r, n, ka, time):
         angle * (slope * rr_aD - tt * by_r),
     )
     theta = time * root * value
-    return Arc(s, cn, dn, ka * n * theta, l2, aD, ka * tt * (theta + time * n * root * by_n), n * theta)
+    return ArcSlopes(s, cn, dn, ka * n * theta, l2, aD, ka * tt * (theta + time * n * root * by_n), n * theta)
 
 
 @inline
@@ -153,10 +153,10 @@ def doubled(arc, l2, aD, n, ka):
     per_zz = 1.0 / (zr * zr + zi * zi)
     by_n = (zr * (2.0 * ka * ss * s * (cn * dn)) - zi * ss * (cc * (1.0 + dd) + dd)) * per_zz
     angle = 2.0 * arc.angle + atan2(zi, zr)
-    end = Arc(s2, cn2, dn2, angle, arc.l2, arc.aD, 2.0 * arc.n + by_n, 2.0 * arc.ka + zr * zi_ka * per_zz)
+    end = ArcSlopes(s2, cn2, dn2, angle, arc.l2, arc.aD, 2.0 * arc.n + by_n, 2.0 * arc.ka + zr * zi_ka * per_zz)
     by_l2 = doubled_slopes(arc, end, arc.l2, per_N, l2, aD, n, ka, 1.0, 0.0, per_zz, zr, zi)
     by_aD = doubled_slopes(arc, end, arc.aD, per_N, l2, aD, n, ka, 0.0, 1.0, per_zz, zr, zi)
-    return Arc(s2, cn2, dn2, angle, by_l2, by_aD, end.n, end.ka)
+    return ArcSlopes(s2, cn2, dn2, angle, by_l2, by_aD, end.n, end.ka)
 
 
 @inline

@@ -59,7 +59,7 @@ BY_M, BY_Q, BY_I, BY_T = 0, 3, 7, 10  # columns of the matrix
 OVERFLOWED = 1e250  # largest derivative at ESCAPED; larger ones would have overflowed after it
 
 
-class Motion(NamedTuple):
+class TangentMotion(NamedTuple):
     """Constants of one motion, for a unit of time; moments are ascending or descending."""
 
     m1: float
@@ -120,7 +120,7 @@ class Turns(NamedTuple):
     integral_n: float
 
 
-class Frame(NamedTuple):
+class StepQuaternion(NamedTuple):
     """X of a step."""
 
     x0: Dual
@@ -129,7 +129,7 @@ class Frame(NamedTuple):
     xx: float  # |X|^2
 
 
-class EndState(NamedTuple):
+class TangentEnd(NamedTuple):
     """End of a step, in the axes of ``Motion``."""
 
     m1: float
@@ -148,7 +148,7 @@ def motion(w1, w2, w3, al, be, ga, m1, m2, m3, D):
     p, r = ga * C3, al * C1
     l2, aD, rest = (p, D, r) if D >= 0.0 else (r, -D, p)
     gap = D / be if be != 0.0 else 0.0
-    return Motion(m1, m2, m3, w1, w2, w3, al, be, ga, sqrt(x + y + z), C1, C3, gap, D, l2, aD, rest, al * C3)
+    return TangentMotion(m1, m2, m3, w1, w2, w3, al, be, ga, sqrt(x + y + z), C1, C3, gap, D, l2, aD, rest, al * C3)
 
 
 @inline
@@ -292,7 +292,7 @@ def frame_and_midpoint(mo, x, arc, time):
     bs = mul(be, s)
     b2 = div(add(mul(x.m2, mul(c, d)), mul(bs, mul(x.m1, x.m3))), E)
     x1, x2 = mul(bs, b1), mul(mul(al, mul(s, c)), b2)
-    return Frame(c, x1, x2, c.v * c.v + x1.v * x1.v + x2.v * x2.v), (b1.v, b2.v, b3.v)
+    return StepQuaternion(c, x1, x2, c.v * c.v + x1.v * x1.v + x2.v * x2.v), (b1.v, b2.v, b3.v)
 
 
 @inline
@@ -327,7 +327,7 @@ def end_of_step(mo, x, I2, turns, arc, time, frame, b):
     y = f * sphi / mo.G
     q = product(f * cphi, y * mo.m1, y * mo.m2, y * mo.m3, frame.x0.v, frame.x1.v, frame.x2.v, 0.0)
     f = 2.0 * sphi / mo.G
-    return EndState(m1, m2, m3, q, f * cphi, f * sphi)
+    return TangentEnd(m1, m2, m3, q, f * cphi, f * sphi)
 
 
 @inline

@@ -20,7 +20,7 @@ from polhode.kernels.compiler.jit import inline, noinline
 from polhode.kernels.numbers.cayley import solve3
 from polhode.kernels.numbers.vectors import largest, plus, times
 from polhode.kernels.stepping.header import FINE, NO_STEP
-from polhode.kernels.stepping.whole_steps import Body
+from polhode.kernels.stepping.whole_steps import StepConstants
 
 MOST = 60  # iterations: near a double root each one only halves the error
 SLOW = 0.125  # K is recomputed if a change exceeds this fraction of the previous one
@@ -109,7 +109,7 @@ def root(impulse, system, tools, params, body, t, start, m, q, e):
     known = e
     while status == NO_STEP and reached < 1.0 and advance >= SHORTEST:
         to = min(1.0, reached + advance)
-        short = Body(body.J, to * body.h, to * body.time, to * body.kick, body.rate, body.frame)
+        short = StepConstants(body.J, to * body.h, to * body.time, to * body.kick, body.rate, body.frame)
         guess = times(to / reached if reached > 0.0 else to, known)
         part = newton(impulse, system, tools, params, short, t, start, m, q, guess)
         torques += part.torques

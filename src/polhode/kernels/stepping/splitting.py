@@ -40,7 +40,7 @@ ROUNDING = 2.0**-48  # relative to m: a larger change that no longer decreases d
 DIFFERENCE = 2.0**-9  # radians, of the difference quotient in (1): balances its fourth power and eps divided by it
 
 
-class Frame(NamedTuple):
+class UserFrame(NamedTuple):
     """Transformation from the standard form to the user's body axes and units."""
 
     order: int
@@ -98,7 +98,7 @@ def to_user_row(frame, x):
     )
 
 
-class Body(NamedTuple):
+class KickConstants(NamedTuple):
     """Constants of a body for kicks: w = 1/I in the standard form, the damping, the frame."""
 
     w1: float
@@ -109,7 +109,7 @@ class Body(NamedTuple):
     high: float  # latest time at which the torque is evaluated
     implicit: bool  # whether the torque depends on w: see ``implicit_kick``
     rate: float  # ratio of angular velocities in the user's units to those of the standard form
-    frame: Frame
+    frame: UserFrame
 
 
 @inline
@@ -200,7 +200,7 @@ def kick(torque, params, body, t, h, b, c, m1, m2, m3, q0, q1, q2, q3):
 SMALLEST_TURN = 2.0**-20  # radians in a step: bodies that are slower, or at rest, have the scale of this momentum
 
 
-class State(NamedTuple):
+class PendingState(NamedTuple):
     """State of a body in the standard form, with its pending stages."""
 
     m1: float
@@ -230,14 +230,14 @@ def frame_of(inertia, axes, m, h, i):
     moments = to_order(order, I1 * scale.per_I, I2 * scale.per_I, I3 * scale.per_I)
     turned = axes.shape[0] > 0
     if turned:
-        frame = Frame(
+        frame = UserFrame(
             order, scale, True,
             float(axes[b, 0]), float(axes[b, 1]), float(axes[b, 2]),
             float(axes[b, 3]), float(axes[b, 4]), float(axes[b, 5]),
             float(axes[b, 6]), float(axes[b, 7]), float(axes[b, 8]),
         )  # fmt: skip
     else:
-        frame = Frame(order, scale, False, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+        frame = UserFrame(order, scale, False, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
     return frame, (abs(moments[0]), abs(moments[1]), abs(moments[2]))
 
 
@@ -248,7 +248,7 @@ def body_of(inertia, axes, damping, low, high, implicit, m, h, i):
     scale = frame.scale
     w1, w2, w3 = 1.0 / I1, 1.0 / I2, 1.0 / I3
     resisting = damping_of(damping[row_of(damping, i)], frame.order, scale.per_I, w1, w2, w3)
-    return Body(w1, w2, w3, resisting, low, high, implicit, scale.m * scale.per_I, frame), (I1, I2, I3)
+    return KickConstants(w1, w2, w3, resisting, low, high, implicit, scale.m * scale.per_I, frame), (I1, I2, I3)
 
 
 @inline
@@ -260,8 +260,8 @@ def after_kick(torque, params, body, h, s):
         torque, params, body, s.time, h, s.kick, s.gradient, s.m1, s.m2, s.m3, s.q0, s.q1, s.q2, s.q3
     )
     if status != FINE:
-        return State(*s[:11], s.evaluations + count, status)
-    return State(m1, m2, m3, s.q0, s.q1, s.q2, s.q3, s.drift, 0.0, 0.0, s.time, s.evaluations + count, FINE)
+        return PendingState(*s[:11], s.evaluations + count, status)
+    return PendingState(m1, m2, m3, s.q0, s.q1, s.q2, s.q3, s.drift, 0.0, 0.0, s.time, s.evaluations + count, FINE)
 
 
 @inline
@@ -273,18 +273,18 @@ def after_drift(advance, c, fractions, scale, h, s):
         advance, c, fractions, s.m1, s.m2, s.m3, s.q0, s.q1, s.q2, s.q3, to_standard_time(s.drift * h, scale)
     )
     if count < 0.0:
-        return State(*s[:12], NO_STEP)
-    return State(m1, m2, m3, q0, q1, q2, q3, 0.0, s.kick, s.gradient, s.time, s.evaluations, FINE)
+        return PendingState(*s[:12], NO_STEP)
+    return PendingState(m1, m2, m3, q0, q1, q2, q3, 0.0, s.kick, s.gradient, s.time, s.evaluations, FINE)
 
 
 @inline
 def with_stage(kind, x, t, s):
     """Return the state with one more pending stage, of coefficient x, at the time t."""
     if kind == DRIFT:
-        return State(*s[:7], s.drift + x, *s[8:])
+        return PendingState(*s[:7], s.drift + x, *s[8:])
     if kind == KICK:
-        return State(*s[:8], s.kick + x, s.gradient, t, s.evaluations, s.status)
-    return State(*s[:8], s.kick, s.gradient + x, t, s.evaluations, s.status)
+        return PendingState(*s[:8], s.kick + x, s.gradient, t, s.evaluations, s.status)
+    return PendingState(*s[:8], s.kick, s.gradient + x, t, s.evaluations, s.status)
 
 
 @inline
@@ -329,7 +329,7 @@ def split_steps(prepare, advance, torque, arguments):
         u = scale.per_m
         p = pending[i]
         own_params = params[row_of(params, i)]
-        s = State(
+        s = PendingState(
             u * m1, u * m2, u * m3, float(q[i, 0]), q1, q2, q3,
             float(p[0]), float(p[1]), float(p[2]), float(p[3]), evaluations[i], status[i],
         )  # fmt: skip
@@ -363,7 +363,7 @@ def split_steps(prepare, advance, torque, arguments):
                 q_out[j, i, 0], q_out[j, i, 1], q_out[j, i, 2], q_out[j, i, 3] = user_attitude(frame, s)
                 j += 1
                 if k > end:
-                    s = State(*unprocessed[:11], s.evaluations, s.status)
+                    s = PendingState(*unprocessed[:11], s.evaluations, s.status)
                     k = before
         m[i, 0], m[i, 1], m[i, 2] = user_momentum(frame, s)
         q[i, 0], q[i, 1], q[i, 2], q[i, 3] = user_attitude(frame, s)

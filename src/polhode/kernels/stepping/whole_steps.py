@@ -24,7 +24,7 @@ from polhode.kernels.compiler.jit import inline
 from polhode.kernels.compiler.numba_internals import call_by_address
 from polhode.kernels.exact.standard_form import INPUT, TIMES, from_order, to_order, to_standard_time
 from polhode.kernels.stepping.header import FINE, MATRIX, NOT_FINITE, RAISED, row_of
-from polhode.kernels.stepping.splitting import Frame, frame_of, from_user, to_user
+from polhode.kernels.stepping.splitting import UserFrame, frame_of, from_user, to_user
 
 ENERGY = f"f8(f8, {MATRIX}, f8[::1])"
 GRADIENT = f"{MATRIX}(f8, {MATRIX}, f8[::1])"
@@ -40,7 +40,7 @@ ARGUMENTS = (
 )
 
 
-class Body(NamedTuple):
+class StepConstants(NamedTuple):
     """Constants of a body and of a step in the standard form: moments of inertia J, length h, frame."""
 
     J: tuple[float, float, float]
@@ -48,7 +48,7 @@ class Body(NamedTuple):
     time: float  # h in the user's unit of time
     kick: float  # factor from a torque in the user's units to its impulse in a step
     rate: float  # ratio of angular velocities in the user's units to those of the standard form
-    frame: Frame
+    frame: UserFrame
 
 
 class Step(NamedTuple):
@@ -118,7 +118,7 @@ def take_steps(step, tools, arguments):
         h = float(lengths[row_of(lengths, i)])
         frame, J = frame_of(inertia, axes, m_of, h, i)
         order, scale = frame.order, frame.scale
-        body = Body(J, to_standard_time(h, scale), h, h * scale.per_m, scale.m * scale.per_I, frame)
+        body = StepConstants(J, to_standard_time(h, scale), h, h * scale.per_m, scale.m * scale.per_I, frame)
         u = scale.per_m
         own_params = params[row_of(params, i)]
         m = to_order(order, u * float(m_of[i, 0]), u * float(m_of[i, 1]), u * float(m_of[i, 2]))

@@ -65,14 +65,14 @@ class Interaction(ABC):
 
     def __add__(self, other: Any) -> Interaction:
         """Return the sum of two interactions."""
-        return Sum(self, other) if isinstance(other, Interaction) else NotImplemented
+        return InteractionSum(self, other) if isinstance(other, Interaction) else NotImplemented
 
     def __repr__(self) -> str:
         """Return the name of the interaction."""
         return self.name
 
 
-class Sum(Interaction):
+class InteractionSum(Interaction):
     """Sum of two interactions."""
 
     def __init__(self, first: Interaction, second: Interaction) -> None:
@@ -96,7 +96,7 @@ class Sum(Interaction):
 
     def in_box(self, box: Box) -> Interaction:
         """Return the sum of both parts in a box."""
-        return Sum(*(part.in_box(box) for part in self._both))
+        return InteractionSum(*(part.in_box(box) for part in self._both))
 
     def dipoles(self, Q: FloatArray) -> FloatArray:
         """Return the dipole moments of the first part that has any."""
