@@ -5,26 +5,27 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 LOWEST := .venv-lowest
-# What runs a second time, as plain Python: where kernels are held against truth. There the orders above 8 are seen, in 60
-# digits, and lines of kernels are counted; tests marked `dense` are left out.
+# Tests that run a second time with kernels as plain Python, because they compare kernels with reference solutions. In
+# plain Python, orders above 8 are verified in 60 digits and line coverage of kernels is measured; tests marked `dense`
+# are excluded.
 PLAIN_TESTS = $(addprefix tests/,kernels free flows forces methods integration systems problems)
-# All cores; each process takes neighboring tests, whose kernels it loads or compiles once, as long as there are any.
+# Use all cores; each process runs neighboring tests as long as possible, because these share compiled kernels.
 PARALLEL = -n auto --dist worksteal
 
 .PHONY: help run papers test test-long test-release docs linkcheck claims lint format bench series clean
 
 help:
-	@echo "make run        install into .venv and run the main example (table, files, picture and 3-D page in out/dzhanibekov)"
-	@echo "make test       install the test extra into .venv and run the tests, in about eight minutes on two cores"
-	@echo "make test-long  the tests that take longer: the papers, the gallery, 50 killed runs, kernels as plain Python"
-	@echo "make test-release  what takes hours: many random draws, and the lowest versions of all dependencies"
-	@echo "make docs       the documentation, in docs/_build/html; make linkcheck: its links to other sites"
-	@echo "make lint       ruff, mypy and import-linter"
-	@echo "make papers     the figures and tables of five papers again, in out/papers; one of them: make papers ONLY=betsch2009_fig1"
-	@echo "make bench      speed ratios against the published algorithm and SciPy, costs of all flows, start-up times, drift"
-	@echo "make claims     measure the tables of docs/accuracy.md and docs/speed.md, and write them there with date and machine"
+	@echo "make run        install into .venv and run the main example (table, files, plot and 3-D page in out/dzhanibekov)"
+	@echo "make test       install the test extra into .venv and run the tests (about eight minutes on two cores)"
+	@echo "make test-long  run the longer tests: papers, gallery, 50 killed runs, kernels as plain Python"
+	@echo "make test-release  run tests that take hours: many random draws, and the lowest versions of all dependencies"
+	@echo "make docs       build the documentation in docs/_build/html (make linkcheck checks its external links)"
+	@echo "make lint       run ruff, mypy and import-linter"
+	@echo "make papers     reproduce the figures and tables of five papers in out/papers (one: ONLY=betsch2009_fig1)"
+	@echo "make bench      measure speed ratios to the published algorithm and SciPy, flow costs, start-up times, drift"
+	@echo "make claims     measure the tables of docs/accuracy.md and docs/speed.md and update them, with date and machine"
 
-# One stamp per set of extras: made again when pyproject.toml changes, as after a git pull.
+# One stamp file per set of extras; it is out of date when pyproject.toml changes, for example after a git pull.
 $(VENV)/installed-%: pyproject.toml
 	@echo "== installing polhode[$*] into $(VENV) (first time: a minute or two)"
 	@test -x $(BIN)/python || $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "polhode needs Python 3.11 or newer; type: make PYTHON=/path/to/python3.11")'
@@ -37,23 +38,24 @@ $(LOWEST)/installed: pyproject.toml
 	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --editable '.[test]'
 	@touch $@
 
-# The command line, pictures and the page; without a package for netCDF the states go to a .csv file.
+# Command line, plots and 3-D page; without a netCDF package, states are written to a .csv file.
 RUN_EXTRAS = cli,plot,view
 
 run: $(VENV)/installed-$(RUN_EXTRAS)
 	@echo "== polhode run dzhanibekov (the first run compiles, later ones start from the cache)"
 	@$(BIN)/polhode run dzhanibekov --view
 
-# Each test runs in exactly one of these: in `test`, in `test-long` or in `test-release`.
+# Each test runs in exactly one of `test`, `test-long` and `test-release`.
 test: $(VENV)/installed-test
 	@echo "== tests: reference solutions"
 	$(BIN)/python -m pytest tests/free/test_golden.py
 	@echo "== tests: all others, and the examples in docstrings"
 	$(BIN)/python -m pytest $(PARALLEL) -m "not long and not release" --doctest-modules --ignore=tests/free/test_golden.py tests src papers
 
+# The longer tests use three processes, because many of them wait.
 test-long: $(VENV)/installed-test
 	@echo "== tests that take longer"
-	$(BIN)/python -m pytest -n 3 --dist worksteal -m "long and not release" tests  # three, because many of them wait
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m "long and not release" tests
 	@echo "== kernels as plain Python: in 60 digits, and line by line"
 	POLHODE_JIT=0 $(BIN)/python -m pytest $(PARALLEL) -m "not dense and not long and not release" $(PLAIN_TESTS)
 
@@ -63,7 +65,7 @@ test-release: $(VENV)/installed-test $(LOWEST)/installed
 	@echo "== the lowest versions of all dependencies"
 	$(LOWEST)/bin/python -m pytest $(PARALLEL) -m "not long and not release" -W ignore::DeprecationWarning tests
 
-# FULL=1 takes the papers' own sizes, which may take minutes or more.
+# FULL=1 uses the sizes of the papers, which may take minutes or longer.
 papers: $(VENV)/installed-test
 	$(BIN)/python -m papers run $(or $(ONLY),all) $(if $(FULL),--full)
 
