@@ -383,7 +383,7 @@ class Andoyer(NamedTuple):
     Attributes
     ----------
     G : float or ndarray
-        Norm of the momentum, |m|.
+        Norm of the momentum, ``|m|``.
     L : float or ndarray
         Component of m along the third body axis.
     H : float or ndarray
@@ -504,7 +504,7 @@ def from_andoyer(
     Raises
     ------
     InputError
-        If G is negative, |L| or |H| is larger than G, or I or J is inconsistent with H/G or L/G.
+        If G is negative, ``|L|`` or ``|H|`` is larger than G, or I or J is inconsistent with H/G or L/G.
 
     Examples
     --------
