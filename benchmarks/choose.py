@@ -63,7 +63,7 @@ def of_adaptive(problem: ph.Problem, truth: ph.State) -> list[str]:
 
 
 def truth_of(problem: ph.Problem) -> ph.State:
-    velocity = problem.force is not None and problem.force.velocity_dependent
+    velocity = problem.force.velocity_dependent
     known = problem.truth.get(problem.t_span[1])
     if known is not None:
         return known

@@ -190,7 +190,6 @@ def _outside(problem: Problem) -> dict[str, Measured]:
 
 def _error(problem: Problem, end: Found) -> float:
     """Of the energy at the end."""
-    assert problem.force is not None
     states = ((problem.state.m, problem.state.q), (end.m, end.q))
     first, last = (
         0.5 * float(m @ problem.body.omega(m)) + float(problem.force.potential(0.0, q / np.linalg.norm(q)))

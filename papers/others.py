@@ -66,7 +66,7 @@ def _start(problem: Problem) -> FloatArray:
 
 
 def _constants(problem: Problem) -> tuple[list[float], list[float]]:
-    weight = NO_WEIGHT if problem.force is None else problem.force.params
+    weight = NO_WEIGHT if problem.force.is_zero else problem.force.params
     return [float(x) for x in problem.body.moments], [float(x) for x in weight]
 
 

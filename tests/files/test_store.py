@@ -77,7 +77,7 @@ def test_round_trip(tmp_path, name, suffix):
     state, start = traj.problem.state, again.problem.state
     assert same_bits(np.broadcast_to(state.m, start.m.shape), start.m)
     assert same_bits(np.broadcast_to(state.q, start.q.shape), start.q)
-    if traj.problem.force is not None:
+    if not traj.problem.force.is_zero:
         damping, stored = traj.problem.force.damping, again.problem.force.damping
         assert same_bits(np.broadcast_to(damping, stored.shape), stored)
         assert stored.shape == damping.shape

@@ -66,7 +66,7 @@ def test_problems_are_those_of_the_file(name):
     np.testing.assert_allclose(problem.body.moments, numbers(case, "I"), rtol=1e-15)
     np.testing.assert_allclose(problem.state.m, m0, rtol=1e-15, atol=2e-16 * np.linalg.norm(m0))
     np.testing.assert_allclose(problem.state.q, q0 / np.linalg.norm(q0), rtol=0, atol=2e-16)
-    damping = np.zeros((3, 3)) if problem.force is None else problem.force.damping
+    damping = problem.force.damping
     np.testing.assert_array_equal(damping, np.diag(numbers(case, "D")))
     assert problem.t_span == (0.0, times(case)[-1])
 

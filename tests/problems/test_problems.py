@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
+import polhode as ph
 from conftest import TESTS, distance
 from polhode import errors, problems
 from polhode.core.state import State
@@ -31,7 +32,7 @@ WITHOUT_UNITS = {"free_body", "heavy_top", "perturbed", "satellite", "vilmart_to
 
 def energy(problem):
     """At the start."""
-    potential = 0.0 if problem.force is None else problem.force.potential(problem.t_span[0], problem.state.q)
+    potential = problem.force.potential(problem.t_span[0], problem.state.q)
     return problem.body.kinetic_energy(problem.state.m) + potential
 
 
@@ -213,7 +214,7 @@ def test_vessel_variants(damped, restoring):
         assert traj.kinetic[-1] < 0.01 * traj.kinetic[0]
     else:
         assert abs(traj.energy_error()).max() < 1e-10
-    assert (problem.force is None) == (not damped and not restoring)
+    assert problem.force.is_zero == (not damped and not restoring)
 
 
 def test_damped_vessel_turns_once_and_is_upright_again():
@@ -304,3 +305,11 @@ def test_summaries_follow_their_arguments():
 def test_a_problem_with_other_numbers_has_neither_summary_nor_truth():
     other = varied(problems.vessel(), {"m": np.ones((2, 3))})
     assert (other.name, other.summary, other.truth) == ("vessel", "", {})
+
+
+def test_a_free_body_has_the_zero_force():
+    free = ph.Problem((1.0, 2.0, 3.0), omega=(1, 2, 3))
+    assert free.force.is_zero
+    assert free.force is ph.Problem((1.0, 2.0, 3.0), omega=(1, 2, 3), force=None).force
+    assert not ph.problems.heavy_top().force.is_zero
+    assert not ph.Problem((1.0, 2.0, 3.0), omega=(1, 2, 3), force=ph.forces.damping((0, 0, 1))).force.is_zero

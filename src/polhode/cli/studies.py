@@ -113,15 +113,13 @@ def _method(text: str) -> Any:
 def _usual(problem: Problem) -> list[Any]:
     """Return methods of several orders that accept the force of the problem."""
     from polhode.core.errors import InputError
-    from polhode.forces import constant
 
-    force = constant((0.0, 0.0, 0.0)) if problem.force is None else problem.force
     accepted = []
     for method in map(_method, USUAL):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                method.check(force)
+                method.check(problem.force)
         except InputError:
             continue
         accepted.append(method)

@@ -218,7 +218,7 @@ class Job:
         """Return the closed-form motion of free bodies, at ``times`` or at one time of its own for each member."""
         body, state = problem.body, problem.state
         t0 = self.span[0]
-        if problem.force is not None:
+        if not problem.force.is_zero:
             raise InputError(
                 "the factory returned a problem with a force, but the first members are free bodies; pass method and h"
             )

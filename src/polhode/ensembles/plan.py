@@ -98,7 +98,7 @@ def _planned(source: Problem | Factory, rows: Rows, options: EnsembleOptions) ->
     job = Job(source, (0.0, 1.0), None, None, None, options.reduce, options.vectorized, {})
     pilot = job.problem(rows)
     span = pilot.t_span if options.t_span is None else checked_span(options.t_span)
-    free = pilot.force is None and options.method is None
+    free = pilot.force.is_zero and options.method is None
     times = None
     if OWN_TIME in rows:
         _check_own_times(rows[OWN_TIME], free, options)
@@ -124,8 +124,7 @@ def _steps(pilot: Problem, span: tuple[float, float], options: EnsembleOptions) 
                 raise InputError(f"h = {h!r}: Adaptive chooses its steps; omit h")
             return method, None
         if h is not None:
-            if pilot.force is not None:
-                method.check(pilot.force)
+            method.check(pilot.force)
             length = step_length(h)
             step_count(span, length)  # raises an error if the step is too short
             return method, length

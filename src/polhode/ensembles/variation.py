@@ -35,8 +35,7 @@ OWN_TIME = "t"  # the name of samples that hold, for each free body, the time at
 
 def batch_of(problem: Problem) -> tuple[int, ...]:
     """Return the batch shape of a problem: that of its body, state and force, broadcast."""
-    force = problem.force
-    return common_batch(body=problem.body.batch, state=problem.state.batch, force=() if force is None else force.batch)
+    return common_batch(body=problem.body.batch, state=problem.state.batch, force=problem.force.batch)
 
 
 def member(problem: Problem, i: int) -> Problem:
@@ -66,10 +65,9 @@ def member(problem: Problem, i: int) -> Problem:
     alone.body = problem.body.select(batch, slice(i, i + 1))
     alone.state = problem.state.select(batch, slice(i, i + 1))
     force = problem.force
-    if force is not None:
-        params = np.broadcast_to(force.params, (*batch, force.params.shape[-1]))
-        damping = np.broadcast_to(force.damping, (*batch, 3, 3))
-        alone.force = with_params(force, params[i : i + 1], damping[i : i + 1])
+    params = np.broadcast_to(force.params, (*batch, force.params.shape[-1]))
+    damping = np.broadcast_to(force.damping, (*batch, 3, 3))
+    alone.force = with_params(force, params[i : i + 1], damping[i : i + 1])
     return alone
 
 
@@ -172,13 +170,11 @@ def varied(problem: Problem, rows: Rows) -> Problem:
     return changed
 
 
-def _force(force: Force | None, rows: Rows, other_body: bool) -> Force | None:
+def _force(force: Force, rows: Rows, other_body: bool) -> Force:
     """Return the force with the ``params`` and ``damping`` of the samples; ``other_body`` tells if inertia varies."""
     names = [name for name in ("params", "damping") if name in rows]
-    if force is None:
-        if names:
-            raise InputError(f"samples contain {names[0]}, but the problem has no force; pass a problem with a force")
-        return None
+    if force.is_zero and names:
+        raise InputError(f"samples contain {names[0]}, but the problem has no force; pass a problem with a force")
     if other_body and "params" not in rows and "gravity_gradient" in repr(force):
         raise InputError(
             "a gravity gradient depends on the inertia, which the samples change; write a factory: def make(p): body = "

@@ -100,13 +100,13 @@ def pack(trajectory: Trajectory) -> FileRecord:
 
 
 def has_energy(problem: Problem) -> bool:
-    """Return whether the energy of a problem is defined: bodies are free, or the force has a potential energy."""
-    return problem.force is None or problem.force.has_energy
+    """Return whether the energy of a problem is defined, which is so for free bodies."""
+    return problem.force.has_energy
 
 
 def functions_of(problem: Problem) -> Fingerprint:
     """Return digests of the user functions of a problem, by which changes are recognized."""
-    return {} if problem.force is None else problem.force.fingerprint()
+    return problem.force.fingerprint()
 
 
 def check_functions(path: Path, stored: Fingerprint | None, current: Fingerprint) -> None:
@@ -141,7 +141,7 @@ def parameters(problem: Problem, batch: tuple[int, ...]) -> Arrays:
         "start_m": (state.m, ("xyz",)),
         "start_q": (state.q, ("quaternion",)),
         "damping": _damping(force),
-        "params": (None if force is None or not force.params.size else force.params, ("parameter",)),
+        "params": (force.params if force.params.size else None, ("parameter",)),
     }
     arrays: Arrays = {}
     for name, (values, dims) in columns.items():
@@ -150,14 +150,14 @@ def parameters(problem: Problem, batch: tuple[int, ...]) -> Arrays:
             leading = batch if own else ()
             spread = np.broadcast_to(values, leading + values.shape[values.ndim - len(dims) :])
             arrays[name] = (*(body_dimensions(batch) if own else ()), *dims), spread
-    if force is not None and force.breaks.size:
+    if force.breaks.size:
         arrays["breaks"] = ("break",), force.breaks
     return arrays
 
 
-def _damping(force: Force | None) -> tuple[FloatArray | None, tuple[str, ...]]:
+def _damping(force: Force) -> tuple[FloatArray | None, tuple[str, ...]]:
     """Return the damping and its dimensions: matrices, or only their diagonals if all of them are diagonal."""
-    if force is None:
+    if force.is_zero:
         return None, ()
     along = diagonals(force.damping)
     return (force.damping, ("xyz", COLUMN)) if along is None else (along, ("xyz",))
@@ -196,10 +196,10 @@ def describe(problem: Problem) -> dict[str, Any]:
         "units": json.dumps(problem.units, ensure_ascii=False),
         "body": repr(problem.body),
         "linear": int(problem.body.is_linear),
-        "force": "" if force is None else repr(force),
-        "force_axis": json.dumps(None if force is None or force.axis is None else force.axis.tolist()),
-        "velocity_dependent": int(force is not None and force.velocity_dependent),
-        "time_dependent": int(force is not None and force.time_dependent),
+        "force": "" if force.is_zero else repr(force),
+        "force_axis": json.dumps(None if force.axis is None else force.axis.tolist()),
+        "velocity_dependent": int(force.velocity_dependent),
+        "time_dependent": int(force.time_dependent),
         "t_span": json.dumps(problem.t_span),
         "suggested_h": json.dumps(problem.h),
         "conventions": "q scalar first, body to space; m and omega in body axes; m_space in space axes",

@@ -108,6 +108,11 @@ class Force:
         return not any(isinstance(part, Potential | Torque) for part in self._parts())
 
     @property
+    def is_zero(self) -> bool:
+        """Return whether there is neither a torque nor damping: the body is free."""
+        return self._torque is ALWAYS_ZERO and not np.any(self.damping)
+
+    @property
     def has_gradient(self) -> bool:
         """Return whether the force has a gradient dV/dQ."""
         return self._gradient is not None
@@ -161,10 +166,12 @@ class Force:
         """Return the forces of which this one is the sum."""
         return (self,)
 
-    def without_damping(self) -> Force | None:
-        """Return the sum of the parts that have a torque; None if there is only damping."""
+    def without_damping(self) -> Force:
+        """Return the sum of the parts that have a torque; the zero force if there is only damping."""
+        from polhode.forces.nothing import nothing
+
         acting = [part for part in self._parts() if part._torque is not ALWAYS_ZERO]
-        return sum(acting[1:], acting[0]) if acting else None
+        return sum(acting[1:], acting[0]) if acting else nothing()
 
     def potential(self, t: npt.ArrayLike, q: Any) -> FloatArray:
         """Return the potential energy.

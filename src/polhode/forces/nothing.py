@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from polhode.forces.base import ALWAYS_ZERO, Force
 from polhode.forces.functions import ENERGY, ENERGY_FORM, GRADIENT, GRADIENT_FORM, ReadyMade
 from polhode.kernels.compiler.jit import entry_point
@@ -19,8 +21,9 @@ def gradient(t, Q, p):
     return (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
 
 
+@cache
 def nothing() -> Force:
-    """Return the zero force, with zero energy and zero gradient.
+    """Return the zero force of free bodies, with zero energy and zero gradient.
 
     Examples
     --------

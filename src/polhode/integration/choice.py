@@ -26,7 +26,6 @@ from polhode.core.checks import common_batch, rows_of
 from polhode.core.errors import RunWarning
 from polhode.core.progress import Progress
 from polhode.forces.base import Force
-from polhode.forces.nothing import nothing
 from polhode.free.propagation import propagate
 from polhode.integration.adaptive_run import AdaptiveRun
 from polhode.integration.problem import Problem
@@ -117,8 +116,8 @@ class Task:
 
     @property
     def is_ready_made(self) -> bool:
-        """Whether there is no force, or a force of the library, which is known to be smooth."""
-        return self.problem.force is None or self.problem.force.is_ready_made
+        """Whether the force is one of the library, which is known to be smooth."""
+        return self.problem.force.is_ready_made
 
     @property
     def wanted(self) -> float:
@@ -127,7 +126,7 @@ class Task:
 
     def order_of(self, method: Method) -> int:
         """Return the order of the method with the force of the problem."""
-        return method.order_for(self.problem.force or nothing())
+        return method.order_for(self.problem.force)
 
     def first(self, part: float) -> Task:
         """Return the task for the first `part` (0 to 1) of the time span, with the same part of the error."""
@@ -192,11 +191,11 @@ def choose(
     rtol, atol = checked_tolerances(rtol, atol)
     user_method = None if method is None else as_method(method)
     length = abs(span[1] - span[0]) / FREE_STEPS if h is None else h
-    if 0 in common_batch(body=problem.body.batch, state=problem.state.batch, force=(problem.force or nothing()).batch):
+    if 0 in common_batch(body=problem.body.batch, state=problem.state.batch, force=problem.force.batch):
         return Choice(
             user_method or _trial_method("V2"), None if isinstance(user_method, Adaptive) else length, "no bodies", 0.0
         )
-    if problem.force is None and (user_method is None or _drifts_exactly(user_method)):
+    if problem.force.is_zero and (user_method is None or _drifts_exactly(user_method)):
         return Choice(user_method or _trial_method("V2"), length, "no torque, so all steps are exact", 0.0)
     strength = measured(problem, span)
     task = Task(problem, span, rtol, atol, strength.radian, _structure(problem, span))
@@ -214,7 +213,7 @@ def choose(
 
 def _structure(problem: Problem, span: tuple[float, float]) -> TimeStructure:
     """Return the time structure of the torque of `problem`, for all bodies."""
-    force = problem.force or nothing()
+    force = problem.force
     batch = common_batch(body=problem.body.batch, state=problem.state.batch, force=force.batch)
     return time_structure(force, writable(rows_of(force.params, batch, force.params.shape[-1])), span)
 
@@ -265,7 +264,7 @@ def _trial_method(name: str) -> Splitting:
 
 def measured(problem: Problem, span: tuple[float, float]) -> Strength:
     """Return the largest relative size of the torque, of all bodies, along the first radians of the free motion."""
-    body, state, force = problem.body, problem.state, problem.force or nothing()
+    body, state, force = problem.body, problem.state, problem.force
     batch = common_batch(body=body.batch, state=state.batch, force=force.batch)
     speed = float(np.linalg.norm(body.omega(state.m), axis=-1).max())
     length = min(abs(span[1] - span[0]), RADIANS / speed if speed > 0 else inf)
@@ -293,7 +292,6 @@ def _sizes(force: Force, t: FloatArray, q: FloatArray, w: FloatArray) -> FloatAr
 def _family(problem: Problem, strength: Strength) -> tuple[str, tuple[str, ...]]:
     """Return the reason for a family of schemes, and the names of its schemes."""
     force = problem.force
-    assert force is not None
     if force.velocity_dependent:
         return "the torque depends on the angular velocity", VELOCITY
     if np.any(force.damping):

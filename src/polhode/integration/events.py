@@ -175,17 +175,15 @@ def energy(problem: Problem, value: float, *, terminal: bool | int = False, dire
     >>> float(energy(free, 1.0)(0.0, np.array([0.0, 0.0, 3.0]), np.array([1.0, 0.0, 0.0, 0.0])))
     0.5
     """
-    body, force = problem.body, problem.force and problem.force.without_damping()
-    if force is not None:
-        force.energy_function()  # raises an error that names the force without an energy
+    body, force = problem.body, problem.force.without_damping()
+    force.energy_function()  # raises an error that names the force without an energy
 
     def excess(t: FloatArray, m: FloatArray, q: FloatArray) -> FloatArray:
         """Return the energy minus `value`, of the shape of t."""
         known = np.asarray(np.isfinite(m).all(axis=-1))
         kinetic = 0.5 * np.sum(m * body.omega(np.nan_to_num(m)), axis=-1)
         attitude = np.where(known[..., None], q, (1.0, 0.0, 0.0, 0.0))
-        potential = 0.0 if force is None else force.potential(t, attitude)
-        return np.where(known, kinetic + potential - value, np.nan)
+        return np.where(known, kinetic + force.potential(t, attitude) - value, np.nan)
 
     return Event("energy", excess, terminal, direction)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +13,9 @@ from polhode.core.checks import IDENTITY, as_floats
 from polhode.core.errors import InputError, MomentumError, TimeError
 from polhode.core.html import html_fields
 from polhode.core.state import State
+from polhode.forces.base import Force
+from polhode.forces.nothing import nothing
 from polhode.free.motion import FreeMotion, free_motion
-
-if TYPE_CHECKING:
-    from polhode.forces.base import Force
 
 
 class Problem:
@@ -30,7 +29,7 @@ class Problem:
         State at ``t_span[0]``. Exactly one of `state` and `omega` is required.
     force : Force, optional
         Force that acts on the body: a ``Torque``, a ``Potential``, one of ``polhode.forces``, or a sum of them. By
-        default the body is free.
+        default the body is free, and the attribute ``force`` is the zero force.
     t_span : tuple of two floats, optional
         Start and end. The end may be before the start. The default is (0, 1).
     omega : array_like of shape (..., 3), optional
@@ -85,7 +84,7 @@ class Problem:
         self.state = state if state is not None else State.from_omega(self.body, omega, q)  # type: ignore[arg-type]
         self.state.check_at_rest("state")
         self.body.check_momentum(self.state.m, "state.m")
-        self.force = force
+        self.force: Force = nothing() if force is None else force
         self.t_span = checked_span(t_span)
         self.name = name
         self.summary = summary
@@ -112,14 +111,14 @@ class Problem:
         InputError
             If the problem has a force.
         """
-        if self.force is not None:
+        if not self.force.is_zero:
             raise InputError(f"{self.name or 'this problem'} has a force: only a free body has a closed form")
         return free_motion(self.body, self.state)
 
     def __repr__(self) -> str:
         """Return a one-line description: name, body, force and time span."""
         label = f"{self.name}: " if self.name else ""
-        acting = "free" if self.force is None else repr(self.force)
+        acting = "free" if self.force.is_zero else repr(self.force)
         return f"Problem({label}{self.body!r}, {acting}, t from {self.t_span[0]:g} to {self.t_span[1]:g})"
 
     def _repr_html_(self) -> str:
@@ -131,7 +130,7 @@ class Problem:
                 "summary": self.summary,
                 "body": self.body,
                 "bodies": " x ".join(map(str, batch)),
-                "force": "none: free motion" if self.force is None else self.force,
+                "force": "none: free motion" if self.force.is_zero else self.force,
                 "time": f"{self.t_span[0]:g} to {self.t_span[1]:g}",
                 "suggested step": "" if self.h is None else f"{self.h:g}",
             },

@@ -18,8 +18,7 @@ from polhode.core.errors import RunError, RunWarning, TimeError
 from polhode.core.progress import Progress
 from polhode.core.rotation import matrix
 from polhode.core.threads import in_ranges
-from polhode.forces.base import Force, diagonals
-from polhode.forces.nothing import nothing
+from polhode.forces.base import diagonals
 from polhode.integration.problem import Problem
 from polhode.integration.stretches import Steps, step_length
 from polhode.integration.trajectory import ENDED_BY_EVENT, FAILED, INTERRUPTED, REACHED_END, Stats, Trajectory
@@ -46,7 +45,7 @@ class BaseRun:
         self.problem = problem
         self.method = method
         self.t0, self.t1 = span
-        self.force: Force = nothing() if problem.force is None else problem.force
+        self.force = problem.force
         method.check(self.force)
         body, state, force = problem.body, problem.state, self.force
         self.batch = common_batch(

@@ -179,8 +179,6 @@ class Trajectory(BaseTrajectory):
     def potential(self) -> FloatArray:
         """Potential energy, of shape (k,) + batch; an AttributeError is raised if the force has no energy."""
         force = self.problem.force
-        if force is None:
-            return np.zeros(self.m.shape[:-1])
         times = self.t.reshape(-1, *(1,) * (self.m.ndim - 2))
         reached = np.asarray(np.isfinite(self.q).all(axis=-1))
         return np.where(reached, force.potential(times, np.where(reached[..., None], self.q, IDENTITY)), np.nan)

@@ -165,14 +165,12 @@ class QuatEM(WholeStep):
         test_step=0.4,
     )
 
-    def multipliers(self, force: Force | None, tensor: FloatArray, t: FloatArray, q: FloatArray) -> FloatArray:
+    def multipliers(self, force: Force, tensor: FloatArray, t: FloatArray, q: FloatArray) -> FloatArray:
         """Return the Lagrange multipliers of |q| = 1, shape (k - 1,), of the steps between `q` (k, 4) at `t` (k,).
 
         By remark 4.3 they are -qh.DV/|qh|^2. The corrections of the gradient in (1) and (2) have no component along qh,
         and qh.dV(Q(q))/dq is 2 Q(qh) : dV/dQ, because Q is quadratic in q.
         """
-        if force is None:
-            return np.zeros(len(t) - 1)
         middle_q = 0.5 * (q[:-1] + q[1:])
         size = np.sum(middle_q**2, axis=-1)[:, None, None]
         rotations = attitude_matrix(normalize(middle_q))

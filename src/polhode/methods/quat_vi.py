@@ -151,7 +151,7 @@ class QuatVI(WholeStep):
         limits="a step must turn the body by less than 90 degrees",
     )
 
-    def multipliers(self, force: Force | None, tensor: FloatArray, t: FloatArray, q: FloatArray) -> FloatArray:
+    def multipliers(self, force: Force, tensor: FloatArray, t: FloatArray, q: FloatArray) -> FloatArray:
         """Return the Lagrange multipliers of |q| = 1, shape (k - 1,), of the steps between `q` (k, 4) at `t` (k,).
 
         The multiplier of a step belongs to its beginning: lambda_n of (E1) is computed together with q_(n + 1). With
@@ -161,13 +161,11 @@ class QuatVI(WholeStep):
         h = np.diff(t)
         f = multiply(conjugate(q[:-1]), q[1:])
         kinetic = 8.0 / h**2 * np.einsum("...i,ij,...j", f[:, 1:], tensor, f[:, 1:])
-        r = across = np.zeros_like(h)
-        if force is not None:
-            middle_q = 0.5 * (q[:-1] + q[1:])
-            Q = np.sum(middle_q**2, axis=-1)[:, None, None] * attitude_matrix(normalize(middle_q))
-            A = np.swapaxes(Q, -1, -2) @ self.slopes(force, t, Q)
-            r = np.trace(A, axis1=-2, axis2=-1)
-            across = np.sum(hat(f[:, 1:] / (1.0 + f[:, :1])) * A, axis=(-2, -1))
+        middle_q = 0.5 * (q[:-1] + q[1:])
+        Q = np.sum(middle_q**2, axis=-1)[:, None, None] * attitude_matrix(normalize(middle_q))
+        A = np.swapaxes(Q, -1, -2) @ self.slopes(force, t, Q)
+        r = np.trace(A, axis1=-2, axis2=-1)
+        across = np.sum(hat(f[:, 1:] / (1.0 + f[:, :1])) * A, axis=(-2, -1))
         after, before = kinetic - 2.0 * (r - across), kinetic - 2.0 * (r + across)
         after[1:] = (h[:-1] * before[:-1] + h[1:] * after[1:]) / (h[:-1] + h[1:])
         return after

@@ -57,7 +57,7 @@ def vessel(damped: bool = True, restoring: bool = True, t_end: float = 15.0) -> 
     >>> traj = integrate(vessel(), method="V2_BAB")
     >>> bool(traj.kinetic[-1] < 0.01 * traj.kinetic[0])
     True
-    >>> vessel(damped=False, restoring=False).force is None
+    >>> vessel(damped=False, restoring=False).force.is_zero
     True
     """
     acting_forces: list[Force] = []

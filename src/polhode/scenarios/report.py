@@ -56,7 +56,7 @@ def _outcome(problem: Problem, run: Trajectory | Streamed) -> dict[str, Any]:
         "problem": problem.name,
         "summary": problem.summary,
         "units": dict(problem.units),
-        "force": None if problem.force is None else repr(problem.force),
+        "force": None if problem.force.is_zero else repr(problem.force),
         "bodies": int(np.size(run.status)),
         **asdict(run.stats),
         "success": run.success,

@@ -124,7 +124,7 @@ def run_scenario(scenario: Scenario, folder: Path, *, progress: bool = False, vi
     problem = scenario.problem
     output = scenario.output
     _check_extras(scenario, view)
-    if scenario.method is not None and problem.force is not None:
+    if scenario.method is not None:
         scenario.method.check(problem.force)
     if chunked.is_store(folder / STREAM):
         raise StoreError(
@@ -133,7 +133,7 @@ def run_scenario(scenario: Scenario, folder: Path, *, progress: bool = False, vi
         )
     with telling("made", folder):
         folder.mkdir(parents=True, exist_ok=True)
-    if problem.force is None and scenario.method is None:
+    if problem.force.is_zero and scenario.method is None:
         _check_room(scenario, folder, _free_states(scenario))
         used = _used(scenario, states=output.states or (FREE_STATES if scenario.h is None else None))
         return _saved(scenario, folder, used, _exact(scenario))

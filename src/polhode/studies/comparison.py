@@ -175,9 +175,9 @@ def work_precision(
 def _reference(problem: Problem, shortest: float) -> State:
     """Compute a reference for the state at the end, given the shortest step size of the comparison."""
     force = problem.force
-    if force is not None and force.velocity_dependent:  # kicks are then iterative, and most schemes are of order 2
+    if force.velocity_dependent:  # kicks are then iterative, and most schemes are of order 2
         return integrate(problem, method=Adaptive(FINEST)).state()
-    scheme = "SS10_35" if force is not None and np.any(force.damping) else "RKN8_19"
+    scheme = "SS10_35" if np.any(force.damping) else "RKN8_19"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the steps are short, so that negative kicks are harmless
         return integrate(problem, h=shortest / FINER, method=scheme, save_every=2**40).state()

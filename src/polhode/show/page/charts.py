@@ -75,7 +75,7 @@ def track_charts(tracks: Sequence[Track]) -> list[Chart]:
 def _energy(track: Track) -> list[Curve]:
     """Return the curves of the kinetic and, if there is one, the potential and total energy."""
     kinetic = Curve("kinetic", VERMILION, track.kinetic)
-    if track.energy is None or track.problem.force is None:
+    if track.energy is None or track.problem.force.is_zero:
         return [kinetic]
     potential = Curve("potential", BLUE, track.energy - track.kinetic)
     return [kinetic, potential, Curve("total", "black", track.energy)]

@@ -89,7 +89,7 @@ def _source(shown: Any, span: tuple[float, float] | None) -> Source:
     _check_count(shown.m.shape[1:-1])
     span = _within(shown, span)
     problem = shown.problem
-    if problem.force is None and repr(shown.method) == repr(Exact()):
+    if problem.force.is_zero and repr(shown.method) == repr(Exact()):
         return _exact(problem, problem.free_motion(), float(shown.t[0]), span)
     label = repr(shown.method)
     sol = getattr(shown, "sol", None)
@@ -178,8 +178,7 @@ def slerp(a: FloatArray, b: FloatArray, part: FloatArray) -> FloatArray:
 
 def _energy(states: Trajectory) -> FloatArray | None:
     """Return the energy of the states, or None if the force has no energy."""
-    force = states.problem.force
-    return states.energy if force is None or force.has_energy else None
+    return states.energy if states.problem.force.has_energy else None
 
 
 def _saved_energy(traj: Trajectory) -> Callable[[Trajectory], FloatArray | None]:

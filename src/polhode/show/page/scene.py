@@ -99,7 +99,7 @@ def motion_scene(shown: Sequence[Any], labels: Sequence[str] | None, title: str 
         labels=[track.label for track in tracks] if count > 1 else [],
         marks=list(BODY_COLORS[:count]),
         ground=SKY if count == 1 and name_of(shape, problem.name) == "ship" else None,  # the water surface
-        free=all(track.problem.force is None for track in tracks),
+        free=all(track.problem.force.is_zero for track in tracks),
         m=m / m_scale[:, None],
         omega=omega / omega_scale[:, None],
         m_scale=m_scale,

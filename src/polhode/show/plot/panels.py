@@ -109,8 +109,7 @@ def _polhode(axes: Any, traj: Trajectory, curves: Curves) -> None:
 
 def _herpolhode(axes: Any, traj: Trajectory, curves: Curves) -> None:
     """Draw the angular velocity in space, projected along the symmetry axis or the initial momentum."""
-    force = traj.problem.force
-    axis = None if force is None else force.axis
+    axis = traj.problem.force.axis
     name = "the angular momentum at the start" if axis is None else "the symmetry axis"
     starts = rotate(curves.q[0], curves.m[0])
     for i, omega in enumerate(np.moveaxis(rotate(curves.q, curves.omega), 1, 0)):

@@ -204,9 +204,8 @@ def plot_herpolhode(traj: Trajectory) -> Figure:
 
 def _default_kinds(traj: Trajectory) -> list[str]:
     """Return all panels, without "energy" if the energy is conserved or the force has none."""
-    force = traj.problem.force
     conserved = "energy" in drifts(traj)
-    energy = [] if conserved or (force is not None and not force.has_energy) else ["energy"]
+    energy = [] if conserved or not traj.problem.force.has_energy else ["energy"]
     return ["polhode", "herpolhode", "momentum", "attitude", *energy, "errors"]
 
 
