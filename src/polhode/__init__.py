@@ -62,6 +62,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test checks that the names
     from polhode.integration import events as events
     from polhode.integration.problem import Problem as Problem
     from polhode.integration.trajectory import Trajectory as Trajectory
+    from polhode.kernels.stepping.status import Status as Status
     from polhode.methods import schemes as schemes
     from polhode.methods.adaptive import Adaptive as Adaptive
     from polhode.methods.algo_c1 import AlgoC1 as AlgoC1
@@ -115,6 +116,7 @@ _HOME = {
     "RigidBody": "core.body",
     "Scheme": "methods.scheme",
     "State": "core.state",
+    "Status": "kernels.stepping.status",
     "System": "systems.system",
     "SystemTrajectory": "systems.trajectory",
     "Torque": "forces.base",

@@ -15,7 +15,7 @@ import xarray
 
 import polhode as ph
 from conftest import random_attitude
-from polhode import errors, forces
+from polhode import Status, errors, forces
 from polhode.files import atomic, csv_file
 from polhode.files import saving as store
 from polhode.integration.problem import Problem
@@ -147,7 +147,7 @@ def test_rows_that_were_not_reached(tmp_path, suffix):
     assert np.isnan(again.m[-1, 0]).all()
     assert np.isfinite(again.m[:, 1]).all()
     assert np.array_equal(again.m, traj.m, equal_nan=True)
-    assert again.status.tolist() == traj.status.tolist() == [-1, 0]
+    assert again.status.tolist() == traj.status.tolist() == [Status.TORQUE_RAISED, 0]
     assert "division" in again.message
     assert not again.success
 

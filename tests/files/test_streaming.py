@@ -22,7 +22,7 @@ from zarr.storage import _local
 
 import polhode as ph
 from conftest import TESTS
-from polhode import errors, forces
+from polhode import Status, errors, forces
 from polhode.core.progress import Progress
 from polhode.files import atomic, chunked, record, writer_lock
 from polhode.files import long_run_writer as stream_writer
@@ -345,7 +345,7 @@ def test_a_body_that_cannot_go_on(tmp_path, chunk):
     assert traj.q.tobytes() == expected.q[reached].tobytes()
     assert traj.t.tobytes() == expected.t[reached].tobytes()
     assert traj.message == expected.message == str(caught.value)
-    assert (traj.status, caught.value.trajectory.rows) == (-1, reached.sum())
+    assert (traj.status, caught.value.trajectory.rows) == (Status.NOT_FINITE, reached.sum())
     with xarray.open_zarr(path) as data:
         assert data.sizes["time"] == reached.sum()
         assert data.attrs["message"] == expected.message
@@ -361,7 +361,7 @@ def test_a_body_of_a_batch_that_cannot_go_on(tmp_path):
         expected = integrate(body, method="V2", h=0.02)
     traj = store.load(tmp_path / "run.zarr")
     np.testing.assert_array_equal(traj.q, expected.q)
-    assert traj.status.tolist() == done.status.tolist() == [-1, 0]
+    assert traj.status.tolist() == done.status.tolist() == [Status.NOT_FINITE, 0]
     assert traj.message == expected.message
 
 

@@ -14,7 +14,7 @@ from scipy.linalg import expm
 
 import polhode as ph
 from conftest import EPS, random_attitude
-from polhode import errors, forces
+from polhode import Status, errors, forces
 from polhode.core.rotation import conjugate, from_matrix, matrix
 from polhode.forces.base import Torque
 from polhode.integration.problem import Problem
@@ -254,7 +254,7 @@ def test_one_bad_body_of_a_batch():
     batch = Problem(MOMENTS, ph.State([M0] * 3), force, (0.0, 5.0))
     with pytest.warns(errors.RunWarning, match=r"1 of 3 bodies stopped early; body\[1\].*too late"):
         run = integrate(batch, h=0.5)
-    assert list(run.status) == [0, -1, 0]
+    assert list(run.status) == [0, Status.TORQUE_RAISED, 0]
     assert np.isfinite(run.m[:, [0, 2]]).all()
     assert np.isfinite(run.m[:7, 1]).all()
     assert np.isnan(run.m[7:, 1]).all()
@@ -451,3 +451,22 @@ def test_oblique_damping_does_not_depend_on_units(rng):
     two = integrate(other, method="V2", h=0.1 * I / m)
     assert np.array_equal(one.q, two.q)
     assert np.array_equal(one.m * m, two.m)
+
+
+def test_a_status_tells_why_a_body_stopped():
+    """The numbers of the kernels, of trajectories and of files are the same, and each has a message."""
+    state = ph.State(m=(0.3, 0.2, 0.9))
+    torques = {
+        Status.REACHED_END: lambda t, Q, w, p: (0.0, 0.0, 0.1),
+        Status.NOT_FINITE: lambda t, Q, w, p: (0.0, 0.0, np.inf if t > 0.5 else 0.0),
+    }
+    for status, function in torques.items():
+        problem = Problem((1.0, 2.0, 3.0), state, Torque(function), (0.0, 1.0))
+        for method in ("V2", ph.Adaptive(1e-6)):
+            try:
+                run = integrate(problem, method=method, h=0.1 if method == "V2" else None)
+            except errors.RunError as failure:
+                run = failure.trajectory
+            assert run.status is status
+            assert run.success == (status == 0)
+    assert len({status.message for status in Status}) == len(Status)

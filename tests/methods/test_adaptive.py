@@ -16,7 +16,7 @@ from scipy.integrate import solve_ivp
 
 import polhode as ph
 from conftest import EPS, distance, random_attitude
-from polhode import forces, problems
+from polhode import Status, forces, problems
 from polhode.core.errors import InputError, RunError, RunWarning
 from polhode.integration.running import BaseRun
 from polhode.kernels.compiler import JIT
@@ -350,7 +350,7 @@ def test_a_budget_of_steps_has_a_clear_end():
         integrate(problem, method=Adaptive(1e-9, max_steps=1000))
     traj = caught.value.trajectory
     assert traj.stats.steps + traj.stats.rejected == 1000
-    assert traj.status == -1
+    assert traj.status == Status.TORQUE_RAISED
     assert traj.t[-1] == pytest.approx(0.5, abs=0.1)
     assert np.isfinite(traj.m).all()
 
@@ -369,7 +369,7 @@ def test_a_budget_is_that_of_each_body():
     problem = ph.Problem(MOMENTS, ph.State((0, 0, 0.5)), force, (0.0, 10.0))
     with pytest.warns(RunWarning, match="1 of 2 bodies.*used up"):
         traj = integrate(problem, method=Adaptive(1e-9, max_steps=1000), t_eval=[10.0])
-    assert list(traj.status) == [-1, 0]
+    assert list(traj.status) == [Status.NOT_FINITE, 0]
 
 
 def test_a_budget_that_is_enough():

@@ -416,7 +416,7 @@ def test_bodies_that_meet_stop_the_run():
         integrate_system(system, method="V2_BAB", h=1 / 64)
     kept = failure.value.trajectory
     assert len(kept) == 32
-    assert kept.status == -1
+    assert kept.status in (ph.Status.NOT_FINITE, ph.Status.TORQUE_RAISED)
     assert np.isfinite(kept.x).all()
     assert not kept.success
 

@@ -58,9 +58,9 @@ def ensemble(
 ) -> Any:
     """Integrate many independent bodies and return an ``xarray.Dataset`` of the results and the samples.
 
-    Members that fail do not stop the others: their ``status`` is -1, ``failed`` lists their numbers, and ``error``
-    holds the reasons. After Ctrl-C, members that were not computed have status -2. Members whose files were damaged or
-    deleted have status -3.
+    Members that fail do not stop the others: their ``status`` is negative (see ``Status``), ``failed`` lists their
+    numbers, and ``error`` holds the reasons. After Ctrl-C, members that were not computed have status -2. Members whose
+    files were damaged or deleted have status -3.
 
     Parameters
     ----------

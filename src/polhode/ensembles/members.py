@@ -30,7 +30,8 @@ from polhode.flows.exact import Exact
 from polhode.free.motion import MANY_TIMES
 from polhode.free.propagation import propagate
 from polhode.integration.problem import Problem
-from polhode.integration.trajectory import FAILED, INTERRUPTED, Stats, Trajectory
+from polhode.integration.trajectory import Stats, Trajectory
+from polhode.kernels.stepping.status import Status
 from polhode.solve import integrate
 
 STOPPED = re.compile(r"^body(\[0\])? stopped")  # the beginning of the message of a run that failed
@@ -155,14 +156,14 @@ class Job:
         report_range(1.0)
         for name, values in arrays.items():
             chunk.arrays[name][start:stop] = values
-        for i in np.flatnonzero(np.atleast_1d(result.status) == FAILED):
+        for i in np.flatnonzero(np.atleast_1d(result.status) < 0):
             alone = result if stop - start == 1 else self._integrated(member(result.problem, int(i)))
-            self._failed(chunk, start + int(i), alone.message)
+            self._failed(chunk, start + int(i), alone.message, int(np.atleast_1d(alone.status)[0]))
 
-    def _failed(self, chunk: Chunk, i: int, message: str) -> None:
+    def _failed(self, chunk: Chunk, i: int, message: str, status: int = Status.FAILED) -> None:
         """Record that member ``i`` of the chunk failed, and why."""
         number = chunk.first + i
-        chunk.status[i] = FAILED
+        chunk.status[i] = status
         chunk.errors[number] = STOPPED.sub(f"member {number} stopped", message, count=1)
         if self.reduce is not None:  # the summary of an incomplete trajectory is not valid
             for values in chunk.arrays.values():
@@ -188,7 +189,7 @@ class Job:
                 result = integrate(problem, self.span, **options)
             except RunError as stopped:  # raised for a single body, never for a batch
                 result = stopped.trajectory
-        if np.any(np.equal(result.status, INTERRUPTED)):
+        if np.any(np.equal(result.status, Status.INTERRUPTED)):
             raise KeyboardInterrupt
         return result
 

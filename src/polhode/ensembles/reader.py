@@ -20,12 +20,11 @@ from polhode.files.atomic import guarded
 from polhode.files.checksums import RAISE, SEAL, SKIP, check_seal, compare, of_texts
 from polhode.files.chunked import ZARR_FORMAT, chunk_file
 from polhode.files.record import FileRecord
-from polhode.integration.trajectory import INTERRUPTED
+from polhode.kernels.stepping.status import Status
 
 KIND = "polhode ensemble"
 FORMAT = 1
 MARKS = Path("status", "done")  # a folder inside an array, where Zarr does not look for members of the group
-MISSING = -3  # status of members whose chunk was finished and later damaged or deleted
 STATUS = "status"
 
 Errors = dict[int, str]
@@ -107,12 +106,12 @@ class Contents:
     def values(self, name: str, number: int) -> npt.NDArray[Any]:
         """Return chunk ``number`` of an array; raise StoreError with the name of the file if it is damaged.
 
-        Chunks that were not computed or are lost consist of NaN; their status is INTERRUPTED or MISSING.
+        Chunks that were not computed or are lost consist of NaN; their status is INTERRUPTED or DAMAGED.
         """
         array = self.arrays[name][1]
         rows = slice(number * self.chunk, min(self.count, (number + 1) * self.chunk))
         if number not in self.marks:
-            status = MISSING if number in self.lost else INTERRUPTED
+            status = Status.DAMAGED if number in self.lost else Status.INTERRUPTED
             shape = (rows.stop - rows.start, *array.shape[1:])
             return np.full(shape, status if name == STATUS else np.nan, array.dtype)
         file = self.file(name, number)
@@ -142,7 +141,9 @@ def opened(path: Path, damaged: str = RAISE) -> Any:
     contents = Contents(path)
     contents.check(read=damaged == SKIP)
     if contents.lost:
-        warn_of_loss(contents, f"their members have status {MISSING}, and the same call with resume=True goes on")
+        warn_of_loss(
+            contents, f"their members have status {Status.DAMAGED}, and the same call with resume=True goes on"
+        )
     labels = FileRecord({}, contents.attributes).labels
     variables: dict[str, Any] = {
         name: (dims, xarray.core.indexing.LazilyIndexedArray(MemberArray(contents, name)), labels(name))

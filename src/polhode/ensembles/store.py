@@ -42,13 +42,13 @@ from polhode.files.atomic import guarded, replacing, sync
 from polhode.files.checksums import SEAL, of_texts, of_values
 from polhode.files.chunked import ZARR_FORMAT
 from polhode.files.record import LABELS, FileRecord, check_functions
-from polhode.integration.trajectory import INTERRUPTED
+from polhode.kernels.stepping.status import Status
 
 FEWER = "keep fewer times (t_eval=...) or a summary (reduce=...), follow fewer members"
 STARTS = ("m", "omega", "q")  # these samples are stored as start_m and so on, because results have the same names
 COMPONENTS = {"xyz": ("m", "omega", "moments", "damping"), "quaternion": ("q",)}
 MAY_DIFFER = ("environment", "polhode", "message", "functions")  # functions are compared part by part
-NO_NUMBER = {"status": np.int64(INTERRUPTED)}
+NO_NUMBER = {"status": np.int64(Status.INTERRUPTED)}
 
 
 @dataclass(frozen=True)

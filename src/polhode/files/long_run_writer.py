@@ -20,7 +20,8 @@ from polhode.files.chunked import Checkpoint, Rows
 from polhode.files.environment import environment
 from polhode.files.record import FileRecord, body_dimensions, describe, functions_of, has_energy, parameters
 from polhode.integration.running import Run
-from polhode.integration.trajectory import INTERRUPTED, REACHED_END, Stats, Trajectory
+from polhode.integration.trajectory import Stats, Trajectory
+from polhode.kernels.stepping.status import Status
 
 FEWER_STATES = "keep fewer, with save_every=..."
 BLOCK_SECONDS = 0.5  # intended computing time of a block of states
@@ -39,7 +40,7 @@ class Streamed:
         Number of states written so far, and number of states of the complete run.
     finished : bool
         Whether the run has ended, because all bodies reached the end or cannot go on.
-    status : int or ndarray of int
+    status : Status or ndarray of int
         Status of each body, as in a Trajectory.
     message : str
         How the run ended, or how to continue it.
@@ -245,7 +246,7 @@ class StreamWriter:
     def _status(self) -> Any:
         """Return the status of each body; bodies that have not reached the end yet count as interrupted."""
         status = np.asarray(self.run.user_status())
-        return np.where(status == REACHED_END, INTERRUPTED, status)
+        return np.where(status == Status.REACHED_END, Status.INTERRUPTED, status)
 
     def _outcome(self) -> dict[str, str]:
         """Return the attributes that change while the run proceeds: ``message`` and ``stats``."""
@@ -280,7 +281,7 @@ class _Bar(Progress):
 
 def streamed(path: Path, checkpoint: Checkpoint, total: int) -> Streamed:
     """Return the progress of the run at ``path``; ``total`` is the number of states of the complete run."""
-    status = checkpoint.status if checkpoint.status.ndim else int(checkpoint.status)
+    status = checkpoint.status if checkpoint.status.ndim else Status(int(checkpoint.status))
     state = checkpoint.state
     stats = Stats(**json.loads(state["stats"]))
     return Streamed(path, checkpoint.count, total, state["finished"], status, state["message"], stats)

@@ -16,6 +16,7 @@ from polhode.files.record import COLUMN, FileRecord, check_format
 from polhode.forces.base import Force
 from polhode.integration.problem import Problem
 from polhode.integration.trajectory import Stats, Trajectory
+from polhode.kernels.stepping.status import Status
 
 
 class Text(str):
@@ -69,7 +70,7 @@ def unpack(record: FileRecord) -> StoredTrajectory:
         method=Text(attributes["method"]),
         h=float(attributes["h"]),
         stats=Stats(**json.loads(attributes["stats"])),
-        status=status if status.ndim else int(status),
+        status=status if status.ndim else Status(int(status)),
         message=attributes["message"],
         events=_events(record),
     )

@@ -38,7 +38,7 @@ def pack_system(trajectory: SystemTrajectory) -> FileRecord:
     attributes = {
         "kind": SYSTEM, "format": FORMAT, "polhode": __version__, "name": system.name, "units": "{}",
         "interaction": repr(system.interaction), "method": repr(trajectory.method), "h": float(trajectory.h),
-        "status": trajectory.status, "message": trajectory.message, "stats": json.dumps(asdict(trajectory.stats)),
+        "status": int(trajectory.status), "message": trajectory.message, "stats": json.dumps(asdict(trajectory.stats)),
         "conventions": "q scalar first, body to space; m and omega in body axes; x and p in space axes",
     }  # fmt: skip
     return FileRecord(arrays, attributes)

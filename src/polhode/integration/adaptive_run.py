@@ -12,10 +12,11 @@ from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.progress import Progress, Report
 from polhode.core.threads import in_ranges
 from polhode.integration.problem import Problem
-from polhode.integration.running import NOT_FINITE, PIECE_SECONDS, RAISED, TOO_MANY, BaseRun
+from polhode.integration.running import BY_TORQUE, PIECE_SECONDS, BaseRun
 from polhode.integration.solution import Solution
 from polhode.integration.stretches import Stretches
 from polhode.integration.time_structure import time_structure
+from polhode.kernels.stepping.status import Status
 from polhode.methods.adaptive import Adaptive, AdaptiveBatchState
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ class AdaptiveRun(BaseRun):
         """Return (t, m, q) where body `i` failed, in principal axes."""
         current = self.current
         trouble = current.trouble[i]
-        if current.status[i] in (RAISED, NOT_FINITE) and np.isfinite(trouble).all():
+        if current.status[i] in BY_TORQUE and np.isfinite(trouble).all():
             k = self.stretches.at(current.t[i])
             t = np.clip(trouble[0], self.stretches.low[k], self.stretches.high[k])
             return float(t), trouble[1:4], trouble[4:]
@@ -156,7 +157,7 @@ class AdaptiveRun(BaseRun):
 
     def why_no_step(self, i: int) -> str:
         """Return the reason why body `i` cannot make a step, and what to do."""
-        if self.current.status[i] == TOO_MANY:
+        if self.current.status[i] == Status.TOO_MANY_STEPS:
             return (
                 f"{self.method.max_steps} trial steps are used up, {int(self.current.rejected[i])} of them rejected; "
                 "the torque may switch ever faster there; type Adaptive(rtol, max_steps=...) for more, or increase rtol"

@@ -410,7 +410,7 @@ def _end_state(task: Task, method: Any, h: float | None = None, least: int = 1) 
         _, m, q = run.at_steps(np.array([run.count]), Progress(False, run.count))
     if run.interrupted:
         raise KeyboardInterrupt
-    if (run.current.status > 0).any():
+    if (run.current.status < 0).any():
         return None
     m, q = run.to_user(m, q)
     return EndState(m[0], q[0])

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray
 from polhode.core.errors import InputError, ShapeError
-from polhode.integration.running import STOPPED
+from polhode.kernels.stepping.status import Status
 
 if TYPE_CHECKING:
     from polhode.core.arrays import IntArray
@@ -144,7 +144,7 @@ class EventFinder:
                 if last and len(states) >= last:
                     self.stops[i] = min(self.stops[i], self._sign * states[last - 1][0])
         for i in np.flatnonzero(np.isfinite(self.stops)).tolist():
-            self._run.current.status[i] = STOPPED
+            self._run.current.status[i] = Status.ENDED_BY_EVENT
             for by_body in self._states:
                 by_body[i] = [state for state in by_body[i] if self._sign * state[0] <= self.stops[i]]
 

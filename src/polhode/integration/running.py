@@ -21,16 +21,15 @@ from polhode.core.threads import in_ranges
 from polhode.forces.base import diagonals
 from polhode.integration.problem import Problem
 from polhode.integration.stretches import Steps, step_length
-from polhode.integration.trajectory import ENDED_BY_EVENT, FAILED, INTERRUPTED, REACHED_END, Stats, Trajectory
+from polhode.integration.trajectory import Stats, Trajectory
 from polhode.kernels.stepping.damping import OBLIQUE
+from polhode.kernels.stepping.status import Status
 from polhode.methods.method import BatchState, Bodies, Clock, Method
 
 PIECE_SECONDS = 0.1  # time after which a compiled loop returns, to show progress and to notice Ctrl-C
 FIRST_PIECE = 1000  # steps of all bodies together in the first call of a compiled loop
-NO_STEP, RAISED, NOT_FINITE, TOO_SMALL = 1, 2, 3, 4  # statuses by which kernels report why a body stopped
-STOPPED = 5  # status of a body that was stopped by a terminal event
 ACROSS = np.outer((0.0, 1.0, 1.0), (0.0, 1.0, 1.0))  # the part of a damping matrix that acts on a linear rotor
-TOO_MANY = 6  # status by which the kernel of Adaptive reports that max_steps is exceeded
+BY_TORQUE = (Status.TORQUE_RAISED, Status.NOT_FINITE)  # statuses of bodies that their torque stopped
 HALVINGS, REFINEMENTS = 30, 5  # iterations of the search for a step size that has a solution
 
 
@@ -108,15 +107,14 @@ class BaseRun:
     @property
     def all_stopped(self) -> bool:
         """Whether no body continues."""
-        return bool((self.current.status > 0).all())
+        return bool((self.current.status != Status.REACHED_END).all())
 
     def user_status(self) -> Any:
-        """Return the status as in ``Trajectory``: an int, or for a batch an array of its shape."""
-        code = self.current.status
-        status = np.select([code == 0, code == STOPPED], [REACHED_END, ENDED_BY_EVENT], FAILED)
+        """Return the status as in ``Trajectory``: a Status, or for a batch an array of its shape."""
+        status = self.current.status.copy()
         if self.interrupted:
-            status[code == 0] = INTERRUPTED
-        return status.reshape(self.batch) if self.batch else int(status[0])
+            status[status == Status.REACHED_END] = Status.INTERRUPTED
+        return status.reshape(self.batch) if self.batch else Status(status[0])
 
     def trajectory(self, t: FloatArray, m: FloatArray, q: FloatArray, **more: Any) -> Trajectory:
         """Return the trajectory of states m and q in the axes of the user.
@@ -137,15 +135,15 @@ class BaseRun:
         )
         result = Trajectory(
             self.problem, t, m, q, method=self.method, h=self.h, stats=stats, status=self.user_status(),
-            message="interrupted" if self.interrupted else "", **more,
+            message=Status.INTERRUPTED.message if self.interrupted else "", **more,
         )  # fmt: skip
-        if np.any(np.equal(result.status, FAILED)):
+        if (current.status < 0).any():
             self._explain(result)
         return result
 
     def _explain(self, result: Trajectory) -> None:
         """Raise a RunError for a single body that failed; warn for a batch, whose other bodies continued."""
-        failed = (self.current.status > 0) & (self.current.status != STOPPED)
+        failed = self.current.status < 0
         i = int(np.argmax(failed))
         where = tuple(int(k) for k in np.unravel_index(i, self.batch)) if self.batch else ()
         t, m, q = self.failed_at(i)
@@ -173,7 +171,7 @@ class BaseRun:
 
     def _why(self, i: int) -> tuple[str, BaseException | None]:
         """Return why body `i` stopped, and the original exception, for which the torque is called again uncompiled."""
-        if self.current.status[i] in (NO_STEP, TOO_SMALL, TOO_MANY):
+        if self.current.status[i] not in BY_TORQUE:
             return self.why_no_step(i), None
         where = np.unravel_index(i, self.batch) if self.batch else ()
         body = self.problem.body.select(self.batch, where)
@@ -311,7 +309,7 @@ class Run(BaseRun):
             States after the steps; NaN where they failed.
         """
         current = self.method.new_batch_state(m.copy(), q.copy())
-        current.status[~np.isfinite(m).all(axis=-1)] = NOT_FINITE
+        current.status[~np.isfinite(m).all(axis=-1)] = Status.NOT_FINITE
         m_out, q_out = np.full((1, *m.shape), np.nan), np.full((1, *q.shape), np.nan)
         advance = self.method.advance(self.force)
         bodies = self.bodies.take(body)

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from scipy.spatial.transform import Rotation
 
-REACHED_END, ENDED_BY_EVENT, FAILED, INTERRUPTED = 0, 1, -1, -2  # statuses, as in SciPy
-
 
 @dataclass(frozen=True)
 class Stats:
@@ -62,9 +60,9 @@ class Trajectory(BaseTrajectory):
         Angular momentum in body axes.
     q : ndarray of shape (k,) + batch + (4,)
         Attitude, scalar first, body to space.
-    status : int, or ndarray of shape batch
-        Status of each body: 0 if it reached the end of the time span, 1 if an event ended its run, -1 if it failed, -2
-        if the run was interrupted. Later rows are NaN.
+    status : Status, or ndarray of int of shape batch
+        Status of each body: 0 if it reached the end of the time span, 1 if an event ended its run, and negative if it
+        failed, with the reason ``Status(number)``. Rows after a failure are NaN.
     message : str
         The chosen method, or the reason why the run ended early.
     problem : Problem

@@ -82,7 +82,7 @@ def impulse(tools, params, body, t, V0, q, e):
         k, gradient_status, noise = impulse_in_u(tools.gradient, params, body, t, gain, blur, s, Q0, Qh, Q1, e)
     else:
         k, gradient_status, noise = impulse_in_q(tools.gradient, params, body, t, gain, blur, Qh, e, ee)
-    return k, max(status, gradient_status), noise
+    return k, min(status, gradient_status), noise
 
 
 @inline

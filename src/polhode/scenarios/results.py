@@ -38,7 +38,8 @@ from polhode.flows.exact import Exact
 from polhode.integration.choice import Choice, choose, explain, has_to_choose
 from polhode.integration.problem import Problem
 from polhode.integration.stretches import step_count, step_length
-from polhode.integration.trajectory import INTERRUPTED, Stats, Trajectory
+from polhode.integration.trajectory import Stats, Trajectory
+from polhode.kernels.stepping.status import Status
 from polhode.methods.adaptive import Adaptive
 from polhode.scenarios import report
 from polhode.scenarios.scenario import AUTO, Scenario, defaults_of, read_scenario
@@ -381,7 +382,7 @@ def _check_extras(scenario: Scenario, view: bool) -> None:
 
 
 def _interrupted(status: Any) -> bool:
-    return bool(np.any(np.equal(status, INTERRUPTED)))
+    return bool(np.any(np.equal(status, Status.INTERRUPTED)))
 
 
 def _write_json(path: Path, data: dict[str, Any]) -> None:

@@ -15,7 +15,8 @@ from polhode.core.errors import InputError, RunError
 from polhode.core.progress import Progress, Report
 from polhode.integration.problem import checked_span
 from polhode.integration.running import times_within
-from polhode.integration.trajectory import FAILED, INTERRUPTED, REACHED_END, Stats
+from polhode.integration.trajectory import Stats
+from polhode.kernels.stepping.status import Status
 from polhode.methods import as_method
 from polhode.methods.splitting import Splitting
 from polhode.systems.run import StepFailure, SystemRun
@@ -133,9 +134,9 @@ def _result(
     run: SystemRun, t: FloatArray, saved: tuple[FloatArray, ...], failure: StepFailure | None
 ) -> SystemTrajectory:
     """Return the trajectory of the saved states; raise a RunError that contains it if the run failed."""
-    status, message = (INTERRUPTED, "interrupted") if run.interrupted else (REACHED_END, "")
+    status, message = (Status.INTERRUPTED, Status.INTERRUPTED.message) if run.interrupted else (Status.REACHED_END, "")
     if failure is not None:
-        status = FAILED
+        status = failure.status
         message = (
             f"the system stopped in step {int(run.when) + 1} of {run.count}, at t = {run.t_reached:.6g}: {failure}"
         )

@@ -30,6 +30,7 @@ from polhode.core.rotation import from_rotation_vector, multiply
 from polhode.integration.running import PIECE_SECONDS
 from polhode.integration.stretches import step_count, step_length
 from polhode.kernels.compiler.limits import NOBODY
+from polhode.kernels.stepping.status import Status
 from polhode.kernels.stepping.system_steps import kick, move, prepare_forces, torques_in_body
 from polhode.methods.scheme import LETTERS
 from polhode.methods.splitting import Splitting
@@ -45,6 +46,10 @@ QUOTIENT = ((-2.0, 1.0), (-1.0, -8.0), (1.0, 8.0), (2.0, -1.0))  # its points an
 
 class StepFailure(Exception):
     """Raised inside a run when forces, torques or a flow have no valid result."""
+
+    def __init__(self, message: str, status: Status) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 @dataclass
@@ -198,7 +203,8 @@ class SystemRun:
             now.known = False
             if bad != NOBODY:
                 raise StepFailure(
-                    f"{self.method.flow!r} has no step of {length:.3g} for body {bad}, m = {show(now.m[bad])}"
+                    f"{self.method.flow!r} has no step of {length:.3g} for body {bad}, m = {show(now.m[bad])}",
+                    Status.NO_STEP,
                 )
             return
         t = t0 + stage.when * h
@@ -219,11 +225,12 @@ class SystemRun:
         except PolhodeError:
             raise
         except Exception as error:
-            raise StepFailure(f"{interaction!r} raised {type(error).__name__}: {error}") from error
+            message = f"{interaction!r} raised {type(error).__name__}: {error}"
+            raise StepFailure(message, Status.TORQUE_RAISED) from error
         self.evaluations += 1
         bad = torques_in_body(now.q, now.force, self.torque, self.system.linear, now.torque)
         if bad != NOBODY:
-            raise StepFailure(self._why_not_finite(now, bad))
+            raise StepFailure(self._why_not_finite(now, bad), Status.NOT_FINITE)
         now.known = True
 
     def _why_not_finite(self, now: SystemState, i: int) -> str:

@@ -13,6 +13,7 @@ from polhode.core.state import State
 from polhode.files.system_record import pack_system
 from polhode.integration.base_trajectory import BaseTrajectory
 from polhode.integration.trajectory import Stats
+from polhode.kernels.stepping.status import Status
 from polhode.systems.system import System
 
 
@@ -31,8 +32,8 @@ class SystemTrajectory(BaseTrajectory):
         Angular momenta in body axes.
     q : ndarray, shape (k, n, 4)
         Attitudes, scalar first, body to space.
-    status : int
-        0 if the end was reached, -1 if the run failed, -2 if it was interrupted.
+    status : Status
+        0 if the end was reached, and negative if the run failed, with the reason as ``status.message``.
     message : str
         The reason why the run ended early.
     system : System
@@ -66,7 +67,7 @@ class SystemTrajectory(BaseTrajectory):
         method: Any,
         h: float,
         stats: Stats,
-        status: int = 0,
+        status: Status = Status.REACHED_END,
         message: str = "",
     ) -> None:
         """Store the states and the data of the run; see the class for their description."""

@@ -15,9 +15,8 @@ from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.numba_internals import borrowed, keep
 from polhode.kernels.exact.standard_form import INPUT, TIMES
 from polhode.kernels.stepping.dormand_prince import END, STAGES
-from polhode.kernels.stepping.header import FINE, NOT_FINITE, RAISED, row_of
+from polhode.kernels.stepping.header import FINE, NOT_FINITE, RAISED, TOO_MANY, TOO_SMALL, row_of
 from polhode.kernels.stepping.munthe_kaas import (
-    TOO_SMALL,
     WORK,
     Point,
     Tolerance,
@@ -34,7 +33,6 @@ from polhode.kernels.stepping.repeat import new_constants
 from polhode.kernels.stepping.splitting import body_of
 from polhode.kernels.stepping.step_length import end_of, factor_of, first_length, length_of, rates, time_scale
 
-TOO_MANY = 6  # another status: the maximum number of trials is reached
 # Impulse of a torque that is allowed in the shortest possible steps, relative to the momentum of a radian.
 JUMP_IMPULSE = 1e-9
 UNDERFLOW = 2.0**-960  # smaller errors of m are due to underflow, after damping has stopped a body

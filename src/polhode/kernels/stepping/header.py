@@ -5,6 +5,7 @@ from __future__ import annotations
 from polhode.kernels.compiler.jit import inline
 from polhode.kernels.compiler.numba_internals import call_by_address
 from polhode.kernels.exact.standard_form import INPUT, TIMES
+from polhode.kernels.stepping.status import Status
 
 VECTOR = "UniTuple(f8, 3)"
 MATRIX = f"UniTuple({VECTOR}, 3)"
@@ -19,8 +20,9 @@ SPLIT = (
     "i8[::1], i8[::1], i8[::1], f8[:,:,::1], f8[:,:,::1])))"
 )
 
-# Status of a body: no error; the step has no solution; the torque raised an exception; the torque is not finite.
-FINE, NO_STEP, RAISED, NOT_FINITE = 0, 1, 2, 3
+FINE = int(Status.REACHED_END)  # so far
+NO_STEP, RAISED, NOT_FINITE = int(Status.NO_STEP), int(Status.TORQUE_RAISED), int(Status.NOT_FINITE)
+TOO_SMALL, TOO_MANY = int(Status.STEP_TOO_SMALL), int(Status.TOO_MANY_STEPS)
 
 
 @inline

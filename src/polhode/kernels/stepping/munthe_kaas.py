@@ -21,10 +21,9 @@ from polhode.kernels.numbers.exponential import FARTHEST, rate, rotation, turned
 from polhode.kernels.numbers.vectors import cross_of_numbers
 from polhode.kernels.stepping.damping import resistance
 from polhode.kernels.stepping.dormand_prince import COLUMN, DENSE, END, FIFTH, FIRST, NODE, STAGES, THIRD, WEIGHT
-from polhode.kernels.stepping.header import FINE
+from polhode.kernels.stepping.header import FINE, TOO_SMALL
 from polhode.kernels.stepping.splitting import torque_on, user_attitude, user_momentum
 
-TOO_SMALL = 4  # another status: the tolerance requires steps of a few ulps of t
 STRIDE = 8  # of the rows of k
 POLYNOMIAL = STAGES  # after the stages in k, the seven coefficients of the dense output
 WORK = STRIDE * (STAGES + 7)  # size of k

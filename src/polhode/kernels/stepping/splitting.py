@@ -148,7 +148,7 @@ def gradient_torque(torque, params, body, t, f1, f2, f3, m1, m2, m3, q0, q1, q2,
             e1, e2, e3, new_status = torque_on(torque, params, body, t, m1, m2, m3, p0, p1, p2, p3)
             weight *= size / (12.0 * DIFFERENCE)
             d1, d2, d3 = d1 + weight * e1, d2 + weight * e2, d3 + weight * e3
-            status = max(status, new_status)
+            status = min(status, new_status)
     x1, x2, x3 = cross_of_numbers(w1, w2, w3, f1, f2, f3)
     return -2.0 * (d1 + x1), -2.0 * (d2 + x2), -2.0 * (d3 + x3), status
 
@@ -189,7 +189,7 @@ def kick(torque, params, body, t, h, b, c, m1, m2, m3, q0, q1, q2, q3):
     if c != 0.0:
         g1, g2, g3, new_status = gradient_torque(torque, params, body, t, f1, f2, f3, m1, m2, m3, q0, q1, q2, q3)
         x = c * h * h * h
-        status = max(status, new_status)
+        status = min(status, new_status)
         return m1 + (time * f1 - x * g1), m2 + (time * f2 - x * g2), m3 + (time * f3 - x * g3), 5, status
     if body.damping.acts:
         m1, m2, m3 = damped_kick(body.damping, f1, f2, f3, m1, m2, m3, time)
