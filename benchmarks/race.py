@@ -25,7 +25,7 @@ import polhode as ph
 from flat import solve as flat_solve
 from polhode import problems
 from polhode.core.rotation import matrix
-from polhode.integration.adaptive_run import AdaptiveRun
+from polhode.integration.own_steps_run import AdaptiveRun
 from polhode.integration.running import Run
 
 REPEATS = 15

@@ -14,9 +14,9 @@ from polhode.core.capacity import memory_for
 from polhode.core.checks import whole_number
 from polhode.core.errors import InputError, TimeError
 from polhode.core.progress import Progress, Report
-from polhode.integration.adaptive_run import AdaptiveRun, AdaptiveSolution
 from polhode.integration.choice import choose, closing_check, explain, has_to_choose
 from polhode.integration.event_finder import EventFinder
+from polhode.integration.own_steps_run import AdaptiveRun, AdaptiveSolution
 from polhode.integration.problem import Problem, checked_span
 from polhode.integration.running import BaseRun, Run, times_within
 from polhode.integration.solution import FixedSolution

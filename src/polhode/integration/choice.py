@@ -27,7 +27,7 @@ from polhode.core.errors import RunWarning
 from polhode.core.progress import Progress
 from polhode.forces.base import Force
 from polhode.free.propagation import propagate
-from polhode.integration.adaptive_run import AdaptiveRun
+from polhode.integration.own_steps_run import AdaptiveRun
 from polhode.integration.problem import Problem
 from polhode.integration.running import Run
 from polhode.integration.time_structure import CELLS, TimeStructure, time_structure
