@@ -15,13 +15,14 @@ from math import sqrt
 import numpy as np
 
 from polhode import problems
-from polhode.integration.running import BaseRun
+from polhode.integration.running import new_run
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.numba_internals import borrowed, keep
 from polhode.kernels.numbers.quat import matrix
 from polhode.kernels.stepping.dormand_prince import COLUMN, END, FIFTH, FIRST, NODE, STAGES, THIRD, WEIGHT
 from polhode.kernels.stepping.header import call_torque
 from polhode.methods.adaptive import Adaptive
+from polhode.methods.method import Wanted
 
 SIZE, STRIDE = 7, 8
 SAFETY, MOST, LEAST = 0.9, 10.0, 0.2
@@ -122,26 +123,12 @@ def solve(problem, rtol, atol, first_step=1e-2):
 def solve_adaptive(problem, rtol, atol):
     """The same by ``Adaptive``, its loop alone."""
     method = Adaptive(rtol, atol)
-    run = BaseRun(problem, problem.t_span, method)
-    current = method.new_batch_state(*run.start(), run.t0)
-    advance = method.advance(run.force)
-    none = np.empty((0, 1, 3)), np.empty((0, 1, 4))
-    kept = np.zeros(1, np.int64)
+    run = new_run(problem, problem.t_span, method)
+    current, advance = run.current, method.advance(run.force)
+    clock, _ = run.nothing_to_do()
+    wanted, saved = Wanted(np.empty(0), 2**62), run.no_states()
     began = time.perf_counter()
-    advance(
-        run.bodies,
-        (-np.inf, np.inf),
-        run.t1,
-        np.empty(0),
-        2**62,
-        0,
-        1,
-        current,
-        *none,
-        np.empty((0, 1)),
-        *none,
-        kept,
-    )
+    advance(run.bodies, clock, wanted, 0, 1, current, saved)
     seconds = time.perf_counter() - began
     counts = {"steps": int(current.steps[0]), "rejected": int(current.rejected[0]), "seconds": seconds}
     return current.m[0], current.q[0], counts

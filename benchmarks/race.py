@@ -10,6 +10,7 @@ others, and in brackets those of the whole call of ``integrate``, of which Pytho
 
 from __future__ import annotations
 
+import copy
 import os
 import sys
 import time
@@ -25,8 +26,8 @@ import polhode as ph
 from flat import solve as flat_solve
 from polhode import problems
 from polhode.core.rotation import matrix
-from polhode.integration.own_steps_run import AdaptiveRun
-from polhode.integration.running import Run
+from polhode.integration.running import new_run
+from polhode.methods.method import Saved, Wanted
 
 REPEATS = 15
 PATIENCE = 4.0  # seconds for the repeats of one run
@@ -103,34 +104,18 @@ def ours(problem, method, told, truth, h=None):
 
     run()
     whole, result = fastest(run)
-    seconds, _ = fastest(None, (adaptive_loop if h is None else fixed_loop)(problem, result.method, h))
+    seconds, _ = fastest(None, loop_alone(problem, result.method, h))
     return Point(error_of(result.q[-1], truth), seconds, whole, told)
 
 
-def fixed_loop(problem, method, h):
-    run = Run(problem, problem.t_span, method, h)
-    advance, saves, out = method.advance(run.force), np.array([run.count]), (np.empty((1, 1, 3)), np.empty((1, 1, 4)))
-    return lambda: method.new_batch_state(*run.start()), lambda current: advance(
-        run.bodies, run.grid.clock(0), saves, run.count, 0, 1, current, *out
-    )
-
-
-def adaptive_loop(problem, method, h):
-    run = AdaptiveRun(problem, problem.t_span, method)
-    advance, none, kept = method.advance(run.force), (np.empty((0, 1, 3)), np.empty((0, 1, 4))), np.zeros(1, np.int64)
-    return lambda: method.new_batch_state(*run.start(), run.t0), lambda current: advance(
-        run.bodies,
-        (-np.inf, np.inf),
-        run.t1,
-        np.empty(0),
-        2**62,
-        0,
-        1,
-        current,
-        *none,
-        np.empty((0, 1)),
-        *none,
-        kept,
+def loop_alone(problem, method, h):
+    """Return functions that prepare a state, and advance it to the end by the compiled loop alone."""
+    run = new_run(problem, problem.t_span, method, h)
+    advance, end = method.advance(run.force), np.empty(0) if method.chooses_steps else np.array([run.count])
+    clock, _ = run.nothing_to_do()
+    saved = run.no_states() if method.chooses_steps else Saved(np.empty((1, 1, 3)), np.empty((1, 1, 4)))
+    return lambda: copy.deepcopy(run.current), lambda current: advance(
+        run.bodies, clock, Wanted(end, 2**62), 0, 1, current, saved
     )
 
 

@@ -11,6 +11,7 @@ import importlib.metadata
 import json
 import shutil
 import tempfile
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -129,7 +130,8 @@ def interrupted(nudge):
 
     try:
         Progress.show = ends
-        ph.stream(problem, folder / "run.zarr", method="S6_10", h=0.001, save_every=FIRST_PIECE)
+        with suppress(KeyboardInterrupt):
+            ph.stream(problem, folder / "run.zarr", method="S6_10", h=0.001, save_every=FIRST_PIECE)
         Progress.show = show
         ph.resume(folder / "run.zarr", problem)
         traj = ph.load(folder / "run.zarr")

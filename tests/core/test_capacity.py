@@ -14,7 +14,7 @@ from polhode.cli import cli
 from polhode.core import capacity
 from polhode.core.errors import MemoryLimitError, StoreError
 from polhode.files.long_runs import open_stream
-from polhode.integration import running
+from polhode.integration.fixed_run import FixedRun
 from polhode.systems.interactions import DipolarSoftSpheres
 
 Usage = namedtuple("Usage", "total used free")
@@ -61,15 +61,16 @@ def test_a_long_run_that_does_not_fit_is_refused(tmp_path, disk):
 def test_a_long_run_that_is_resumed_needs_room_for_the_rest(tmp_path, disk, monkeypatch):
     path, problem = tmp_path / "run.zarr", ph.problems.heavy_top(t_end=200.0)
 
-    def interrupted(self, saves, m, q, bar):
+    def interrupted(self, *arguments):
         if self.current.steps.max() > 100:
             raise KeyboardInterrupt
-        advance(self, saves, m, q, bar)
+        advance(self, *arguments)
 
-    advance = running.Run._advance
+    advance = FixedRun._advance
     with monkeypatch.context() as patch:
-        patch.setattr(running.Run, "_advance", interrupted)
-        ph.stream(problem, path, method="V2", chunk=10)
+        patch.setattr(FixedRun, "_advance", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            ph.stream(problem, path, method="V2", chunk=10)
     rest = 401 - open_stream(path).rows
     assert 0 < rest < 400
     disk(72 * rest - 1)
@@ -185,7 +186,7 @@ def test_what_the_system_refuses_is_told_with_its_size(monkeypatch):
     def refused(*arguments):
         raise MemoryError
 
-    monkeypatch.setattr(running.Run, "at_steps", refused)
+    monkeypatch.setattr(FixedRun, "at_steps", refused)
     with pytest.raises(
         MemoryLimitError, match=r"41 states would take 2\.62 kB of memory, which could not be allocated"
     ):

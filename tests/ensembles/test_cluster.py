@@ -148,7 +148,9 @@ def test_a_client_that_is_lost_and_another_that_goes_on(tmp_path, local, monkeyp
 
         with monkeypatch.context() as patch:
             patch.setattr(cluster, "_take", interrupted)
-            part = run(slowly, client=client, out=path)
+            with pytest.raises(KeyboardInterrupt) as caught:
+                run(slowly, client=client, out=path)
+    part = caught.value.trajectory
     finished = (part.status.values == 0).sum()
     assert 5 * CHUNK <= finished < COUNT
     assert "are missing; the same call with resume=True goes on" in part.attrs["message"]
@@ -171,7 +173,8 @@ def test_begun_here_and_finished_there(tmp_path, local, two, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(cluster.Job, "run", fewer)
-        run(pendulums, out=path)
+        with pytest.raises(KeyboardInterrupt):
+            run(pendulums, out=path)
     assert same(run(pendulums, client=two, out=path, resume=True), local[pendulums])
 
 

@@ -290,7 +290,9 @@ def interrupted(monkeypatch, path, call, resume=False):
     """Ctrl-C at that look at the keyboard."""
     with monkeypatch.context() as patch:
         fails_at(patch, Progress, "show", call, KeyboardInterrupt())
-        return streaming.resume(path, problem(12.0)) if resume else begin(path, 12.0)
+        with pytest.raises(KeyboardInterrupt) as caught:
+            streaming.resume(path, problem(12.0)) if resume else begin(path, 12.0)
+    return caught.value.trajectory
 
 
 def test_interrupted_by_hand(tmp_path, monkeypatch):
@@ -320,7 +322,9 @@ def test_long_ways_between_two_states(tmp_path, monkeypatch):
     monkeypatch.setattr(running, "PIECE_SECONDS", 1e-9)
     with monkeypatch.context() as patch:
         fails_at(patch, Progress, "show", 60, KeyboardInterrupt())
-        part = begin(path, 12.0, save_every=600)
+        with pytest.raises(KeyboardInterrupt) as caught:
+            begin(path, 12.0, save_every=600)
+    part = caught.value.trajectory
     assert part.rows == 1
     assert 0 < part.stats.steps < 1200
     monkeypatch.undo()
@@ -345,7 +349,7 @@ def test_a_body_that_cannot_go_on(tmp_path, chunk):
     assert traj.q.tobytes() == expected.q[reached].tobytes()
     assert traj.t.tobytes() == expected.t[reached].tobytes()
     assert traj.message == expected.message == str(caught.value)
-    assert (traj.status, caught.value.trajectory.rows) == (Status.NOT_FINITE, reached.sum())
+    assert (traj.status, caught.value.trajectory.rows) == (Status.TORQUE_RAISED, reached.sum())
     with xarray.open_zarr(path) as data:
         assert data.sizes["time"] == reached.sum()
         assert data.attrs["message"] == expected.message
@@ -361,7 +365,7 @@ def test_a_body_of_a_batch_that_cannot_go_on(tmp_path):
         expected = integrate(body, method="V2", h=0.02)
     traj = store.load(tmp_path / "run.zarr")
     np.testing.assert_array_equal(traj.q, expected.q)
-    assert traj.status.tolist() == done.status.tolist() == [Status.NOT_FINITE, 0]
+    assert traj.status.tolist() == done.status.tolist() == [Status.TORQUE_RAISED, 0]
     assert traj.message == expected.message
 
 
@@ -523,8 +527,9 @@ def begun(tmp_path, monkeypatch):
     path = tmp_path / "run.zarr"
     with monkeypatch.context() as patch:
         fails_at(patch, Progress, "show", 15, KeyboardInterrupt())
-        part = streaming.stream(under_a_law(), path, method="V2", h=H, save_every=EVERY, chunk=CHUNK)
-    assert not part.finished
+        with pytest.raises(KeyboardInterrupt) as caught:
+            streaming.stream(under_a_law(), path, method="V2", h=H, save_every=EVERY, chunk=CHUNK)
+    assert not caught.value.trajectory.finished
     return path
 
 
@@ -568,9 +573,39 @@ def test_stores_without_digests_of_functions(tmp_path):
     record.check_functions(tmp_path, None, {})
 
 
-def test_steps_must_be_of_one_length(tmp_path):
-    with pytest.raises(errors.InputError, match="expected one with a fixed step size"):
-        begin(tmp_path / "run.zarr", method="Adaptive", h=None)
+@pytest.mark.parametrize("calls", [1, 2, 5])
+def test_methods_that_choose_their_steps(tmp_path, monkeypatch, calls):
+    """States at wished times, the same to the bit as those of ``integrate``, also after Ctrl-C."""
+    path = tmp_path / "run.zarr"
+    batch = problem(12.0)
+    method = ph.Adaptive(1e-12)
+    times = np.linspace(0.0, 12.0, 301)
+    monkeypatch.setattr(running, "FIRST_PIECE", 20)
+    monkeypatch.setattr(running, "PIECE_SECONDS", 1e-9)
+    monkeypatch.setattr(stream_writer, "COMMIT_SECONDS", 0.0)
+    with monkeypatch.context() as patch:
+        fails_at(patch, Progress, "show", calls, KeyboardInterrupt())
+        with pytest.raises(KeyboardInterrupt) as caught:
+            streaming.stream(batch, path, method=method, t_eval=times, chunk=16)
+    assert caught.value.trajectory.rows < 301
+    assert streaming.resume(path, batch).success
+    expected = integrate(batch, method=method, t_eval=times)
+    loaded = store.load(path)
+    assert same(loaded, expected)
+    assert loaded.stats.steps == expected.stats.steps
+    assert streaming.resume(path, batch).finished
+
+
+def test_evenly_spaced_states_of_a_method_that_chooses_its_steps(tmp_path):
+    done = streaming.stream(problem(12.0), tmp_path / "run.zarr", method="Adaptive")
+    assert (done.rows, done.total) == (1001, 1001)
+    free = ph.Problem((1.0, 2.0, 3.0), ph.State((0.3, 0.2, 0.9)), t_span=(0.0, 10.0))
+    streaming.stream(free, tmp_path / "free.zarr", h=0.5)
+    loaded, expected = store.load(tmp_path / "free.zarr"), integrate(free, h=0.5)
+    assert np.array_equal(loaded.t, expected.t)
+    assert np.abs(loaded.q - expected.q).max() < 1e-14
+    with pytest.raises(errors.InputError, match="t_eval is for methods that choose their steps"):
+        streaming.stream(problem(12.0), tmp_path / "other.zarr", method="V2", h=0.1, t_eval=[1.0])
 
 
 def test_other_conditions_are_told(tmp_path, monkeypatch):

@@ -346,7 +346,7 @@ def test_streamed_and_interrupted_everywhere(tmp_path, monkeypatch, method, ever
             show(self, done)
 
         monkeypatch.setattr(Progress, "show", count)
-        with suppress(Death):
+        with suppress(Death, KeyboardInterrupt):
             ph.stream(top, path, method=method, h=0.1, save_every=every, chunk=4)
         if len(calls) < number:
             break

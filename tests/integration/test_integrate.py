@@ -15,15 +15,15 @@ from scipy.linalg import expm
 import polhode as ph
 from conftest import EPS, random_attitude
 from polhode import Status, errors, forces
+from polhode.core.progress import Progress
 from polhode.core.rotation import conjugate, from_matrix, matrix
 from polhode.forces.base import Torque
+from polhode.integration import running
 from polhode.integration.problem import Problem
-from polhode.integration.running import Run
 from polhode.methods.splitting import Splitting
 from polhode.solve import integrate
 
 MOMENTS, M0 = (1.0, 1.65, 1.97), (0.3, 0.2, 0.9)
-MODULE = sys.modules[Run.__module__]
 
 
 def top(moments=MOMENTS, m=M0, q=(1, 0, 0, 0), offset=(0.1, 0.2, 0.5), t_span=(0.0, 5.0)):
@@ -130,8 +130,8 @@ def test_backward():
 
 def test_pieces_change_no_bit(monkeypatch):
     whole = integrate(top(), h=0.01, save_every=250)
-    monkeypatch.setattr(MODULE, "FIRST_PIECE", 7)
-    monkeypatch.setattr(MODULE, "PIECE_SECONDS", 1e-9)
+    monkeypatch.setattr(running, "FIRST_PIECE", 7)
+    monkeypatch.setattr(running, "PIECE_SECONDS", 1e-9)
     assert same(integrate(top(), h=0.01, save_every=250), whole)
 
 
@@ -273,8 +273,8 @@ def test_a_step_without_solution():
 
 
 def test_interruption_keeps_what_was_computed(monkeypatch):
-    monkeypatch.setattr(MODULE, "FIRST_PIECE", 100)
-    monkeypatch.setattr(MODULE, "PIECE_SECONDS", 1e-9)
+    monkeypatch.setattr(running, "FIRST_PIECE", 100)
+    monkeypatch.setattr(running, "PIECE_SECONDS", 1e-9)
     shown = []
 
     def show(self, done):
@@ -282,14 +282,18 @@ def test_interruption_keeps_what_was_computed(monkeypatch):
         if len(shown) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(MODULE.Progress, "show", show)
-    run = integrate(top(), h=0.01)
+    monkeypatch.setattr(Progress, "show", show)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        integrate(top(), h=0.01)
+    run = caught.value.trajectory
     assert run.message.startswith("interrupted")
+    assert run.status is Status.INTERRUPTED
     assert not run.success
-    reached = int(np.isfinite(run.m[:, 0]).sum())
-    assert 0 < reached < len(run)
     monkeypatch.undo()
-    assert np.array_equal(run.m[:reached], integrate(top(), h=0.01).m[:reached])
+    whole = integrate(top(), h=0.01)
+    assert 0 < len(run) < len(whole)
+    assert np.array_equal(run.t, whole.t[: len(run)])
+    assert np.array_equal(run.m, whole.m[: len(run)])  # no rows of NaN
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,10 @@ import polhode as ph
 from conftest import EPS, distance, random_attitude
 from polhode import Status, forces, problems
 from polhode.core.errors import InputError, RunError, RunWarning
-from polhode.integration.running import BaseRun
+from polhode.integration.own_steps_run import OwnStepsRun
 from polhode.kernels.compiler import JIT
 from polhode.methods.adaptive import SMALLEST_RTOL, Adaptive
+from polhode.methods.method import Saved, Wanted
 from polhode.solve import integrate
 from test_torqued_golden import CASES, PROBLEMS, errors, times
 
@@ -97,14 +98,15 @@ def error(traj, row, t):
 
 def in_calls(problem, method, at, limit, span=None):
     """All there is after calls of ``limit`` trials each: states at times, current, and the ends of steps."""
-    run = BaseRun(problem, span or problem.t_span, method)
+    run = OwnStepsRun(problem, span or problem.t_span, method)
     n, cap, at = run.count_bodies, 1000, np.array(at, dtype=float)
-    current = method.new_batch_state(*run.start(), run.t0)
+    current = method.new_batch_state(run.rows.m.copy(), run.rows.q.copy(), run.t0)
     advance = method.advance(run.force)
+    clock, _ = run.nothing_to_do()
     out = np.full((len(at), n, 3), np.nan), np.full((len(at), n, 4), np.nan)
     steps = np.full((cap, n), np.nan), np.full((cap, n, 3), np.nan), np.full((cap, n, 4), np.nan), np.zeros(n, np.int64)
     while ((current.status == 0) & (current.t != run.t1)).any():
-        advance(run.bodies, (-np.inf, np.inf), run.t1, at, limit, 0, n, current, *out, *steps)
+        advance(run.bodies, clock, Wanted(at, limit), 0, n, current, Saved(*out, *steps))
     return run, current, out, steps
 
 
@@ -258,7 +260,7 @@ def test_interpolate_at_the_left_end():
     left, m, q = np.array([0.0, 0.3]), np.tile(current.m, (2, 1)), np.tile(current.q, (2, 1))
     out = np.empty((2, 3)), np.empty((2, 4))
     window = np.full(2, -np.inf), np.full(2, np.inf)
-    run.method.interpolate(run.force)(run.bodies, left, np.array([1.0, 0.3]), *window, 0, 2, m, q, left, *out)
+    run.method.between(run.force)(run.bodies, left, np.array([1.0, 0.3]), *window, 0, 2, m, q, left, *out)
     same(out, (m, q))
 
 
@@ -350,7 +352,7 @@ def test_a_budget_of_steps_has_a_clear_end():
         integrate(problem, method=Adaptive(1e-9, max_steps=1000))
     traj = caught.value.trajectory
     assert traj.stats.steps + traj.stats.rejected == 1000
-    assert traj.status == Status.TORQUE_RAISED
+    assert traj.status == Status.TOO_MANY_STEPS
     assert traj.t[-1] == pytest.approx(0.5, abs=0.1)
     assert np.isfinite(traj.m).all()
 
@@ -369,7 +371,7 @@ def test_a_budget_is_that_of_each_body():
     problem = ph.Problem(MOMENTS, ph.State((0, 0, 0.5)), force, (0.0, 10.0))
     with pytest.warns(RunWarning, match="1 of 2 bodies.*used up"):
         traj = integrate(problem, method=Adaptive(1e-9, max_steps=1000), t_eval=[10.0])
-    assert list(traj.status) == [Status.NOT_FINITE, 0]
+    assert list(traj.status) == [Status.TOO_MANY_STEPS, 0]
 
 
 def test_a_budget_that_is_enough():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from fractions import Fraction
 from itertools import combinations, product
 from math import factorial
@@ -14,11 +13,10 @@ import polhode as ph
 from oracles import lie
 from polhode import problems, schemes
 from polhode.core.errors import InputError
-from polhode.integration.running import Run
+from polhode.integration import running
 from polhode.methods.scheme import Scheme
 from polhode.solve import integrate
 
-MODULE = sys.modules[Run.__module__]
 CORRECTORS = ("WH17", "WH17G")  # of order eps
 GROWING = 3.546e-8  # of PABA1264, in units of eps^2 h^6 w^5
 PAYING = {"ABA1064": 2.0, "PABA1264": 1.25}  # steps, for the same number of torques
@@ -149,8 +147,8 @@ def test_what_is_seen_does_not_depend_on_when_one_looks(monkeypatch):
     np.testing.assert_allclose(every.q[::20], seldom.q, rtol=0, atol=2e-13)
     np.testing.assert_array_equal(every.q[0], problem.state.q)
     assert every.stats.torques == 80 + 16 + 80 * 16  # steps, undoing once, doing at every state but the first
-    monkeypatch.setattr(MODULE, "FIRST_PIECE", 7)
-    monkeypatch.setattr(MODULE, "PIECE_SECONDS", 1e-9)
+    monkeypatch.setattr(running, "FIRST_PIECE", 7)
+    monkeypatch.setattr(running, "PIECE_SECONDS", 1e-9)
     pieces = integrate(problem, method="WH17", h=0.25)
     np.testing.assert_array_equal(pieces.q, every.q)
 

@@ -47,6 +47,7 @@ def ensemble(
       polhode ensemble examples/debris.toml --scheduler tcp://10.0.0.1:8786 --out /shared/debris.zarr
       polhode ensemble examples/debris.toml --resume
     """
+    from polhode.core.errors import Interrupted
     from polhode.ensembles.ensemble import ensemble as run_ensemble
     from polhode.scenarios.ensemble import arguments_of
     from polhode.scenarios.scenario import read_scenario
@@ -55,7 +56,11 @@ def ensemble(
     arguments = arguments_of(scenario, source, allow_python=allow_python)
     path = out or Path("out", scenario.problem.name or Path(source).stem, "ensemble.zarr")
     path.parent.mkdir(parents=True, exist_ok=True)
-    data = run_ensemble(**arguments, out=path, resume=resume, force=force, client=scheduler, progress=show_progress())
+    arguments |= {"out": path, "resume": resume, "force": force, "client": scheduler, "progress": show_progress()}
+    try:
+        data = run_ensemble(**arguments)
+    except Interrupted as interruption:
+        data = interruption.trajectory
     summary = _summary(data, path)
     if as_json:
         print_json(summary)

@@ -8,6 +8,7 @@ __all__ = [
     "AttitudeError",
     "InertiaError",
     "InputError",
+    "Interrupted",
     "MemoryLimitError",
     "MissingExtraError",
     "MomentumError",
@@ -161,6 +162,25 @@ class RunError(PolhodeError, RuntimeError):
 
     def __init__(self, message: str, trajectory: Any) -> None:
         super().__init__(message)
+        self.trajectory = trajectory
+
+
+class Interrupted(KeyboardInterrupt):
+    """Raised if Ctrl-C is pressed during an integration: a KeyboardInterrupt with the states computed so far.
+
+    Attributes
+    ----------
+    trajectory : Trajectory, SystemTrajectory, Streamed or xarray.Dataset
+        What was computed before the interruption.
+
+    Examples
+    --------
+    >>> issubclass(Interrupted, KeyboardInterrupt)
+    True
+    """
+
+    def __init__(self, trajectory: Any) -> None:
+        super().__init__("interrupted; the attribute trajectory has the states computed so far")
         self.trajectory = trajectory
 
 

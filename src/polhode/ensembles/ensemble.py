@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 import numpy.typing as npt
 
 from polhode.core.capacity import memory_for
-from polhode.core.errors import InputError, StoreWarning
+from polhode.core.errors import InputError, Interrupted, StoreWarning
 from polhode.core.progress import Progress
 from polhode.ensembles.cluster import check_client, on_cluster
 from polhode.ensembles.members import Factory, Job, Reduce
@@ -112,6 +112,8 @@ def ensemble(
 
     Raises
     ------
+    Interrupted
+        If Ctrl-C is pressed. It is a KeyboardInterrupt, and its attribute ``trajectory`` is the Dataset so far.
     InputError
         If an argument is not valid, or if user functions have changed since the ensemble was started.
     StoreError
@@ -146,14 +148,24 @@ def ensemble(
 
 
 def _compute_chunks(job: Job, members: Samples, layout: Layout, compute: Compute, sink: Sink, progress: bool) -> Any:
-    """Compute all chunks that are not finished yet and return the Dataset; after Ctrl-C, finished chunks are kept."""
+    """Compute all chunks that are not finished yet and return the Dataset.
+
+    After Ctrl-C, Interrupted is raised with the Dataset of the finished chunks.
+    """
+    interrupted = False
     done = sink.finished
     parts = [(i, members[i * layout.chunk : (i + 1) * layout.chunk]) for i in range(layout.chunks) if i not in done]
     before = len(members) - sum(len(part) for _, part in parts)
-    with Progress(progress, len(members), before, unit="members") as bar, suppress(KeyboardInterrupt):
-        compute(job, parts, sink, bar)
+    with Progress(progress, len(members), before, unit="members") as bar:
+        try:
+            compute(job, parts, sink, bar)
+        except KeyboardInterrupt:
+            interrupted = True
     _compare_environments(sink)
-    return sink.close()
+    data = sink.close()
+    if interrupted:
+        raise Interrupted(data)
+    return data
 
 
 def open_ensemble(path: str | os.PathLike[str], *, damaged: str = RAISE) -> Any:

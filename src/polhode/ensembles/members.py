@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from math import prod
@@ -26,13 +26,13 @@ from polhode.core.progress import Report
 from polhode.ensembles.sampling import Rows, Samples
 from polhode.ensembles.variation import OWN_TIME, batch_of, member, varied
 from polhode.files.environment import environment
-from polhode.flows.exact import Exact
-from polhode.free.motion import MANY_TIMES
 from polhode.free.propagation import propagate
+from polhode.integration.choice import Choice
 from polhode.integration.problem import Problem
-from polhode.integration.trajectory import Stats, Trajectory
+from polhode.integration.trajectory import Trajectory
 from polhode.kernels.stepping.status import Status
-from polhode.solve import integrate
+from polhode.methods.method import Method
+from polhode.solve import OutputOptions, integrate_chosen
 
 STOPPED = re.compile(r"^body(\[0\])? stopped")  # the beginning of the message of a run that failed
 
@@ -89,10 +89,10 @@ class Job:
         First and last time.
     times : ndarray, shape (k,), or None
         Times at which states are saved. None if the samples "t" hold one time for each member.
-    method : object or None
-        Integration method. None if free bodies are evaluated in closed form.
+    method : Method
+        Integration method.
     h : float or None
-        Step size. None if the method chooses it.
+        Step size. None if the method chooses its steps.
     reduce : callable or None
         Function that summarizes a trajectory. None if states are saved.
     vectorized : bool
@@ -104,7 +104,7 @@ class Job:
     source: Problem | Factory
     span: tuple[float, float]
     times: FloatArray | None
-    method: Any
+    method: Method
     h: float | None
     reduce: Reduce | None
     vectorized: bool
@@ -175,23 +175,22 @@ class Job:
         If the job is not vectorized, ``rows`` has one member and the arrays have shape (times, ...).
         """
         problem = self.problem(rows)
-        if self.method is None:
-            own_times = rows.get(OWN_TIME)
-            return self._exact(problem, own_times if own_times is None or self.vectorized else own_times[0])
+        if self.times is None:
+            own_times = rows[OWN_TIME] if self.vectorized else rows[OWN_TIME][0]
+            return self._at_own_times(problem, own_times)
         return self._integrated(problem, report)
 
-    def _integrated(self, problem: Problem, report: Report | None = None) -> Trajectory:
+    def _integrated(
+        self, problem: Problem, report: Report | None = None, times: Sequence[float] | None = None
+    ) -> Trajectory:
         """Return the trajectory computed by ``integrate``, also if bodies stop early."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RunWarning)  # every member that stops is recorded
             try:
-                options: Any = {"method": self.method, "h": self.h, "t_eval": self.times, "progress": report or False}
-                result = integrate(problem, self.span, **options)
+                output = OutputOptions(self.times if times is None else times, progress=report or False)
+                return integrate_chosen(problem, self.span, Choice(self.method, self.h), output)
             except RunError as stopped:  # raised for a single body, never for a batch
-                result = stopped.trajectory
-        if np.any(np.equal(result.status, Status.INTERRUPTED)):
-            raise KeyboardInterrupt
-        return result
+                return stopped.trajectory
 
     def problem(self, rows: Rows) -> Problem:
         """Return the problem of the members with the samples ``rows``, after checking its type and batch shape."""
@@ -215,25 +214,13 @@ class Job:
             )
         return problem
 
-    def _exact(self, problem: Problem, own_times: FloatArray | None) -> Trajectory:
-        """Return the closed-form motion of free bodies, at ``times`` or at one time of its own for each member."""
-        body, state = problem.body, problem.state
-        t0 = self.span[0]
-        if not problem.force.is_zero:
-            raise InputError(
-                "the factory returned a problem with a force, but the first members are free bodies; pass method and h"
-            )
-        times = np.array([self.span[1]]) if self.times is None else self.times
-        if own_times is not None:
-            elapsed = np.asarray(own_times - t0)[None]
-        else:
-            elapsed = (times - t0).reshape(-1, *(1,) * len(batch_of(problem)))
-        if own_times is None and len(times) >= MANY_TIMES:
-            m, q = problem.free_motion().sample(times - t0)
-        else:
-            m, q = propagate(body, state.m, state.q, elapsed)
-        status = np.zeros(m.shape[1:-1], np.int64)
-        return Trajectory(problem, times, m, q, method=Exact(), h=0.0, stats=Stats(0, 0, 0.0), status=status)
+    def _at_own_times(self, problem: Problem, own_times: FloatArray) -> Trajectory:
+        """Return the states of free bodies, each at a time of its own, as one row of a trajectory."""
+        self.method.check(problem.force)
+        at_start = self._integrated(problem, times=self.span[:1])
+        m, q = propagate(problem.body, problem.state.m, problem.state.q, own_times - self.span[0])
+        at_start.m, at_start.q = m[None], q[None]
+        return at_start
 
     def results(self, result: Trajectory) -> Rows:
         """Return the results, arrays with the members along the first axis: states, or what ``reduce`` returns."""

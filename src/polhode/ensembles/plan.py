@@ -6,14 +6,14 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray
-from polhode.core.checks import as_floats, check_finite, show, whole_number
-from polhode.core.errors import InputError, RunError, ShapeError, TimeError
+from polhode.core.checks import whole_number
+from polhode.core.errors import InputError, ShapeError
 from polhode.core.fingerprint import Fingerprint, digest, fingerprint, merged
 from polhode.ensembles.distributions import Distribution, Each
 from polhode.ensembles.members import Factory, Job, Reduce
@@ -23,11 +23,13 @@ from polhode.ensembles.store import Layout
 from polhode.ensembles.variation import OWN_TIME, batch_of
 from polhode.files.environment import environment
 from polhode.files.record import describe, functions_of, parameters
+from polhode.integration.choice import Choice, choose
 from polhode.integration.problem import Problem, checked_span
 from polhode.integration.stretches import step_count, step_length
-from polhode.methods import as_method
-from polhode.methods.adaptive import Adaptive
-from polhode.solve import integrate
+from polhode.methods.closed_form import ClosedForm
+
+if TYPE_CHECKING:
+    from polhode.methods import MethodLike
 
 PILOT = 8  # number of members that are tried first
 CHUNK_BYTES = 2**24  # of the states of a chunk
@@ -39,7 +41,7 @@ class EnsembleOptions(NamedTuple):
     """Options of ``ensemble`` that determine how members are integrated; None where the user omitted them."""
 
     t_span: tuple[float, float] | None
-    method: Any
+    method: MethodLike | None
     h: float | None
     rtol: float | None
     t_eval: npt.ArrayLike | None
@@ -95,17 +97,16 @@ def _first_that_works(
 
 def _planned(source: Problem | Factory, rows: Rows, options: EnsembleOptions) -> tuple[Job, Problem]:
     """Return the job and the problem of the members with the samples ``rows``."""
-    job = Job(source, (0.0, 1.0), None, None, None, options.reduce, options.vectorized, {})
+    job = Job(source, (0.0, 1.0), None, ClosedForm(), None, options.reduce, options.vectorized, {})
     pilot = job.problem(rows)
     span = pilot.t_span if options.t_span is None else checked_span(options.t_span)
-    free = pilot.force.is_zero and options.method is None
+    choice = _choice(pilot, span, options)
     times = None
     if OWN_TIME in rows:
-        _check_own_times(rows[OWN_TIME], free, options)
+        _check_own_times(rows[OWN_TIME], choice.method.any_time, options)
     else:
-        times = _times(np.array([span[1]]) if options.t_eval is None else options.t_eval, span, free)
-    method, h = (None, None) if free else _steps(pilot, span, options)
-    job = replace(job, span=span, times=times, method=method, h=h)
+        times = choice.times(span, [span[1]] if options.t_eval is None else options.t_eval, 1)
+    job = replace(job, span=span, times=times, method=choice.method, h=choice.h)
     if options.reduce is None:
         axes = () if times is None else (len(times),)
         return replace(job, shapes={"m": (*axes, 3), "q": (*axes, 4)}), pilot
@@ -114,25 +115,13 @@ def _planned(source: Problem | Factory, rows: Rows, options: EnsembleOptions) ->
     return replace(job, shapes={name: values.shape[batch_axes:] for name, values in results.items()}), pilot
 
 
-def _steps(pilot: Problem, span: tuple[float, float], options: EnsembleOptions) -> tuple[Any, float | None]:
-    """Return the method and the step, chosen by integrating the first members if the user omitted them."""
-    method, h = options.method, options.h
-    if method is not None:
-        method = as_method(method)
-        if isinstance(method, Adaptive):
-            if h is not None:
-                raise InputError(f"h = {h!r}: Adaptive chooses its steps; omit h")
-            return method, None
-        if h is not None:
-            method.check(pilot.force)
-            length = step_length(h)
-            step_count(span, length)  # raises an error if the step is too short
-            return method, length
-    try:
-        result = integrate(pilot, span, method=method, h=h, rtol=options.rtol, t_eval=[span[1]])
-    except RunError as stopped:
-        result = stopped.trajectory
-    return result.method, None if isinstance(result.method, Adaptive) else abs(result.h)
+def _choice(pilot: Problem, span: tuple[float, float], options: EnsembleOptions) -> Choice:
+    """Return the method and the step, chosen from the first members if the user omitted them."""
+    choice = choose(pilot, span, options.method, options.h, options.rtol)
+    choice.method.check(pilot.force)
+    if choice.h is not None:
+        step_count(span, step_length(choice.h))  # raises an error if the step is too short
+    return choice
 
 
 def _check_own_times(times: FloatArray, free: bool, options: EnsembleOptions) -> None:
@@ -147,19 +136,6 @@ def _check_own_times(times: FloatArray, free: bool, options: EnsembleOptions) ->
             f"samples {OWN_TIME!r} have shape {times.shape}; expected one time for each member, (members,), and "
             "neither t_eval nor reduce"
         )
-
-
-def _times(t_eval: npt.ArrayLike, span: tuple[float, float], free: bool) -> FloatArray:
-    """Return ``t_eval`` as an array of shape (k,); unless bodies are free, it must be sorted and inside ``span``."""
-    times = as_floats(t_eval, "t_eval")
-    if times.ndim != 1 or not times.size:
-        raise TimeError(f"t_eval has shape {times.shape}; expected times (k,)")
-    check_finite(times, "t_eval", TimeError)
-    forward = np.sign(span[1] - span[0])
-    inside = (times >= min(span)) & (times <= max(span))
-    if not free and (not inside.all() or (np.diff(times) * forward < 0).any()):
-        raise TimeError(f"t_eval must run from {span[0]:g} towards {span[1]:g}; got {show(times[:4])}...")
-    return times
 
 
 def layout_of(job: Job, pilot: Problem, members: Samples, chunk: int | None) -> Layout:
@@ -188,7 +164,7 @@ def layout_of(job: Job, pilot: Problem, members: Samples, chunk: int | None) -> 
     attributes = {"kind": KIND, "format": FORMAT} | {key: described[key] for key in DESCRIBED}
     attributes |= {
         "count": len(members), "chunk": size, "seed": members.seed, "t_span": json.dumps(job.span),
-        "method": "Exact()" if job.method is None else repr(job.method), "h": json.dumps(job.h),
+        "method": repr(job.method), "h": json.dumps(job.h),
         "plan": json.dumps(digests), "environment": json.dumps(environment()),
         "functions": json.dumps(_functions(job, pilot, members)),
     }  # fmt: skip

@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from polhode.core.arrays import IntArray
 from polhode.core.capacity import check_disk
-from polhode.core.errors import RunError
+from polhode.core.errors import Interrupted, RunError
 from polhode.core.progress import Progress
 from polhode.files import checksums, chunked
 from polhode.files.chunked import Checkpoint, Rows
 from polhode.files.environment import environment
 from polhode.files.record import FileRecord, body_dimensions, describe, functions_of, has_energy, parameters
-from polhode.integration.running import Run
-from polhode.integration.trajectory import Stats, Trajectory
+from polhode.integration.running import Run, Schedule
+from polhode.integration.trajectory import Stats, energies
 from polhode.kernels.stepping.status import Status
 
+TIMES = "saved_times"  # array of the times of states, and its dimension, if the method chooses its steps
 FEWER_STATES = "keep fewer, with save_every=..."
 BLOCK_SECONDS = 0.5  # intended computing time of a block of states
 COMMIT_SECONDS = 5.0  # after which a checkpoint is written even if the chunk is not full
@@ -71,18 +71,18 @@ class StreamWriter:
         The run.
     path : Path
         Folder of the store.
-    every : int
-        Number of steps between two saved states.
+    schedule : Schedule
+        When states are saved.
     chunk : int
         Number of states per chunk.
     """
 
-    def __init__(self, run: Run, path: Path, every: int, chunk: int) -> None:
+    def __init__(self, run: Run, path: Path, schedule: Schedule, chunk: int) -> None:
         self.run = run
         self.path = path
-        self.every = every
+        self.schedule = schedule
         self.chunk = chunk
-        self.total = -(-run.count // every) + 1
+        self.total = schedule.total
         self.rows = 0
         self.finished = False
         self.message = ""
@@ -92,7 +92,6 @@ class StreamWriter:
         self.snapshot = run.snapshot()
         self.status = self._status()
         self.committed = time.perf_counter()
-        self.next_save = -1  # step of the next saved state, if it is the only one of its block
 
     def check_room(self) -> None:
         """Raise StoreError if the remaining states do not fit on the disk."""
@@ -108,9 +107,11 @@ class StreamWriter:
         arrays = {name: ((*dims, *last.get(name, ())), values) for name, values in self._empty().items()}
         arrays |= {"time": (("time",), arrays["time"][1]), "status": (dims[1:], self.status)}
         plan = {
-            "t_span": (run.t0, run.t1), "h": run.h, "total": self.total, "save_every": self.every, "chunk": self.chunk,
-            "environment": environment(), "functions": functions_of(run.problem),
+            "t_span": (run.t0, run.t1), "h": run.h, "total": self.total, "save_every": self.schedule.every,
+            "chunk": self.chunk, "environment": environment(), "functions": functions_of(run.problem),
         }  # fmt: skip
+        if self.schedule.times is not None:
+            arrays[TIMES] = (TIMES,), self.schedule.times
         attributes = describe(run.problem) | {"method": repr(run.method), "h": run.h, "plan": json.dumps(plan)}
         record = FileRecord(arrays | parameters(run.problem, run.batch), attributes | self._outcome())
         self.seal = chunked.seal_of(record)
@@ -129,10 +130,10 @@ class StreamWriter:
         self.seal = checkpoint.seal
 
     def go_on(self, progress: bool) -> Streamed:
-        """Integrate to the end, or until Ctrl-C, and return the progress of the run.
+        """Integrate to the end, and return the finished run; ``progress`` tells whether to show a progress bar.
 
         After Ctrl-C, the block that was being computed is discarded, because its bodies may have reached different
-        times. RunError is raised if a single body cannot go on. ``progress`` tells whether to show a progress bar.
+        times, and Interrupted is raised. RunError is raised if a single body cannot go on.
         """
         failure = None
         size = 1
@@ -141,7 +142,7 @@ class StreamWriter:
                 first = self.rows + self.waiting
                 last = min(first + size, self.rows + self.chunk, self.total)
                 start_time = time.perf_counter()
-                states = self._states(self.steps(first, last), bar)
+                states = self._states(first, last, bar)
                 if self.run.interrupted:
                     break
                 elapsed = time.perf_counter() - start_time
@@ -156,11 +157,9 @@ class StreamWriter:
         result = streamed(self.path, self._checkpoint(), self.total)
         if failure is not None:
             raise RunError(self.message, result) from failure
+        if not self.finished:
+            raise Interrupted(result)
         return result
-
-    def steps(self, first: int, last: int) -> IntArray:
-        """Return the steps after which the states ``first`` to ``last - 1`` are saved."""
-        return np.minimum(np.arange(first, last, dtype=np.int64) * self.every, self.run.count)
 
     @property
     def waiting(self) -> int:
@@ -208,33 +207,28 @@ class StreamWriter:
         """
         run = self.run
         whole = self._whole_tail()
-        failure = None
         reached = np.isfinite(whole["q"]).reshape(len(whole["q"]), -1).any(axis=-1)
         self.tail = [{name: values[reached] for name, values in whole.items()}]
         self.finished = True
         self.status = np.asarray(run.user_status())
-        try:
-            self.message = run.trajectory(*(whole[name][-1:] for name in ("time", "m", "q"))).message
-        except RunError as problem:
-            self.message = str(problem)
-            failure = problem
-        return failure
+        self.message, cause = run.failure()
+        if self.message and run.batch:
+            run.warn_of_failures(self.message, cause)
+        return None if run.batch or not self.message else cause or RunError(self.message, None)
 
     def _whole_tail(self) -> Rows:
         """Return all states that are not in a chunk yet, concatenated."""
         self.tail = [{name: np.concatenate([states[name] for states in self.tail]) for name in self.tail[0]}]
         return self.tail[0]
 
-    def _states(self, steps: IntArray, bar: Progress) -> Rows:
-        """Integrate and return the states after the given steps, in the user's axes."""
+    def _states(self, first: int, last: int, bar: Progress) -> Rows:
+        """Integrate and return the states ``first`` to ``last - 1`` of the schedule, in the user's axes."""
         run = self.run
-        self.next_save = int(steps[0]) if len(steps) == 1 else -1
-        t, m, q = run.at_steps(steps, bar)
-        m, q = run.to_user(m, q)
+        t, m, q = run.scheduled(self.schedule, first, last, bar)
+        m, q = run.rows.to_user(m, q)
         states = {"time": t, "m": m, "q": q}
         if has_energy(run.problem):
-            block = Trajectory(run.problem, t, m, q, method=run.method, h=run.h, stats=_stats(self.snapshot))
-            states["energy"] = block.energy
+            states["energy"] = energies(run.problem, t, m, q)
         return states
 
     def _empty(self) -> Rows:
@@ -267,15 +261,14 @@ class _Bar(Progress):
     """Progress bar, which also writes checkpoints if much time passes between two saved states."""
 
     def __init__(self, writer: StreamWriter, visible: bool) -> None:
-        run = writer.run
-        super().__init__(visible, run.count, int(run.current.steps.min(initial=run.count)), time_after=run.times)
+        super().__init__(visible, **writer.run.progress())
         self.writer = writer
 
     def show(self, done: float) -> None:
         """Show the progress after ``done`` steps, and write a checkpoint if it is time."""
         super().show(done)
         writer = self.writer
-        if done < writer.next_save and time.perf_counter() - writer.committed > COMMIT_SECONDS:
+        if time.perf_counter() - writer.committed > COMMIT_SECONDS and writer.run.can_pause:
             writer.commit(writer.run.snapshot())
 
 
@@ -289,5 +282,6 @@ def streamed(path: Path, checkpoint: Checkpoint, total: int) -> Streamed:
 
 def _stats(snapshot: Rows) -> Stats:
     """Return the statistics of a run, summed over all bodies."""
-    steps, torques, iterations = (int(snapshot[name].sum()) for name in ("steps", "torques", "iterations"))
-    return Stats(steps, torques, float(snapshot["seconds"]), iterations)
+    counters = [snapshot.get(name, np.zeros(1)) for name in ("steps", "torques", "iterations", "rejected")]
+    steps, torques, iterations, rejected = (int(counter.sum()) for counter in counters)
+    return Stats(steps, torques, float(snapshot["seconds"]), iterations, rejected)

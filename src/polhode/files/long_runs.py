@@ -12,22 +12,27 @@ import os
 import warnings
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
+from polhode.core.arrays import FloatArray
 from polhode.core.checks import whole_number
 from polhode.core.errors import InputError, StoreWarning
 from polhode.files import chunked
 from polhode.files.environment import environment
-from polhode.files.long_run_writer import Streamed, StreamWriter, streamed
+from polhode.files.long_run_writer import TIMES, Streamed, StreamWriter, streamed
 from polhode.files.record import check_functions, describe, functions_of, has_energy, parameters
 from polhode.files.writer_lock import only_writer
+from polhode.integration.choice import choose
 from polhode.integration.problem import Problem, checked_span
-from polhode.integration.running import Run
+from polhode.integration.running import Run, new_run
 from polhode.methods import as_method
 from polhode.methods.expressions import method_of
-from polhode.methods.method import Method
+
+if TYPE_CHECKING:
+    from polhode.methods import MethodLike
 
 CHUNK_BYTES = 2**23  # of the states of a chunk
 
@@ -37,8 +42,9 @@ def stream(
     path: str | os.PathLike[str],
     *,
     t_span: tuple[float, float] | None = None,
-    method: Any,
+    method: MethodLike | None = None,
     h: float | None = None,
+    t_eval: npt.ArrayLike | None = None,
     save_every: int = 1,
     chunk: int | None = None,
     progress: bool = False,
@@ -53,10 +59,13 @@ def stream(
         Name of a folder that does not exist yet, such as "run.zarr".
     t_span : tuple of two floats, optional
         First and last time. By default, those of the problem.
-    method : str or method
-        Integration method with a fixed step size, as in ``integrate``.
+    method : str, Scheme or method, optional
+        Integration method, as in ``integrate``. By default, it is chosen automatically.
     h : float, optional
-        Step size. By default, that of the problem.
+        Step size, as in ``integrate``. By default, that of the problem, or chosen automatically.
+    t_eval : array_like of shape (k,), optional
+        Times at which states are saved, with methods that choose their steps. By default, 1001 evenly spaced times;
+        multiples of ``h`` if the body is free.
     save_every : int, optional
         Number of steps between two saved states. The default is 1.
     chunk : int, optional
@@ -67,10 +76,13 @@ def stream(
     Returns
     -------
     Streamed
-        Progress of the run: after Ctrl-C, it is not finished, and ``resume`` continues it.
+        The finished run.
 
     Raises
     ------
+    Interrupted
+        If Ctrl-C is pressed; it is a KeyboardInterrupt, and its attribute ``trajectory`` is the Streamed so far, which
+        ``resume`` continues.
     StoreError
         If ``path`` exists, or if the states do not fit on the disk; nothing is computed then.
     RunError
@@ -86,27 +98,27 @@ def stream(
     >>> done.finished, done.rows
     (True, 21)
     """
-    writer = prepare(problem, path, t_span=t_span, method=method, h=h, save_every=save_every, chunk=chunk)
+    span = problem.t_span if t_span is None else checked_span(t_span)
+    choice = choose(problem, span, method, h)
+    every = whole_number(save_every, "save_every", 1)
+    run = new_run(problem, span, choice.method, choice.h)
+    writer = prepare(run, path, times=choice.times(span, t_eval, every), save_every=every, chunk=chunk)
     return begin(writer, progress=progress)
 
 
 def prepare(
-    problem: Problem,
+    run: Run,
     path: str | os.PathLike[str],
     *,
-    t_span: tuple[float, float] | None = None,
-    method: Any,
-    h: float | None = None,
+    times: FloatArray | None = None,
     save_every: int = 1,
     chunk: int | None = None,
 ) -> StreamWriter:
     """Return the writer of a run that ``begin`` starts; check the arguments, as in ``stream``, and write nothing."""
-    span = problem.t_span if t_span is None else checked_span(t_span)
-    run = Run(problem, span, _of_one_step(method), h)
-    every = min(whole_number(save_every, "save_every", 1), run.count)
-    width = prod(run.batch) * (8 if has_energy(problem) else 7) + 1
+    width = prod(run.batch) * (8 if has_energy(run.problem) else 7) + 1
     chunk = max(1, CHUNK_BYTES // (8 * width)) if chunk is None else whole_number(chunk, "chunk", 1)
-    writer = StreamWriter(run, Path(path), every, chunk)
+    schedule = run.schedule(times, whole_number(save_every, "save_every", 1))
+    writer = StreamWriter(run, Path(path), schedule, chunk)
     writer.check_room()
     return writer
 
@@ -120,7 +132,12 @@ def begin(writer: StreamWriter, *, progress: bool = False) -> Streamed:
 
 
 def resume(
-    path: str | os.PathLike[str], problem: Problem, *, method: Any = None, progress: bool = False, force: bool = False
+    path: str | os.PathLike[str],
+    problem: Problem,
+    *,
+    method: MethodLike | None = None,
+    progress: bool = False,
+    force: bool = False,
 ) -> Streamed:
     """Continue a run that was started by ``stream``.
 
@@ -133,7 +150,7 @@ def resume(
         Folder of the store.
     problem : Problem
         The same problem as that passed to ``stream``.
-    method : str or method, optional
+    method : str, Scheme or method, optional
         The same method as that passed to ``stream``. By default, it is read from the store.
     progress : bool, optional
         Whether to show a progress bar.
@@ -143,10 +160,12 @@ def resume(
     Returns
     -------
     Streamed
-        Progress of the run.
+        The finished run.
 
     Raises
     ------
+    Interrupted
+        If Ctrl-C is pressed, as in ``stream``.
     InputError
         If the problem, the method or, without ``force``, a user function differs from that of the stored run.
     StoreError
@@ -169,20 +188,21 @@ def resume(
         return _resumed(path, problem, method, progress, force)
 
 
-def _resumed(path: Path, problem: Problem, method: Any, progress: bool, force: bool) -> Streamed:
+def _resumed(path: Path, problem: Problem, method: MethodLike | None, progress: bool, force: bool) -> Streamed:
     """Compare a stored run with ``problem`` and ``method``, and continue it; the caller holds the lock."""
     checkpoint, attributes, plan = _look(path)
     chunked.tidy(path)
-    chosen = method_of(attributes["method"]) if method is None else _of_one_step(method)
+    chosen = method_of(attributes["method"]) if method is None else as_method(method)
     if repr(chosen) != attributes["method"]:
         raise InputError(f"{path} was begun with {attributes['method']}, and method is {chosen!r}; omit method")
     start, end = plan["t_span"]
-    run = Run(problem, (start, end), chosen, abs(plan["h"]))
+    run = new_run(problem, (start, end), chosen, abs(plan["h"]))
     _check_problem(path, attributes, run)
     if not force:
         check_functions(path, plan.get("functions"), functions_of(problem))
     _compare(path, plan["environment"], environment())
-    writer = StreamWriter(run, path, plan["save_every"], plan["chunk"])
+    times = chunked.constants(path).get(TIMES)
+    writer = StreamWriter(run, path, run.schedule(times, plan["save_every"]), plan["chunk"])
     writer.take_over(chunked.verify(path, checkpoint))
     writer.check_room()
     return writer.go_on(progress)
@@ -205,16 +225,6 @@ def open_stream(path: str | os.PathLike[str]) -> Streamed:
     return streamed(path, checkpoint, plan["total"])
 
 
-def _of_one_step(method: Any) -> Method:
-    """Return ``method`` as a method with a fixed step size; raise InputError if it chooses its steps."""
-    chosen = as_method(method)
-    if not isinstance(chosen, Method):
-        raise InputError(
-            f"method is {chosen!r}; expected one with a fixed step size: type method='S6_10', for instance"
-        )
-    return chosen
-
-
 def _look(path: Path) -> tuple[chunked.Checkpoint, dict[str, Any], dict[str, Any]]:
     """Return the checkpoint, the attributes and the plan (times, step, chunks, environment) of a store."""
     checkpoint = chunked.checkpoint_of(path)
@@ -224,12 +234,12 @@ def _look(path: Path) -> tuple[chunked.Checkpoint, dict[str, Any], dict[str, Any
 
 def _check_problem(path: Path, attributes: dict[str, Any], run: Run) -> None:
     """Raise InputError unless ``run`` has the same problem and step size as the stored run."""
-    stored = chunked.constants(path)
+    stored = {name: values for name, values in chunked.constants(path).items() if name != TIMES}
     passed = {name: values for name, (_, values) in parameters(run.problem, run.batch).items()}
     names = [name for name in passed.keys() | stored.keys() if not _same(passed.get(name), stored.get(name))]
     described = describe(run.problem)
     names += [name for name in ("force", "linear", "velocity_dependent") if described[name] != attributes[name]]
-    if run.h != attributes["h"]:
+    if not _same(run.h, attributes["h"]):
         names.append("h")
     if names:
         raise InputError(
@@ -238,8 +248,8 @@ def _check_problem(path: Path, attributes: dict[str, Any], run: Run) -> None:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Return whether both arrays exist and are equal."""
-    return a is not None and b is not None and np.array_equal(a, b)
+    """Return whether both arrays or numbers exist and are equal; NaN is equal to NaN."""
+    return a is not None and b is not None and np.array_equal(a, b, equal_nan=True)
 
 
 def _compare(path: Path, stored: dict[str, str], current: dict[str, str]) -> None:

@@ -88,7 +88,8 @@ class BaseTrajectory(ABC):
     def _description(self, head: str, evaluations: str) -> str:
         """Return a one-line summary: the states, the method, the cost and the status of the run."""
         ended = "reached the end" if self.success else f"ended early: {self.message}"
+        step = f", h = {self.h:g}" if np.isfinite(self.h) else ""
         return (
-            f"{head}: {len(self.t)} states, t = {self.t[0]:g} to {self.t[-1]:g}, {self.method!r}, h = {self.h:g}; "
+            f"{head}: {len(self.t)} states, t = {self.t[0]:g} to {self.t[-1]:g}, {self.method!r}{step}; "
             f"{self.stats.steps} steps, {self.stats.torques} {evaluations}, {self.stats.seconds:.3g} s; {ended}"
         )

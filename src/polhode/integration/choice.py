@@ -16,26 +16,29 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import inf, log
-from typing import Any, NamedTuple
+from math import inf, log, nan
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from polhode.core.arrays import FloatArray, writable
-from polhode.core.checks import common_batch, rows_of
-from polhode.core.errors import RunWarning
-from polhode.core.progress import Progress
+from polhode.core.arrays import FloatArray
+from polhode.core.errors import InputError, RunWarning
 from polhode.forces.base import Force
 from polhode.free.propagation import propagate
-from polhode.integration.own_steps_run import AdaptiveRun
 from polhode.integration.problem import Problem
-from polhode.integration.running import Run
+from polhode.integration.running import new_run
+from polhode.integration.stretches import Steps, checked_times, finite_times, step_length
 from polhode.integration.time_structure import CELLS, TimeStructure, time_structure
 from polhode.integration.trajectory import Trajectory
 from polhode.methods import as_method
 from polhode.methods.adaptive import SMALLEST_RTOL, Adaptive, checked_tolerances
+from polhode.methods.closed_form import ClosedForm
 from polhode.methods.method import Method
 from polhode.methods.splitting import Splitting
+
+if TYPE_CHECKING:
+    from polhode.methods import MethodLike
 
 WEAK, STRONG, DAMPED = (
     ("ABA82", "ABA864", "ABA1064"),
@@ -50,7 +53,7 @@ RADIANS = 20.0  # rotation in the first part of the time span, in which schemes 
 AIM = 0.2  # part of the wanted error that a corrected step size aims at
 HIGHEST, LOWEST = 0.5, 0.05  # parts of the wanted error between which a step size is accepted
 ROUNDING = 2.0**-46  # smallest error that can be asked for
-FINER_TOLERANCE, LARGEST_TOLERANCE = 32.0, 1e-2
+LARGEST_TOLERANCE = 1e-2
 SMALLEST_TOLERANCE = 4 * SMALLEST_RTOL  # the error can still be estimated by a run with a smaller tolerance
 ASYMPTOTIC = 0.1  # a larger error does not predict the error of a shorter step
 MOST_TRIALS = 12
@@ -63,7 +66,10 @@ STEP_ROUNDING = 4.0 * 2.0**-53  # round-off error, per radian and per square roo
 CLEARLY_BETTER = 0.1
 CONFIRMING = 0.1  # part of the wanted error that is the tolerance of the confirming run
 SAMPLES = 64
-FREE_STEPS = 100  # steps of a body without a torque: enough states for a plot
+DEFAULT_RTOL = 1e-9
+FREE = "no torque, so the motion is exact"
+FREE_STEPS = 100  # steps of a method that is exact for a free body
+FREE_STATES = 3000  # intervals between the states of a free body in closed form: enough for a plot
 
 
 class Strength(NamedTuple):
@@ -89,13 +95,26 @@ HIDDEN = (
 
 @dataclass(frozen=True)
 class Choice:
-    """Chosen method and step size, with the reason and the estimated error."""
+    """Method and step size of a run; if one of them was chosen, with the reason and the estimated error."""
 
-    method: Any
+    method: Method
     h: float | None  # None if the method chooses its own steps
-    why: str
-    error: float
+    why: str = ""
+    error: float = nan
     unmet: str = ""  # the reason why the wanted error is not met; empty if it is met
+    is_made: bool = True  # False if the user passed both
+
+    def times(self, span: tuple[float, float], t_eval: npt.ArrayLike | None, every: int) -> FloatArray | None:
+        """Return the times at which states are saved, or None for those of the steps.
+
+        They are `t_eval`; for methods that choose their steps and take `h`, every `every`-th multiple of `h`.
+        """
+        if t_eval is not None:
+            return finite_times(t_eval) if self.method.any_time else checked_times(t_eval, span)
+        if self.h is None or not self.method.chooses_steps:
+            return None
+        grid = Steps(span, np.empty(0), step_length(self.h))
+        return grid.times(np.append(np.arange(0, grid.count, every, dtype=np.int64), grid.count))
 
 
 @dataclass(frozen=True)
@@ -152,23 +171,14 @@ class Task:
         return HIDDEN if result.met and self.structure.hidden.any() else result.unmet
 
 
-def has_to_choose(problem: Problem, method: Any, h: float | None, rtol: float | None) -> bool:
-    """Return whether a method or a step size has to be chosen.
-
-    No choice is necessary if `method` and `h` are passed, if `method` chooses its own steps, or if `problem` suggests a
-    step size and `rtol` is omitted.
-    """
-    if method is None:
-        return True
-    if isinstance(method, Adaptive):
-        return False
-    return h is None and (rtol is not None or (method != "Adaptive" and problem.h is None))
-
-
 def choose(
-    problem: Problem, span: tuple[float, float], method: Any, h: float | None, rtol: float, atol: float
-) -> Choice:
+    problem: Problem, span: tuple[float, float], method: MethodLike | None = None, h: float | None = None,
+    rtol: float | None = None, atol: float = 0.0,
+) -> Choice:  # fmt: skip
     """Choose a method, a step size or both, whichever the user omitted.
+
+    Nothing is chosen if `method` and `h` are passed, if `method` is an object that chooses its own steps, or if the
+    problem suggests a step size and `rtol` is omitted.
 
     Parameters
     ----------
@@ -176,46 +186,76 @@ def choose(
         Problem to integrate.
     span : tuple of two floats
         Start and end of the integration.
-    method : str, Scheme, method or None
-        Method of the user; None to choose one.
-    h : float or None
-        Step size of the user; None to choose one.
-    rtol, atol : float
-        Wanted error at the end.
+    method : str, Scheme or Method, optional
+        Method of the user; by default, one is chosen.
+    h : float, optional
+        Step size of the user; by default, one is chosen.
+    rtol, atol : float, optional
+        Wanted error at the end. The default is 1e-9 and 0.
 
     Returns
     -------
     Choice
         Method and step size, the reason, and the estimated error.
+
+    Raises
+    ------
+    InputError
+        If an argument is invalid, or `h` is passed with a method that does not take it.
     """
-    rtol, atol = checked_tolerances(rtol, atol)
+    tolerances = checked_tolerances(DEFAULT_RTOL if rtol is None else rtol, atol)
     user_method = None if method is None else as_method(method)
-    length = abs(span[1] - span[0]) / FREE_STEPS if h is None else h
-    if 0 in common_batch(body=problem.body.batch, state=problem.state.batch, force=problem.force.batch):
-        return Choice(
-            user_method or _trial_method("V2"), None if isinstance(user_method, Adaptive) else length, "no bodies", 0.0
-        )
-    if problem.force.is_zero and (user_method is None or _drifts_exactly(user_method)):
-        return Choice(user_method or _trial_method("V2"), length, "no torque, so all steps are exact", 0.0)
-    strength = measured(problem, span)
-    task = Task(problem, span, rtol, atol, strength.radian, _structure(problem, span))
     if user_method is not None:
-        return _adaptive_choice(task, "") if isinstance(user_method, Adaptive) else _with_user_method(task, user_method)
+        _check_step(user_method, h)
+        is_named = isinstance(method, str)
+        if not _has_to_choose(user_method, is_named, h is None, rtol is None, problem.h is None):
+            is_fixed = h is None and not user_method.chooses_steps
+            return Choice(user_method, problem.h if is_fixed else h, is_made=False)
+    simplest = user_method or (ClosedForm() if problem.force.is_zero else _trial_method("V2"))
+    if simplest.is_exact_for(problem.force) or 0 in problem.rows.batch:
+        why = "no bodies" if 0 in problem.rows.batch else FREE
+        return Choice(simplest, _spacing(problem, span, simplest) if h is None else h, why, 0.0)
+    strength = measured(problem, span)
+    task = Task(problem, span, *tolerances, strength.radian, _structure(problem, span))
+    if user_method is not None:
+        find = _own_steps_choice if user_method.chooses_steps else _with_user_method
+        return find(task, user_method)
     family, names = _family(problem, strength)
     if h is not None:
         return Choice(_trial_method(BY_FAMILY[names]), h, f"{family}, so {BY_FAMILY[names]}", np.nan)
     if task.structure.rough.any():
-        return _adaptive_choice(task, "the torque is not smooth in time")
+        return _own_steps_choice(task, Adaptive(), "the torque is not smooth in time")
     if names == VELOCITY:
-        return _adaptive_choice(task, family)
+        return _own_steps_choice(task, Adaptive(), family)
     return _best_of_family(task, family, names)
+
+
+def _check_step(method: Method, h: float | None) -> None:
+    """Raise InputError if `h` is passed with a method that does not take it."""
+    if h is not None and not method.takes_h:
+        name = type(method).__name__
+        raise InputError(f"h = {h!r}: {name} chooses its steps; type {name}(rtol, max_step={h!r}), or omit h")
+
+
+def _has_to_choose(method: Method, is_named: bool, no_h: bool, no_rtol: bool, no_suggestion: bool) -> bool:
+    """Return whether a step size or a tolerance has to be chosen for a method of the user."""
+    if not no_h:
+        return False
+    if method.chooses_steps:
+        return method.takes_h or (is_named and not no_rtol)
+    return not no_rtol or no_suggestion
+
+
+def _spacing(problem: Problem, span: tuple[float, float], method: Method) -> float | None:
+    """Return the spacing of the states of a free body, enough for a plot; None for start and end of a batch."""
+    if not method.chooses_steps:
+        return abs(span[1] - span[0]) / FREE_STEPS
+    return None if problem.rows.batch else abs(span[1] - span[0]) / FREE_STATES
 
 
 def _structure(problem: Problem, span: tuple[float, float]) -> TimeStructure:
     """Return the time structure of the torque of `problem`, for all bodies."""
-    force = problem.force
-    batch = common_batch(body=problem.body.batch, state=problem.state.batch, force=force.batch)
-    return time_structure(force, writable(rows_of(force.params, batch, force.params.shape[-1])), span)
+    return time_structure(problem.force, problem.rows.bodies.params, span)
 
 
 def _best_of_family(task: Task, family: str, names: tuple[str, ...]) -> Choice:
@@ -237,7 +277,7 @@ def _best_of_family(task: Task, family: str, names: tuple[str, ...]) -> Choice:
     confirmed = not result.met or _is_confirmed(task, method, result)
     if (result.met and confirmed) or result.unmet == ROUND_OFF:
         return choice
-    other = _adaptive_choice(task, f"{family}; {best} does not converge with its order")
+    other = _own_steps_choice(task, Adaptive(), f"{family}; {best} does not converge with its order")
     return other if not confirmed or not other.unmet or other.error < CLEARLY_BETTER * result.error else choice
 
 
@@ -246,13 +286,8 @@ def _with_user_method(task: Task, method: Method) -> Choice:
     result = None if task.structure.rough.any() else _find_step(task, method, task.radian)
     if result is None or (result.met and not _is_confirmed(task, method, result)):
         first_step = task.radian if result is None else result.x
-        result = _find_step(task, method, first_step, truth=_finer(_adaptive_choice(task, "").method))
+        result = _find_step(task, method, first_step, truth=_finer(_own_steps_choice(task, Adaptive()).method))
     return Choice(method, result.x, "", result.error, task.unmet(result))
-
-
-def _drifts_exactly(method: Any) -> bool:
-    """Return whether the free flow of a splitting method is exact."""
-    return isinstance(method, Splitting) and method.flow.record.order is None
 
 
 def _trial_method(name: str) -> Splitting:
@@ -265,7 +300,7 @@ def _trial_method(name: str) -> Splitting:
 def measured(problem: Problem, span: tuple[float, float]) -> Strength:
     """Return the largest relative size of the torque, of all bodies, along the first radians of the free motion."""
     body, state, force = problem.body, problem.state, problem.force
-    batch = common_batch(body=body.batch, state=state.batch, force=force.batch)
+    batch = problem.rows.batch
     speed = float(np.linalg.norm(body.omega(state.m), axis=-1).max())
     length = min(abs(span[1] - span[0]), RADIANS / speed if speed > 0 else inf)
     t = np.linspace(0.0, np.copysign(length, span[1] - span[0]), SAMPLES).reshape(-1, *(1,) * len(batch))
@@ -305,7 +340,7 @@ def _family(problem: Problem, strength: Strength) -> tuple[str, tuple[str, ...]]
 
 
 def _find_step(
-    task: Task, method: Method, first: float, truth: Adaptive | None = None, shortest: float = 0.0,
+    task: Task, method: Method, first: float, truth: Method | None = None, shortest: float = 0.0,
     patience: int = MOST_TRIALS,
 ) -> SearchResult:  # fmt: skip
     """Find the step size with which `method` meets rtol at the end of the span; steps below `shortest` are not tried.
@@ -353,17 +388,17 @@ def _is_confirmed(task: Task, method: Method, result: SearchResult) -> bool:
     return next_error <= max(result.error * 2.0 ** (-task.order_of(method) / 2), rounding)
 
 
-def _adaptive_choice(task: Task, why: str) -> Choice:
-    """Choose the tolerance with which ``Adaptive`` meets rtol at the end of the span.
+def _own_steps_choice(task: Task, family: Method, why: str = "") -> Choice:
+    """Choose the tolerance with which a method that chooses its steps meets rtol at the end of the span.
 
     If a torque jumps, errors do not always decrease with the tolerance. Therefore the tolerance for a user-defined
     torque is searched again, with errors relative to a run of much smaller tolerance.
     """
     truth: list[EndState | None] = []
 
-    def method(x: float) -> Adaptive:
-        """Return ``Adaptive`` with tolerance `x`, rounded to two digits."""
-        return Adaptive(max(float(f"{x:.2g}"), SMALLEST_TOLERANCE), task.atol)
+    def method(x: float) -> Method:
+        """Return the method with tolerance `x`, rounded to two digits."""
+        return family.with_tolerance(max(float(f"{x:.2g}"), SMALLEST_TOLERANCE), task.atol)
 
     def error(x: float) -> float | None:
         """Return the estimated error with tolerance `x`; None if a run did not reach the end."""
@@ -383,10 +418,9 @@ def _adaptive_choice(task: Task, why: str) -> Choice:
     return Choice(method(result.x), None, why, result.error, task.unmet(result).replace(TOO_LONG, SMALLEST))
 
 
-def _finer(method: Adaptive) -> Adaptive:
-    """Return ``Adaptive`` with a smaller tolerance, by which errors of `method` are estimated."""
-    tolerance = max(method.rtol / FINER_TOLERANCE, SMALLEST_RTOL)
-    return Adaptive(tolerance, method.atol, method.first_step, method.max_step, method.max_steps)
+def _finer(method: Method) -> Method:
+    """Return a method that chooses its steps with a smaller tolerance, by which errors of `method` are estimated."""
+    return method.finer(None)[0]
 
 
 class EndState(NamedTuple):
@@ -396,23 +430,18 @@ class EndState(NamedTuple):
     q: FloatArray  # batch + (4,)
 
 
-def _end_state(task: Task, method: Any, h: float | None = None, least: int = 1) -> EndState | None:
+def _end_state(task: Task, method: Method, h: float | None = None, least: int = 1) -> EndState | None:
     """Return the state of all bodies at the end of a run; None if a body did not reach it.
 
     A run with fixed steps has at least `least` steps between breaks of the torque.
     """
-    run: Run | AdaptiveRun
-    if isinstance(method, Adaptive):
-        run = AdaptiveRun(task.problem, task.span, method, task.structure.longest)
-        m, q = run.to_end(np.array([run.t1]))
-    else:
-        run = Run(task.problem, task.span, method, h, least)
-        _, m, q = run.at_steps(np.array([run.count]), Progress(False, run.count))
+    run = new_run(task.problem, task.span, method, h, least=least, longest=task.structure.longest)
+    states = run.end()
     if run.interrupted:
         raise KeyboardInterrupt
     if (run.current.status < 0).any():
         return None
-    m, q = run.to_user(m, q)
+    m, q = run.rows.to_user(states.m, states.q)
     return EndState(m[0], q[0])
 
 
@@ -524,7 +553,7 @@ def explain(result: Trajectory, choice: Choice) -> None:
     RunWarning
         If the wanted error is not met, or is unknown.
     """
-    step = f", h = {result.h:.4g}" if choice.h is not None else ""
+    step = f", h = {result.h:.4g}" if np.isfinite(result.h) else ""
     summary = f"chosen: {choice.method!r}{step}" + (f" ({choice.why})" if choice.why else "")
     if np.isfinite(choice.error):
         summary += f"; estimated error {choice.error:.1e}"
@@ -538,6 +567,7 @@ def closing_check(result: Trajectory) -> tuple[float, float]:
     problem = result.problem
     method = result.method
     span = (float(result.t[0]), float(result.t[-1]))
+    finer, h = method.finer(abs(result.h))
     task = Task(problem, span, ROUNDING, 0.0, inf, _structure(problem, span))
-    finer = _end_state(task, _finer(method) if isinstance(method, Adaptive) else method, abs(result.h) / 2, least=2)
-    return (inf, inf) if finer is None else differences(EndState(result.m[-1], result.q[-1]), finer)
+    end = _end_state(task, finer, h, least=2)
+    return (inf, inf) if end is None else differences(EndState(result.m[-1], result.q[-1]), end)

@@ -11,11 +11,12 @@ import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray
 from polhode.core.errors import InputError, ShapeError
+from polhode.integration.rows import States
 from polhode.kernels.stepping.status import Status
 
 if TYPE_CHECKING:
     from polhode.core.arrays import IntArray
-    from polhode.integration.running import BaseRun
+    from polhode.integration.running import Run
     from polhode.integration.solution import Solution
 
 Event = Callable[[FloatArray, FloatArray, FloatArray], Any]
@@ -31,11 +32,11 @@ class EventFinder:
     ----------
     events : callable or sequence of callables
         Functions ``event(t, m, q)`` as in ``polhode.events``.
-    run : BaseRun
+    run : Run
         The run whose states are searched.
     """
 
-    def __init__(self, events: Event | Sequence[Event], run: BaseRun) -> None:
+    def __init__(self, events: Event | Sequence[Event], run: Run) -> None:
         """Check that `events` are callable, and read their attributes ``terminal`` and ``direction``."""
         self.events: list[Event] = list(events) if isinstance(events, Sequence) else [events]
         if not all(map(callable, self.events)) or not self.events:
@@ -99,7 +100,7 @@ class EventFinder:
         """Return the values (k, n) of an event at states (k, n, .), passed to it in the body axes of the user."""
         run = self._run
         shape = len(t), *run.batch
-        value = np.asarray(event(t.reshape(shape), *run.to_user(m, q)), dtype=np.float64)
+        value = np.asarray(event(t.reshape(shape), *run.rows.to_user(m, q)), dtype=np.float64)
         if value.shape != shape:
             name = getattr(event, "__name__", repr(event))
             raise ShapeError(
@@ -152,13 +153,25 @@ class EventFinder:
         """Return an array (k, n): whether times t (k,) are later than the stop of each body."""
         return self._sign * t[:, None] > self.stops
 
-    def with_last(self, t: FloatArray, m: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return states (k, 1, .) of a single body, with the state at its terminal event appended."""
-        last = max((states[0][-1] for states in self._states if states[0]), key=lambda state: self._sign * state[0])
-        return (
-            np.append(t, last[0]),
-            np.append(m, last[1].reshape(1, 1, 3), 0),
-            np.append(q, last[2].reshape(1, 1, 4), 0),
+    def cut(self, states: States, own_times: bool) -> States:
+        """Return the states without those after terminal events: NaN in a batch, removed for a single body.
+
+        If `own_times` is true, the state of a single body at its terminal event is appended.
+        """
+        late = self.after_stop(states.t)
+        if self._run.batch:
+            states.m[late], states.q[late] = np.nan, np.nan
+            return states
+        kept = States(*(array[~late[:, 0]] for array in states))
+        return self._with_last(kept) if own_times and late.any() else kept
+
+    def _with_last(self, states: States) -> States:
+        """Return states of a single body, with the state at its terminal event appended."""
+        last = max((found[0][-1] for found in self._states if found[0]), key=lambda state: self._sign * state[0])
+        return States(
+            np.append(states.t, last[0]),
+            np.append(states.m, last[1].reshape(1, 1, 3), 0),
+            np.append(states.q, last[2].reshape(1, 1, 4), 0),
         )
 
     def events_of(self) -> tuple[list[Any], list[Any], list[Any]]:
@@ -177,7 +190,7 @@ class EventFinder:
             if width:
                 other = np.array([state[3 - part] for state in states]).reshape(-1, 7 - width)
                 both = (rows, other) if part == 1 else (other, rows)
-                rows = run.rows_to_user(both[0], both[1], np.full(len(rows), i))[part - 1]
+                rows = run.rows.rows_to_user(both[0], both[1], np.full(len(rows), i))[part - 1]
             arrays[i] = rows
         return arrays.reshape(run.batch) if run.batch else arrays[0]
 

@@ -1,149 +1,229 @@
-"""Runs with adaptive step sizes, which each body of a batch chooses independently."""
+"""Runs of methods that choose their steps, which each body of a batch has for itself."""
 
 from __future__ import annotations
 
 import time
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.progress import Progress, Report
 from polhode.core.threads import in_ranges
 from polhode.integration.problem import Problem
-from polhode.integration.running import BY_TORQUE, PIECE_SECONDS, BaseRun
+from polhode.integration.rows import States, not_reached
+from polhode.integration.running import BY_TORQUE, Run, Schedule, first_piece, next_piece
 from polhode.integration.solution import Solution
 from polhode.integration.stretches import Stretches
 from polhode.integration.time_structure import time_structure
 from polhode.kernels.stepping.status import Status
-from polhode.methods.adaptive import Adaptive, AdaptiveBatchState
+from polhode.methods.method import Clock, Method, OwnTimes, Saved, Wanted
 
 if TYPE_CHECKING:
     from polhode.integration.event_finder import EventFinder
 
-FIRST_PIECE = 1000  # trial steps of all bodies together in the first call of the compiled loop
 LARGEST_PIECE = 2**18  # saved steps of all bodies together in one call
+EVEN_STATES = 1001  # that a long run saves by default
 MARKS = 1000  # resolution of the progress bar
-Rows = tuple[FloatArray, FloatArray, FloatArray]
+NO_TIMES = np.empty(0)
+Rows = tuple[FloatArray, FloatArray, FloatArray]  # t, m and q
 
 
-class AdaptiveRun(BaseRun):
-    """Run in which each body chooses its own steps; `steps` returns the saved (t, m, q) of each body.
+class OwnStepsRun(Run):
+    """Run in which each body has its own steps; `steps` returns the (t, m, q) of the steps that are kept.
 
     All bodies reach a break of the torque before any of them continues, with a first step size chosen as at the start.
     """
 
-    method: Adaptive
-    current: AdaptiveBatchState
+    current: OwnTimes
 
     def __init__(
-        self, problem: Problem, span: tuple[float, float], method: Adaptive, longest: FloatArray | None = None
+        self, problem: Problem, span: tuple[float, float], method: Method, longest: FloatArray | None = None
     ) -> None:
         """Prepare the run; `longest`, of shape (n,) or (1,), are step sizes that skip no feature, if already known."""
         super().__init__(problem, span, method)
         self.stretches = Stretches(span, self.force.breaks)
-        if method.max_step is None and longest is None:
-            longest = time_structure(self.force, self.bodies.params, span).longest
-        self.current = method.new_batch_state(*self.start(), self.t0, inf if longest is None else longest)
+        self.stretch = 0  # the index of the stretch in which all bodies are
         self.h = np.nan
+        self._sign = np.sign(self.t1 - self.t0)
         # Blocks of shapes (k, n), (k, n, 3) and (k, n, 4), with NaN where a body made fewer steps than others.
-        self._saved_steps: list[Rows] = []
+        self._kept: list[Rows] = []
 
-    def to_end(
-        self,
-        times: FloatArray | None = None,
-        keep: bool = False,
-        event_finder: EventFinder | None = None,
-        progress: bool | Report = False,
-    ) -> tuple[FloatArray, FloatArray]:
-        """Run to the end and return (m, q) at `times` (k,): arrays (k, n, 3) and (k, n, 4) in principal axes."""
-        n = self.count_bodies
-        at = np.empty(0) if times is None else times
-        m, q = np.full((len(at), n, 3), np.nan), np.full((len(at), n, 4), np.nan)
-        if keep:
-            self._saved_steps = [
-                (self.current.t[None].copy(), self.current.m[None].copy(), self.current.q[None].copy())
-            ]
-        self._load(m, q)
+        def longest_steps() -> FloatArray:
+            """Return the longest steps that skip no feature of the torque."""
+            return time_structure(self.force, self.bodies.params, span).longest if longest is None else longest
+
+        self.current = method.new_batch_state(self.rows.m.copy(), self.rows.q.copy(), self.t0, longest_steps)
+
+    def states_to_save(self, times: FloatArray | None, every: int, keep: bool) -> int:
+        """Return the number of times; the number of steps is not known in advance."""
+        return 2 if times is None else len(times)
+
+    def compute(
+        self, times: FloatArray | None, every: int, keep: bool, finder: EventFinder | None, progress: bool | Report
+    ) -> tuple[States, Solution | None]:
+        """Run to the end; return the states to save, and the dense output if steps are kept.
+
+        If `times` is None, the states are those of the steps of a single body, or start and end of a batch.
+        """
+        keep = keep or times is None or finder is not None or self.method.is_exact_for(self.force)
+        wanted = NO_TIMES if times is None else times
+        if times is None and self.batch:
+            wanted = np.array([self.t0, self.t1])
+        states = self._to_end(wanted, keep, finder, progress)
+        sol = OwnStepsSolution(self, self.steps(), finder) if keep else None
+        if times is None and not self.batch:
+            t, m, q = (_every_nth(array, every) for array in self.steps()[0])
+            states = States(t, m[:, None], q[:, None])
+        return states, sol
+
+    def end(self) -> States:
+        """Run to the end and return the states there."""
+        return self._to_end(np.array([self.t1]))
+
+    def _to_end(
+        self, times: FloatArray, keep: bool = False, finder: EventFinder | None = None, progress: bool | Report = False
+    ) -> States:
+        """Run to the end and return the states at `times` (k,)."""
+        states = not_reached(times, self.count_bodies)
+        self.load_steps()
+        self._begin(keep)
         began = time.perf_counter()
-        with Progress(progress, MARKS, time_after=self._time_at, unit="thousandths") as bar:
+        with Progress(progress, **self.progress()) as bar:
             try:
-                for k in range(len(self.stretches.ends)):
-                    self.current.h[self.current.status == 0] = 0.0
-                    self._advance(k, at, m, q, keep, event_finder, bar)
+                self._advance(self.t1, states, keep, finder, bar)
             except KeyboardInterrupt:
                 self.interrupted = True
         self.seconds += time.perf_counter() - began
-        return m, q
+        return states
+
+    def at_times(self, times: FloatArray, bar: Progress) -> States:
+        """Continue until all bodies have passed `times` (k,), and return the states there; NaN after a failure.
+
+        Times must be in the order of integration, also from call to call.
+        """
+        self._begin(keep=not self._kept)
+        began = time.perf_counter()
+        try:
+            self._advance(float(times[-1]), not_reached(NO_TIMES, self.count_bodies), True, None, bar)
+        except KeyboardInterrupt:
+            self.interrupted = True
+        states = OwnStepsSolution(self, self.steps()).states(times)
+        self._forget(float(times[-1]))
+        self.seconds += time.perf_counter() - began
+        return states
+
+    def schedule(self, times: FloatArray | None, every: int) -> Schedule:
+        """Return the states that a long run saves, at `times` or at evenly spaced times."""
+        saved = np.linspace(self.t0, self.t1, EVEN_STATES) if times is None else times
+        return Schedule(len(saved), 1, saved)
+
+    def scheduled(self, schedule: Schedule, first: int, last: int, bar: Progress) -> States:
+        """Continue, and return the states `first` to `last - 1` of a schedule."""
+        assert schedule.times is not None
+        return self.at_times(schedule.times[first:last], bar)
+
+    @property
+    def can_pause(self) -> bool:
+        """Whether a snapshot can continue: always, because it includes the steps in which states are still to save."""
+        return True
+
+    def progress(self) -> dict[str, Any]:
+        """Return the arguments of a progress bar of the run."""
+        return {"count": MARKS, "start": self._mark(), "time_after": self._time_at, "unit": "thousandths"}
+
+    def _mark(self) -> int:
+        """Return the part of the time span that all bodies have passed, in thousandths."""
+        passed = np.abs(self.current.t - self.t0).min(initial=abs(self.t1 - self.t0))
+        return int(MARKS * passed / abs(self.t1 - self.t0))
+
+    def _begin(self, keep: bool) -> None:
+        """Keep the initial states, if `keep` is true."""
+        current = self.current
+        if keep:
+            self._kept = [(current.t[None].copy(), current.m[None].copy(), current.q[None].copy())]
+
+    def _forget(self, t: float) -> None:
+        """Remove kept steps that are not required for times after `t`."""
+        times, m, q = (np.concatenate(parts) for parts in zip(*self._kept, strict=True))
+        before = self._sign * times <= self._sign * t  # NaN is not
+        last = len(times) - 1 - np.argmax(before[::-1], axis=0)  # of each body
+        going = self.current.status == Status.REACHED_END
+        first = last[going].min(initial=len(times) - 1)
+        self._kept = [(times[first:], m[first:], q[first:])]
 
     def _time_at(self, mark: int) -> float:
         """Return the time at a mark of the progress bar."""
         return self.t0 + mark * (self.t1 - self.t0) / MARKS
 
-    def _load(self, m: FloatArray, q: FloatArray) -> None:
-        """Compile the loop over steps, or load it from the cache, so that compilation does not count as run time.
+    def nothing_to_do(self) -> tuple[Clock, Wanted]:
+        """Return arguments of the compiled loop, by which nothing is saved."""
+        return self.stretches.window(0), Wanted(NO_TIMES, 1)
 
-        The loop is called for an empty range of bodies.
-        """
-        n = self.count_bodies
-        none = np.empty(0)
-        rows = np.empty((0, n)), np.empty((0, n, 3)), np.empty((0, n, 4)), np.zeros(n, np.int64)
-        window = -inf, inf
-        self.method.advance(self.force)(self.bodies, window, self.t1, none, 1, 0, 0, self.current, m, q, *rows)
+    def no_states(self) -> Saved:
+        """Return arrays for no states."""
+        return _saved(not_reached(NO_TIMES, self.count_bodies), 0)
 
-    def _advance(
-        self,
-        k: int,
-        times: FloatArray,
-        m: FloatArray,
-        q: FloatArray,
-        keep: bool,
-        event_finder: EventFinder | None,
-        bar: Progress,
+    def _advance(self, target: float, states: States, keep: bool, finder: EventFinder | None, bar: Progress) -> None:
+        """Advance all bodies to the time `target` at least, in calls that take about PIECE_SECONDS each."""
+        current = self.current
+        while self.stretch < len(self.stretches.ends):
+            clock = self.stretches.window(self.stretch)
+            goal = self._sign * min(self._sign * target, self._sign * clock.end)
+            self._advance_in_stretch(clock, goal, states, keep, finder, bar)
+            if goal != clock.end:
+                return
+            self.stretch += 1
+            current.h[current.status == Status.REACHED_END] = 0.0  # the first step after a break is chosen anew
+
+    def _advance_in_stretch(
+        self, clock: Clock, goal: float, states: States, keep: bool, finder: EventFinder | None, bar: Progress
     ) -> None:
-        """Advance all bodies to the end of stretch k, in calls that take about PIECE_SECONDS each."""
-        advance = self.method.advance(self.force)
+        """Advance all bodies to the time `goal` at least, before the end of the clock."""
         current = self.current
         n = self.count_bodies
-        piece = max(2, FIRST_PIECE // max(1, n))
-        end = float(self.stretches.ends[k])
-        window = float(self.stretches.low[k]), float(self.stretches.high[k])
-        while ((current.status == 0) & (current.t != end)).any():
+        piece = first_piece(n)
+        while (behind := (current.status == Status.REACHED_END) & (self._sign * current.t < self._sign * goal)).any():
             before = current.t[None].copy(), current.m[None].copy(), current.q[None].copy()
-            capacity = piece if keep else 0
-            block = (
-                np.full((capacity, n), np.nan),
-                np.full((capacity, n, 3), np.nan),
-                np.full((capacity, n, 4), np.nan),
-            )
-            counts = np.zeros(n, np.int64)  # saved steps of each body
-
-            def work(start: int, stop: int, piece: int = piece, rows: Any = (*block, counts)) -> int:
-                advance(self.bodies, window, end, times, piece, start, stop, current, m, q, *rows)
-                return 0
-
-            began = time.perf_counter()
-            in_ranges(work, n, piece * self.method.stages)
-            elapsed = time.perf_counter() - began
+            saved = _saved(states, piece if keep else 0)
+            waiting = (current.status == Status.REACHED_END) & ~behind
+            current.status[waiting] = Status.ENDED_BY_EVENT  # so that they do not go on
+            try:
+                elapsed = self.call(clock, Wanted(states.t, piece), saved, piece)
+            finally:
+                current.status[waiting] = Status.REACHED_END
             if keep:
-                longest = counts.max()
-                self._save(before, (block[0][:longest], block[1][:longest], block[2][:longest]), event_finder)
-            reached = np.abs(current.t - self.t0).min() / abs(self.t1 - self.t0)
-            bar.show(int(MARKS * reached))
-            piece = max(1, int(piece * min(8.0, max(0.25, PIECE_SECONDS / max(elapsed, 1e-6)))))
+                longest = saved.counts.max()
+                block = saved.step_t[:longest], saved.step_m[:longest], saved.step_q[:longest]
+                self._save(before, block, finder)
+            bar.show(self._mark())
+            piece = next_piece(piece, elapsed)
             piece = min(piece, max(2, LARGEST_PIECE // n)) if keep else piece
 
-    def _save(self, before: Rows, block: Rows, event_finder: EventFinder | None) -> None:
-        """Save steps (k, n, .) and search them for events; `before`, (1, n, .), are the states where they began."""
-        self._saved_steps.append(block)
-        if event_finder is not None:
+    def _save(self, before: Rows, block: Rows, finder: EventFinder | None) -> None:
+        """Keep steps (k, n, .) and search them for events; `before`, (1, n, .), are the states where they began."""
+        self._kept.append(block)
+        if finder is not None:
             t, m, q = (np.concatenate(pair) for pair in zip(before, block, strict=True))
-            event_finder.search(t, m, q, AdaptiveSolution(self, _by_body([before, block])))
+            finder.search(t, m, q, OwnStepsSolution(self, _by_body([before, block])))
 
     def steps(self) -> list[Rows]:
-        """Return, for each body, arrays t (k,), m (k, 3) and q (k, 4) at the ends of its steps."""
-        return _by_body(self._saved_steps)
+        """Return, for each body, arrays t (k,), m (k, 3) and q (k, 4) at the ends of its steps that are kept."""
+        return _by_body(self._kept)
+
+    def snapshot(self) -> dict[str, npt.NDArray[Any]]:
+        """Return copies of all arrays that are needed to continue the run."""
+        kept = (np.concatenate(parts) for parts in zip(*self._kept, strict=True))
+        steps = dict(zip(("step_t", "step_m", "step_q"), kept, strict=True)) if self._kept else {}
+        return super().snapshot() | steps | {"stretch": np.array(self.stretch)}
+
+    def restore(self, snapshot: dict[str, npt.NDArray[Any]]) -> None:
+        """Restore a snapshot; results do not depend, to the bit, on whether the run was interrupted."""
+        super().restore(snapshot)
+        self.stretch = int(snapshot["stretch"])
+        if "step_t" in snapshot:
+            self._kept = [(snapshot["step_t"], snapshot["step_m"], snapshot["step_q"])]
 
     def failed_at(self, i: int) -> tuple[float, FloatArray, FloatArray]:
         """Return (t, m, q) where body `i` failed, in principal axes."""
@@ -157,15 +237,19 @@ class AdaptiveRun(BaseRun):
 
     def why_no_step(self, i: int) -> str:
         """Return the reason why body `i` cannot make a step, and what to do."""
-        if self.current.status[i] == Status.TOO_MANY_STEPS:
-            return (
-                f"{self.method.max_steps} trial steps are used up, {int(self.current.rejected[i])} of them rejected; "
-                "the torque may switch ever faster there; type Adaptive(rtol, max_steps=...) for more, or increase rtol"
-            )
-        return (
-            f"{self.method!r} needs steps that are shorter than the spacing of floating-point numbers at t; "
-            "the torque may be singular there; a larger rtol may help"
-        )
+        return self.method.why_no_step(self.force, self.bodies, self.current, i, np.nan)
+
+
+def _saved(states: States, capacity: int) -> Saved:
+    """Return the arrays of states, and arrays for the ends of `capacity` steps of each body."""
+    n = states.m.shape[1]
+    steps = not_reached(np.empty(capacity), n)
+    return Saved(states.m, states.q, np.full((capacity, n), np.nan), steps.m, steps.q, np.zeros(n, np.int64))
+
+
+def _every_nth(rows: FloatArray, every: int) -> FloatArray:
+    """Return the rows 0, `every`, 2 `every` and so on, and the last one."""
+    return rows[np.union1d(np.arange(0, len(rows), every), [len(rows) - 1])]
 
 
 def _by_body(blocks: list[Rows]) -> list[Rows]:
@@ -175,13 +259,13 @@ def _by_body(blocks: list[Rows]) -> list[Rows]:
     return [(t[valid[:, i], i], m[valid[:, i], i], q[valid[:, i], i]) for i in range(t.shape[1])]
 
 
-class AdaptiveSolution(Solution):
-    """Dense output of an adaptive run: repeats the step that contains a time, and interpolates within it."""
+class OwnStepsSolution(Solution):
+    """Dense output of a run with own steps: evaluates the step that contains a time, by ``Method.between``."""
 
-    def __init__(self, run: AdaptiveRun, steps: list[Rows], event_finder: EventFinder | None = None) -> None:
+    def __init__(self, run: OwnStepsRun, steps: list[Rows], event_finder: EventFinder | None = None) -> None:
         """Store the run and its steps: for each body, arrays t (k,), m (k, 3) and q (k, 4)."""
         super().__init__(run, run.t0, run.t1, event_finder)
-        self._adaptive = run
+        self._own = run
         self._steps = steps
 
     def rows(self, t: FloatArray, body: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -193,7 +277,7 @@ class AdaptiveSolution(Solution):
             rows = np.flatnonzero(body == i)
             t_steps, m_steps, q_steps = self._steps[i]
             left = np.searchsorted(sign * t_steps, sign * t[rows], side="right") - 1
-            inside = (left >= 0) & (sign * t[rows] <= sign * t_steps[-1])
+            inside = (left >= 0) & (sign * t[rows] <= sign * (t_steps[-1] if len(t_steps) else np.nan))
             left, rows = left[inside], rows[inside]
             m[rows], q[rows] = m_steps[left], q_steps[left]
             ends[:, rows] = t_steps[left], t_steps[np.minimum(left + 1, len(t_steps) - 1)]
@@ -206,15 +290,15 @@ class AdaptiveSolution(Solution):
         self, t: FloatArray, body: IntArray, ends: FloatArray, m: FloatArray, q: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Return (m, q) at times t (r,) inside steps from `ends[0]` to `ends[1]`, which begin at states m and q."""
-        run = self._adaptive
+        run = self._own
         m_out, q_out = np.full_like(m, np.nan), np.full_like(q, np.nan)
-        interpolate = run.method.interpolate(run.force)
+        between = run.method.between(run.force)
         bodies = run.bodies.take(body)
         stretch = run.stretches.at(ends[0])
         intervals = ends[0].copy(), ends[1].copy(), run.stretches.low[stretch], run.stretches.high[stretch]
 
         def work(start: int, stop: int) -> int:
-            interpolate(bodies, *intervals, start, stop, m, q, t, m_out, q_out)
+            between(bodies, *intervals, start, stop, m, q, t, m_out, q_out)
             return 0
 
         in_ranges(work, len(t), run.method.stages)

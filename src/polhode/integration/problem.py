@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from polhode.core.state import State
 from polhode.forces.base import Force
 from polhode.forces.nothing import nothing
 from polhode.free.motion import FreeMotion, free_motion
+from polhode.integration.rows import ProblemRows
 
 
 class Problem:
@@ -92,6 +94,15 @@ class Problem:
         self.units = dict(units or {})
         self.references = references
         self.truth = dict(truth or {})
+
+    @cached_property
+    def rows(self) -> ProblemRows:
+        """The bodies in rows for kernels, arranged once for all runs of the problem."""
+        return ProblemRows(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the data of the problem, without what is derived from them."""
+        return {name: value for name, value in vars(self).items() if name != "rows"}
 
     @property
     def duration(self) -> float:

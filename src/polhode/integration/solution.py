@@ -11,16 +11,18 @@ import numpy.typing as npt
 from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.checks import as_floats, check_finite, show
 from polhode.core.errors import TimeError
+from polhode.integration.rows import States
 
 if TYPE_CHECKING:
     from polhode.integration.event_finder import EventFinder
-    from polhode.integration.running import BaseRun, Run
+    from polhode.integration.fixed_run import FixedRun
+    from polhode.integration.running import Run
 
 
 class Solution(ABC):
     """Callable that returns (m, q) at any times of a run; NaN after a body stopped."""
 
-    def __init__(self, run: BaseRun, first: float, last: float, event_finder: EventFinder | None = None) -> None:
+    def __init__(self, run: Run, first: float, last: float, event_finder: EventFinder | None = None) -> None:
         """Store the run, its first and last time, and the event finder that knows when bodies stopped."""
         self._run = run
         self._event_finder = event_finder
@@ -54,14 +56,18 @@ class Solution(ABC):
                 f"sol(t): expected t from {self.t_min:g} to {self.t_max:g}; got {show(times[outside].ravel()[:4])}"
             )
         run = self._run
-        n = run.count_bodies
-        m, q = self.rows(np.repeat(times.ravel(), n), np.tile(np.arange(n), times.size))
-        m, q = m.reshape(times.size, n, 3), q.reshape(times.size, n, 4)
+        _, m, q = self.states(times.ravel())
         if self._event_finder is not None:
             late = self._event_finder.after_stop(times.ravel())
             m[late], q[late] = np.nan, np.nan
-        m, q = run.to_user(m, q)
+        m, q = run.rows.to_user(m, q)
         return m.reshape(*times.shape, *run.batch, 3), q.reshape(*times.shape, *run.batch, 4)
+
+    def states(self, times: FloatArray) -> States:
+        """Return the states of all bodies at times (k,)."""
+        n = self._run.count_bodies
+        m, q = self.rows(np.repeat(times, n), np.tile(np.arange(n), len(times)))
+        return States(times, m.reshape(len(times), n, 3), q.reshape(len(times), n, 4))
 
     @abstractmethod
     def rows(self, t: FloatArray, body: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -75,7 +81,7 @@ class FixedSolution(Solution):
     """
 
     def __init__(
-        self, run: Run, steps: IntArray, m: FloatArray, q: FloatArray, event_finder: EventFinder | None = None
+        self, run: FixedRun, steps: IntArray, m: FloatArray, q: FloatArray, event_finder: EventFinder | None = None
     ) -> None:
         """Store states m (k, n, 3) and q (k, n, 4) after the steps (k,), in principal axes."""
         first, last = run.times(np.array([steps[0], run.count]))

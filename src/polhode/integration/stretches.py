@@ -6,13 +6,15 @@ from math import ceil
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray, IntArray
-from polhode.core.checks import as_floats
+from polhode.core.checks import as_floats, check_finite, show
 from polhode.core.errors import InputError, TimeError
 from polhode.methods.method import Clock
 
 MARGIN = 8  # distance from a break, in spacings of doubles, at which the torque is evaluated: switches have round-off
+NO_SIZE = np.array([np.nan])  # of steps that a method chooses
 LEAST_STEP = 2  # shortest step, in spacings of doubles, so that no two steps end at the same time
 
 
@@ -47,6 +49,11 @@ class Stretches:
     def at(self, t: FloatArray) -> IntArray:
         """Return the indices of the stretches that contain times t; a break belongs to the later stretch."""
         return np.searchsorted(self._sign * self.starts[1:], self._sign * t, side="right")
+
+    def window(self, k: int) -> Clock:
+        """Return the clock of stretch k for methods that choose their steps."""
+        row = slice(k, k + 1)
+        return Clock(self.starts[row], NO_SIZE, self.low[row], self.high[row], 0, float(self.ends[k]))
 
 
 class Steps(Stretches):
@@ -96,6 +103,35 @@ class Steps(Stretches):
         """Return the clock of stretch k, which is the same for all bodies."""
         row = slice(k, k + 1)
         return Clock(self.starts[row], self.h[row], self.low[row], self.high[row], int(self.first[k]))
+
+
+def checked_times(t_eval: npt.ArrayLike, span: tuple[float, float]) -> FloatArray:
+    """Return `t_eval` as an array (k,); raise TimeError unless it is within the time span and in its direction."""
+    times = times_within(t_eval, span)
+    if (np.diff(times) * (span[1] - span[0]) < 0).any():
+        back = "[::-1]" if span[1] < span[0] else ""
+        raise TimeError(
+            f"t_eval is not in order; expected times in the direction of t_span; type numpy.sort(t_eval){back}"
+        )
+    return times
+
+
+def times_within(t_eval: npt.ArrayLike, span: tuple[float, float]) -> FloatArray:
+    """Return `t_eval` as an array of shape (k,); raise TimeError unless all times are finite and within the span."""
+    times = finite_times(t_eval)
+    low, high = sorted(span)
+    if not ((times >= low) & (times <= high)).all():
+        raise TimeError(f"t_eval: expected times (k,) between {low:g} and {high:g}; got {show(times[:4])}...")
+    return times
+
+
+def finite_times(t_eval: npt.ArrayLike) -> FloatArray:
+    """Return `t_eval` as an array of shape (k,); raise TimeError unless all times are finite."""
+    times = as_floats(t_eval, "t_eval")
+    check_finite(times, "t_eval", TimeError)
+    if times.ndim != 1:
+        raise TimeError(f"t_eval has shape {times.shape}; expected times (k,)")
+    return times
 
 
 def step_length(h: Any) -> float:

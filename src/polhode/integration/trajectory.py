@@ -47,6 +47,23 @@ class Stats:
     rejected: int = 0
 
 
+def velocities(problem: Problem, m: FloatArray) -> FloatArray:
+    """Return the angular velocities of momenta m, (k,) + batch + (3,); NaN where m is."""
+    return problem.body.omega(np.nan_to_num(m)) + 0.0 * m
+
+
+def potentials(problem: Problem, t: FloatArray, q: FloatArray) -> FloatArray:
+    """Return the potential energies at times (k,) and attitudes (k,) + batch + (4,); NaN where q is."""
+    times = t.reshape(-1, *(1,) * (q.ndim - 2))
+    reached = np.asarray(np.isfinite(q).all(axis=-1))
+    return np.where(reached, problem.force.potential(times, np.where(reached[..., None], q, IDENTITY)), np.nan)
+
+
+def energies(problem: Problem, t: FloatArray, m: FloatArray, q: FloatArray) -> FloatArray:
+    """Return the energies at times (k,) of momenta (k,) + batch + (3,) and attitudes (k,) + batch + (4,)."""
+    return 0.5 * np.sum(m * velocities(problem, m), axis=-1) + potentials(problem, t, q)
+
+
 class Trajectory(BaseTrajectory):
     """Result of an integration: states at the saved times, and quantities computed from them.
 
@@ -141,7 +158,7 @@ class Trajectory(BaseTrajectory):
     @property
     def omega(self) -> FloatArray:
         """Angular velocity in body axes, of shape (k,) + batch + (3,)."""
-        return self.body.omega(np.nan_to_num(self.m)) + 0.0 * self.m
+        return velocities(self.problem, self.m)
 
     @property
     def rotation(self) -> Rotation:
@@ -176,10 +193,7 @@ class Trajectory(BaseTrajectory):
     @property
     def potential(self) -> FloatArray:
         """Potential energy, of shape (k,) + batch; an AttributeError is raised if the force has no energy."""
-        force = self.problem.force
-        times = self.t.reshape(-1, *(1,) * (self.m.ndim - 2))
-        reached = np.asarray(np.isfinite(self.q).all(axis=-1))
-        return np.where(reached, force.potential(times, np.where(reached[..., None], self.q, IDENTITY)), np.nan)
+        return potentials(self.problem, self.t, self.q)
 
     def invariants(self) -> dict[str, float]:
         """Return the largest drift of each conserved quantity, relative to its value at the start.

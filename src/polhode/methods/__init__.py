@@ -6,7 +6,13 @@ To add a method, write a module with a class of that name and add one line to `M
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from polhode.methods.method import Method
+    from polhode.methods.scheme import Scheme
+
+    MethodLike = Method | Scheme | str
 
 METHODS = {
     "Splitting": "splitting",
@@ -16,6 +22,7 @@ METHODS = {
     "DirEM": "dir_em",
     "AlgoC1": "algo_c1",
     "Adaptive": "adaptive",
+    "ClosedForm": "closed_form",
 }
 
 
@@ -24,18 +31,18 @@ def load(name: str) -> Any:
     return getattr(importlib.import_module(f"polhode.methods.{METHODS[name]}"), name)
 
 
-def as_method(method: Any) -> Any:
+def as_method(method: MethodLike) -> Method:
     """Return the method that `method` stands for.
 
     Parameters
     ----------
-    method : Method, Adaptive, Scheme or str
+    method : Method, Scheme or str
         A method, which is returned unchanged; the name of a method; or a scheme or the name of one, which becomes a
         `Splitting` with exact drifts.
 
     Returns
     -------
-    Method or Adaptive
+    Method
         The method.
 
     Raises
@@ -51,17 +58,17 @@ def as_method(method: Any) -> Any:
     Rattle()
     """
     from polhode.core.checks import unknown_name
-    from polhode.methods.adaptive import Adaptive
     from polhode.methods.method import Method
     from polhode.methods.schemes import SCHEMES
     from polhode.methods.splitting import Splitting
 
-    if isinstance(method, Method | Adaptive):
+    if isinstance(method, Method):
         return method
     if not isinstance(method, str):
         return Splitting(None, method)
     if method in METHODS:
-        return load(method)()
+        named: Method = load(method)()
+        return named
     if method in SCHEMES:
         return Splitting(None, method)
     raise unknown_name("scheme or method", method, (*SCHEMES, *METHODS))

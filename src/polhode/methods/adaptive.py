@@ -2,49 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polhode.core.arrays import FloatArray, IntArray
+from polhode.core.arrays import FloatArray
 from polhode.core.checks import as_floats, whole_number
 from polhode.core.errors import InputError
 from polhode.core.references import HAIRER_1993, MUNTHE_KAAS_1999, PRINCE_DORMAND_1981
-from polhode.methods.method import BatchState
+from polhode.kernels.stepping.status import Status
+from polhode.methods.method import (
+    Advance,
+    Between,
+    Bodies,
+    Clock,
+    Longest,
+    Method,
+    OwnTimes,
+    Saved,
+    Wanted,
+    anything,
+)
 
 if TYPE_CHECKING:
     from polhode.forces.base import Force
 
 SMALLEST_RTOL = 2.0**-46  # 1.4e-14: below this, the round-off of a step is no longer small compared with its error
+FINER = 32.0  # ratio of tolerances by which errors are estimated
 MOST_TRIALS = 10_000_000  # accepted or rejected: about a minute, more than any computable motion needs
-MEMORY = 4  # numbers per body: the torque at the current state, and the status of the last rejected trial
 
 
-@dataclass
-class AdaptiveBatchState(BatchState):
-    """State of n bodies, each at its own time."""
-
-    t: FloatArray  # (n,)
-    longest: FloatArray  # (n,), the upper bound on step lengths
-    h: FloatArray = field(init=False)  # (n,), the next trial step; 0 before the first
-    seen: IntArray = field(init=False)  # (n,), the number of output times already passed
-    rejected: IntArray = field(init=False)  # (n,), the number of rejected trials
-    trouble: FloatArray = field(init=False)  # (n, 8): t, m, q where the torque failed last, in principal axes
-
-    def __post_init__(self) -> None:
-        """Allocate the arrays that depend on the number of bodies."""
-        super().__post_init__()
-        n = len(self.m)
-        self.h = np.zeros(n)
-        self.trouble = np.full((n, 8), np.nan)
-        self.seen = np.zeros(n, np.int64)
-        self.rejected = np.zeros(n, np.int64)
-
-
-class Adaptive:
+class Adaptive(Method):
     """Adaptive Runge-Kutta method of order 8, suited to control, damping and time-dependent torques.
 
     This is the method of order 8(5,3) by Dormand and Prince (DOP853) in the form of Munthe-Kaas: each step solves for
@@ -85,6 +74,9 @@ class Adaptive:
     references = (PRINCE_DORMAND_1981, HAIRER_1993, MUNTHE_KAAS_1999)
     order = 8
     stages = 12
+    memory = 4  # the torque at the current state, and the status of the last rejected trial
+    chooses_steps = True
+    takes_h = False
 
     def __init__(
         self,
@@ -106,52 +98,48 @@ class Adaptive:
     def check(self, force: Force) -> None:
         """Accept any force."""
 
-    def new_batch_state(
-        self, m: FloatArray, q: FloatArray, t0: float, longest: float | FloatArray = inf
-    ) -> AdaptiveBatchState:
+    def with_tolerance(self, rtol: float, atol: float) -> Method:
+        """Return the method with other tolerances."""
+        return Adaptive(rtol, atol, self.first_step, self.max_step, self.max_steps)
+
+    def finer(self, h: float | None) -> tuple[Method, float | None]:
+        """Return the method with a smaller tolerance, by which errors are estimated."""
+        return self.with_tolerance(max(self.rtol / FINER, SMALLEST_RTOL), self.atol), None
+
+    def new_batch_state(self, m: FloatArray, q: FloatArray, t0: float = 0.0, longest: Longest = anything) -> OwnTimes:
         """Return the state of bodies at `t0`, with momenta of shape (n, 3) and attitudes of shape (n, 4).
 
-        Steps are at most `max_step` long; if that was omitted, at most `longest`, a number or an array of shape (n,).
+        Steps are at most `max_step` long; if that was omitted, at most ``longest()``.
         """
         n = len(m)
-        bound = longest if self.max_step is None else self.max_step
-        return AdaptiveBatchState(m, q, np.zeros((n, MEMORY)), np.full(n, t0), np.full(n, bound))
+        bound = longest() if self.max_step is None else self.max_step
+        return OwnTimes(m, q, np.zeros((n, self.memory)), np.full(n, t0), np.full(n, bound))
 
-    def advance(self, force: Force) -> Callable[..., None]:
-        """Return the compiled loop for this force.
+    def advance(self, force: Force) -> Advance:
+        """Return the compiled loop for this force; see `Advance` for its signature.
 
-        Its signature is advance(bodies, (low, high), t_end, times (k,), limit, start, stop, current, m_out (k, n, 3),
-        q_out (k, n, 4), step_t (cap, n), step_m (cap, n, 3), step_q (cap, n, 4), saved_steps (n,)). It advances bodies
-        start..stop, each until it reaches t_end or has made `limit` trial steps, and evaluates the torque at times from
-        low to high only. States at `times`, which are sorted in the direction of integration, are written to m_out and
-        q_out. The ends of the steps of body i are appended to step_t, step_m and step_q from row saved_steps[i], unless
-        cap = 0.
+        Each body is advanced until it reaches the end of the clock or has made `limit` trial steps.
         """
         from polhode.kernels.stepping.adaptive import adapt
 
         torque = force.torque_address()
         settings = self.rtol, self.atol, self.first_step or 0.0, float(self.max_steps)
 
-        def loop(
-            bodies: Any, window: tuple[float, float], t_end: float, times: FloatArray, limit: int, start: int,
-            stop: int, current: AdaptiveBatchState, *out: Any,
-        ) -> None:  # fmt: skip
-            inputs = bodies.params, bodies.inertia, bodies.axes, bodies.damping, settings, window, t_end, times
+        def advance(
+            bodies: Bodies, clock: Clock, wanted: Wanted, start: int, stop: int, current: Any, saved: Saved
+        ) -> None:
+            window = float(clock.low[0]), float(clock.high[0])
+            inputs = bodies.params, bodies.inertia, bodies.axes, bodies.damping, settings, window, clock.end
             state = (
                 current.m, current.q, current.memory, current.steps, current.status, current.torques,
                 current.t, current.h, current.longest, current.seen, current.rejected, current.trouble,
             )  # fmt: skip
-            adapt(torque, (*inputs, limit, start, stop, *state, *out))
+            adapt(torque, (*inputs, *wanted, start, stop, *state, *saved))
 
-        return loop
+        return advance
 
-    def interpolate(self, force: Force) -> Callable[..., None]:
-        """Return the compiled function that computes states within steps, for this force.
-
-        Its signature is interpolate(bodies, t_left (n,), t_right (n,), low (n,), high (n,), start, stop, m (n, 3),
-        q (n, 4), t (n,), m_out (n, 3), q_out (n, 4)). For each row it repeats the step from t_left, where the state is
-        m and q, to t_right, and writes the state at t to m_out and q_out.
-        """
+    def between(self, force: Force) -> Between:
+        """Return the compiled function that repeats steps and interpolates in them; see `Between`."""
         from polhode.kernels.stepping.adaptive import interpolate
 
         torque = force.torque_address()
@@ -161,6 +149,18 @@ class Adaptive:
 
         return at
 
+    def why_no_step(self, force: Force, bodies: Bodies, current: Any, i: int, h: float) -> str:
+        """Return why body `i` cannot make a step, and what to do."""
+        if current.status[i] == Status.TOO_MANY_STEPS:
+            return (
+                f"{self.max_steps} trial steps are used up, {int(current.rejected[i])} of them rejected; the torque "
+                "may switch ever faster there; type Adaptive(rtol, max_steps=...) for more, or increase rtol"
+            )
+        return (
+            f"{self!r} needs steps that are shorter than the spacing of floating-point numbers at t; "
+            "the torque may be singular there; a larger rtol may help"
+        )
+
     def __repr__(self) -> str:
         """Return the call that creates this method, without default arguments."""
         arguments = {"rtol": self.rtol, "atol": self.atol}
@@ -168,14 +168,6 @@ class Adaptive:
         arguments |= {} if self.max_step is None else {"max_step": self.max_step}
         arguments |= {} if self.max_steps == MOST_TRIALS else {"max_steps": self.max_steps}
         return f"Adaptive({', '.join(f'{name}={value!r}' for name, value in arguments.items())})"
-
-    def __eq__(self, other: object) -> bool:
-        """Return whether `other` is a method with the same settings."""
-        return type(other) is type(self) and repr(other) == repr(self)
-
-    def __hash__(self) -> int:
-        """Return a hash that is equal for equal methods."""
-        return hash(repr(self))
 
 
 def checked_tolerances(rtol: Any, atol: Any) -> tuple[float, float]:

@@ -58,7 +58,7 @@ def method_of(text: str) -> Any:
 
     Returns
     -------
-    Method or Adaptive
+    Method
         The method.
 
     Raises

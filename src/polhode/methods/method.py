@@ -1,4 +1,4 @@
-"""Base class of integration methods: an order, a check of the force, and a compiled loop that advances bodies."""
+"""Base class of integration methods: what a method requires, how it advances bodies, and what it costs."""
 
 from __future__ import annotations
 
@@ -36,8 +36,9 @@ BEFORE_ALL, AFTER_ALL = np.array([-inf]), np.array([inf])  # times
 
 
 class Clock(NamedTuple):
-    """Times of the steps of n bodies: step number k begins at ``start + (k - first) * h``.
+    """Times of the steps of n bodies, between two breaks of the torque.
 
+    Step number k of a fixed size begins at ``start + (k - first) * h``. Methods that choose their steps end at ``end``.
     Each array has shape (n,), or (1,) if all bodies share the same values.
     """
 
@@ -46,6 +47,25 @@ class Clock(NamedTuple):
     low: FloatArray = BEFORE_ALL  # the torque is not evaluated before this time ...
     high: FloatArray = AFTER_ALL  # ... nor after this one
     first: int = 0
+    end: float = inf
+
+
+class Wanted(NamedTuple):
+    """States to save, and the number of the step at which to return even if not all of them are reached."""
+
+    at: FloatArray | IntArray  # (k,), in the order of integration: numbers of steps; times if the method chooses them
+    limit: int  # number of a step; number of further trial steps if the method chooses them
+
+
+class Saved(NamedTuple):
+    """Arrays for saved states of n bodies, in principal axes."""
+
+    m: FloatArray  # (k, n, 3), at the wanted steps or times
+    q: FloatArray  # (k, n, 4)
+    step_t: FloatArray = np.empty((0, 0))  # (capacity, n): the ends of all steps that a method has chosen
+    step_m: FloatArray = np.empty((0, 0, 3))
+    step_q: FloatArray = np.empty((0, 0, 4))
+    counts: IntArray = np.empty(0, np.int64)  # (n,), the number of steps saved
 
 
 @dataclass
@@ -59,22 +79,55 @@ class BatchState:
     status: IntArray = field(init=False)  # (n,), 0 or the reason why a body stopped: see ``kernels.stepping.header``
     torques: IntArray = field(init=False)  # (n,), the number of torque evaluations
     iterations: IntArray = field(init=False)  # (n,), the number of iterations of implicit solvers
+    rejected: IntArray = field(init=False)  # (n,), the number of rejected trial steps
     residual: FloatArray = field(init=False)  # (n,), the relative residual of an iteration that did not converge
 
     def __post_init__(self) -> None:
         """Allocate the counters."""
         n = len(self.m)
-        self.steps, self.status, self.torques, self.iterations = (np.zeros(n, np.int64) for _ in range(4))
+        self.steps, self.status, self.torques, self.iterations, self.rejected = np.zeros((5, n), np.int64)
         self.residual = np.zeros(n)
 
 
-# advance(bodies, clock, saves (k,), limit, start, stop, current, m_out (k, n, 3), q_out (k, n, 4)) advances bodies
-# start..stop from their current step to the last of the step numbers ``saves``, or to step ``limit`` if that is less.
-Advance = Callable[[Bodies, Clock, IntArray, int, int, int, BatchState, FloatArray, FloatArray], None]
+@dataclass
+class OwnTimes(BatchState):
+    """State of n bodies, each at its own time, for methods that choose their steps."""
+
+    t: FloatArray  # (n,)
+    longest: FloatArray  # (n,), the upper bound on step lengths
+    h: FloatArray = field(init=False)  # (n,), the next trial step; 0 before the first
+    seen: IntArray = field(init=False)  # (n,), the number of output times already passed
+    trouble: FloatArray = field(init=False)  # (n, 8): t, m, q where the torque failed last, in principal axes
+
+    def __post_init__(self) -> None:
+        """Allocate the arrays that depend on the number of bodies."""
+        super().__post_init__()
+        n = len(self.m)
+        self.h = np.zeros(n)
+        self.trouble = np.full((n, 8), np.nan)
+        self.seen = np.zeros(n, np.int64)
+
+
+# advance(bodies, clock, wanted, start, stop, current, saved) advances bodies start..stop in place.
+Advance = Callable[[Bodies, Clock, Wanted, int, int, BatchState, Saved], None]
+# between(bodies, t_left (n,), t_right (n,), low (n,), high (n,), start, stop, m (n, 3), q (n, 4), t (n,), m_out (n, 3),
+# q_out (n, 4)) writes the states at t within steps from t_left, where the states are m and q, to t_right.
+Between = Callable[..., None]
+
+
+Longest = Callable[[], float | FloatArray]
+
+
+def anything() -> float:
+    """Return the longest step of torques without features in time."""
+    return inf
 
 
 class Method(ABC):
-    """Base class of methods with a fixed step length.
+    """Base class of methods: everything that runs, trial runs, files and studies ask of a method.
+
+    Methods with a fixed step size, those that choose their steps, and the closed form of free motion are used in the
+    same way. A method is a module with a class of this base, and one line in ``polhode.methods``.
 
     Attributes
     ----------
@@ -85,10 +138,19 @@ class Method(ABC):
     memory : int
         Number of floats per body that are carried from step to step.
     stages : int
-        Approximate number of torque evaluations per step, used to distribute work among cores.
+        Approximate number of torque evaluations per step: its cost.
+    chooses_steps : bool
+        Whether each body has its own steps, which the method chooses. Otherwise all steps have the size ``h``.
+    takes_h : bool
+        Whether the user may pass ``h``: the step size or, if the method chooses its steps, the spacing of saved states.
+    any_time : bool
+        Whether states can be computed at any times in any order, also outside the time span.
     """
 
     memory: int = 0
+    chooses_steps: bool = False
+    takes_h: bool = True
+    any_time: bool = False
 
     @property
     @abstractmethod
@@ -108,20 +170,43 @@ class Method(ABC):
     def advance(self, force: Force) -> Advance:
         """Return the compiled loop for this force; see `Advance` for its signature."""
 
-    def new_batch_state(self, m: FloatArray, q: FloatArray) -> BatchState:
-        """Return the initial state of bodies with momenta `m` of shape (n, 3) and attitudes `q` of shape (n, 4)."""
+    def between(self, force: Force) -> Between:
+        """Return the function that computes states within chosen steps, for this force; see `Between`.
+
+        Within steps of fixed size, a shorter step is made instead.
+        """
+        raise NotImplementedError
+
+    def new_batch_state(self, m: FloatArray, q: FloatArray, t0: float = 0.0, longest: Longest = anything) -> Any:
+        """Return the initial BatchState of bodies with momenta `m` of shape (n, 3) and attitudes `q` of shape (n, 4).
+
+        Methods that choose their steps begin at `t0`. They may ask for the `longest` steps that skip no feature of the
+        torque, a number or an array (n,).
+        """
         return BatchState(m, q, np.zeros((len(m), self.memory)))
 
     def order_for(self, force: Force) -> int:
         """Return the order of the method with this force."""
         return self.order
 
+    def is_exact_for(self, force: Force) -> bool:
+        """Return whether steps of any size are exact to rounding with this force."""
+        return False
+
+    def finer(self, h: float | None) -> tuple[Method, float | None]:
+        """Return a method and a step size with a smaller error, by which the error with `h` is estimated."""
+        return self, None if h is None else h / 2
+
+    def with_tolerance(self, rtol: float, atol: float) -> Method:
+        """Return the method with other tolerances, if it chooses its steps."""
+        raise NotImplementedError
+
     def time_of(self, current: BatchState, i: int, clock: Clock) -> float:
         """Return the time that body `i` has reached."""
         return float(clock.start[0] + (current.steps[i] - clock.first) * clock.h[0])
 
     def why_no_step(self, force: Force, bodies: Bodies, current: BatchState, i: int, h: float) -> str:
-        """Return more about why body `i` found no solution (a known bound, for instance), or an empty string."""
+        """Return why body `i` cannot make a step; if steps have the size `h`, only more about it, such as a bound."""
         return ""
 
     def __eq__(self, other: object) -> bool:

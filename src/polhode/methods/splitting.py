@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.errors import InputError
-from polhode.methods.method import Advance, BatchState, Bodies, Clock, Method
+from polhode.methods.method import Advance, BatchState, Bodies, Clock, Method, Saved, Wanted
 from polhode.methods.scheme import Scheme
 from polhode.methods.schemes import get
 
@@ -85,6 +84,10 @@ class Splitting(Method):
         keeps_order = self.scheme.composes_strang or not force.velocity_dependent
         return self.order if keeps_order else min(self.order, 2)
 
+    def is_exact_for(self, force: Force) -> bool:
+        """Return whether there is no torque and the free flow is exact."""
+        return force.is_zero and self.flow.record.order is None
+
     def check(self, force: Force) -> None:
         """Raise InputError if the scheme cannot integrate `force`; warn if damping meets kicks of negative length."""
         damped = bool(np.any(force.damping))
@@ -118,9 +121,8 @@ class Splitting(Method):
         fractions = np.array([float(x) for x in flow.fractions])
 
         def advance(
-            bodies: Bodies, clock: Clock, saves: IntArray, limit: int, start: int, stop: int, current: BatchState,
-            m_out: FloatArray, q_out: FloatArray,
-        ) -> None:  # fmt: skip
+            bodies: Bodies, clock: Clock, wanted: Wanted, start: int, stop: int, current: BatchState, saved: Saved
+        ) -> None:
             inputs = (
                 bodies.params,
                 table,
@@ -141,7 +143,7 @@ class Splitting(Method):
                 current.status,
                 current.torques,
             )
-            split(torque, (*inputs, implicit, *clock, saves, limit, start, stop, *state, m_out, q_out))
+            split(torque, (*inputs, implicit, *clock[:5], *wanted, start, stop, *state, saved.m, saved.q))
 
         return advance
 

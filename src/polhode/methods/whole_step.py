@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polhode.core.arrays import FloatArray, IntArray, writable
+from polhode.core.arrays import FloatArray, writable
 from polhode.core.errors import InputError
 from polhode.kernels.compiler.numba_internals import address_of
 from polhode.kernels.stepping.whole_steps import GRADIENT
-from polhode.methods.method import Advance, BatchState, Bodies, Clock, Method, arrays_of
+from polhode.methods.method import Advance, BatchState, Bodies, Clock, Method, Saved, Wanted, arrays_of
 from polhode.methods.record import MethodRecord
 
 if TYPE_CHECKING:
@@ -74,12 +74,11 @@ class WholeStep(Method):
         tools = self.tools(force)
 
         def advance(
-            bodies: Bodies, clock: Clock, saves: IntArray, limit: int, start: int, stop: int, current: BatchState,
-            m_out: FloatArray, q_out: FloatArray,
-        ) -> None:  # fmt: skip
+            bodies: Bodies, clock: Clock, wanted: Wanted, start: int, stop: int, current: BatchState, saved: Saved
+        ) -> None:
             steps = clock.start, clock.h, clock.first  # no bounds: torques are evaluated in the middle of steps
-            inputs = bodies.params, bodies.inertia, bodies.axes, *steps, saves, limit, start, stop
-            self.run(*tools, (*inputs, *arrays_of(current), m_out, q_out))
+            inputs = bodies.params, bodies.inertia, bodies.axes, *steps, *wanted, start, stop
+            self.run(*tools, (*inputs, *arrays_of(current), saved.m, saved.q))
 
         return advance
 

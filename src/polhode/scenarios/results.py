@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -24,33 +23,29 @@ from typing import Any
 
 import numpy as np
 
-from polhode.core.arrays import FloatArray
 from polhode.core.capacity import check_disk, memory_for
-from polhode.core.checks import common_batch
-from polhode.core.errors import InputError, RunError, StoreError
+from polhode.core.errors import InputError, Interrupted, RunError, StoreError
 from polhode.core.extras import check_installed, installed
 from polhode.files import chunked
 from polhode.files import long_runs as streaming
 from polhode.files import saving as store
 from polhode.files.atomic import replacing, telling
 from polhode.files.long_run_writer import Streamed
-from polhode.flows.exact import Exact
-from polhode.integration.choice import Choice, choose, explain, has_to_choose
+from polhode.integration.choice import DEFAULT_RTOL, Choice, choose, explain
+from polhode.integration.own_steps_run import EVEN_STATES
 from polhode.integration.problem import Problem
+from polhode.integration.running import new_run
 from polhode.integration.stretches import step_count, step_length
-from polhode.integration.trajectory import Stats, Trajectory
+from polhode.integration.trajectory import Trajectory
 from polhode.kernels.stepping.status import Status
-from polhode.methods.adaptive import Adaptive
 from polhode.scenarios import report
 from polhode.scenarios.scenario import AUTO, Scenario, defaults_of, read_scenario
 from polhode.scenarios.toml_text import to_toml
 from polhode.show.plot import KINDS
-from polhode.solve import DEFAULT_RTOL, FEWER_STATES, integrate
+from polhode.solve import FEWER_STATES, OutputOptions, integrate_chosen
 
 LONG = 200_000  # states: a run that saves more writes them to disk while it runs
 READ_AGAIN = 10_000_000  # states: such a run with no more is read back for pictures and errors
-EVEN_STATES = 1001  # saved of a batch with adaptive steps, which differ from body to body
-FREE_STATES = 3001  # saved of a free body by default
 STATE_BYTES = {"csv": 200}  # size of a state by file format; 64 in all others
 RESOLUTION = 150  # dots per inch
 SCENARIO, SUMMARY, PAGE, STREAM = "scenario.toml", "summary.json", "view.html", "trajectory.zarr"
@@ -134,33 +129,28 @@ def run_scenario(scenario: Scenario, folder: Path, *, progress: bool = False, vi
         )
     with telling("made", folder):
         folder.mkdir(parents=True, exist_ok=True)
-    if problem.force.is_zero and scenario.method is None:
-        _check_room(scenario, folder, _free_states(scenario))
-        used = _used(scenario, states=output.states or (FREE_STATES if scenario.h is None else None))
-        return _saved(scenario, folder, used, _exact(scenario))
-    method, h, choice = _plan(scenario)
-    if h is not None and _is_streamed(scenario, h):
+    choice = choose(problem, problem.t_span, scenario.method, scenario.h, scenario.rtol)
+    if not choice.method.chooses_steps and _is_streamed(scenario, choice.h):
         chunked.check_new(folder / STREAM)
-        writer = streaming.prepare(problem, folder / STREAM, method=method, h=h, save_every=output.save_every)
-        _write(folder / SCENARIO, _used(scenario, method, h, choice))
+        run = new_run(problem, problem.t_span, choice.method, choice.h)
+        writer = streaming.prepare(run, folder / STREAM, save_every=output.save_every)
+        _write(folder / SCENARIO, _used(scenario, choice))
         _remove_earlier(folder, keep={STREAM})
         return _streamed(scenario, folder, choice, lambda: streaming.begin(writer, progress=progress))
-    batch = common_batch(body=problem.body.batch, state=problem.state.batch)
-    states = output.states or (EVEN_STATES if isinstance(method, Adaptive) and batch else None)
-    if states is not None or h is not None:  # otherwise the number of states is unknown before the run
-        _check_room(scenario, folder, states or _states_kept(scenario, h))
+    states = output.states or (EVEN_STATES if choice.h is None and problem.rows.batch else None)
+    if states is not None or choice.h is not None:  # otherwise the number of states is unknown before the run
+        _check_room(scenario, folder, states or _states_kept(scenario, choice.h))
     times = None if states is None else np.linspace(*problem.t_span, states)
+    options = OutputOptions(times, output.save_every, progress=progress)
     failure = None
     try:
-        result = integrate(problem, method=method, h=h, t_eval=times, save_every=output.save_every, progress=progress)
-    except RunError as error:
+        result = integrate_chosen(problem, problem.t_span, choice, options)
+    except (RunError, Interrupted) as error:
         result = error.trajectory
-        failure = error
+        failure = error if isinstance(error, RunError) else None
     rows = report.rows_reached(result)
     result.t, result.m, result.q = result.t[:rows], result.m[:rows], result.q[:rows]
-    if choice is not None:
-        explain(result, choice)
-    return _saved(scenario, folder, _used(scenario, method, h, choice, states), result, failure)
+    return _saved(scenario, folder, _used(scenario, choice, states), result, failure)
 
 
 def resume_folder(folder: Path, *, allow_python: bool = False, progress: bool = False, force: bool = False) -> Results:
@@ -228,20 +218,7 @@ def _summary_in(folder: Path) -> dict[str, Any]:
     return summary if has_files and all(isinstance(path, str) for path in summary["files"].values()) else {}
 
 
-def _plan(scenario: Scenario) -> tuple[Any, float | None, Choice | None]:
-    """Return the method, the step size, and the record of their choice if they were chosen automatically."""
-    problem, method, h = scenario.problem, scenario.method, scenario.h
-    if not has_to_choose(problem, method, h, scenario.rtol):
-        return method, h if isinstance(method, Adaptive) else h or problem.h, None
-    rtol = DEFAULT_RTOL if scenario.rtol is None else scenario.rtol
-    choice = choose(problem, problem.t_span, method, h, rtol, 0.0)
-    return choice.method, choice.h, choice
-
-
-def _used(
-    scenario: Scenario, method: Any = None, h: float | None = None, choice: Choice | None = None,
-    states: int | None = None,
-) -> str:  # fmt: skip
+def _used(scenario: Scenario, choice: Choice, states: int | None = None) -> str:
     """Return the scenario with all defaults and choices, as TOML; a run of it gives the same results to the bit."""
     data = dict(scenario.data)
     output = scenario.output
@@ -251,24 +228,23 @@ def _used(
         if "t_span" in data:
             defaults.pop("t_end", None)  # overridden by t_span
         data["arguments"] = defaults | data.get("arguments", {})
-    if choice is not None:
+    if choice.is_made:
         chosen = " and ".join(key for key in ("method", "h") if data.get(key, AUTO) == AUTO)
         rtol = data.pop("rtol", DEFAULT_RTOL)
         note += f" For rtol = {rtol!r}, polhode chose {chosen}: to choose anew, remove {chosen}, and set rtol."
-    if method is not None:
-        data |= {"method": repr(method)} | ({} if h is None else {"h": h})
+    data |= {"method": repr(choice.method)} | ({} if choice.h is None else {"h": choice.h})
     saved = {"save_every": output.save_every} if states is None else {"states": states}
     data["output"] = {**data.get("output", {}), **saved, "plots": list(output.plots)}
     return f"{note}\n{to_toml(data)}"
 
 
-def _is_streamed(scenario: Scenario, h: float) -> bool:
+def _is_streamed(scenario: Scenario, h: float | None) -> bool:
     """Return whether the states are written to disk while the scenario runs."""
     output = scenario.output
     problem = scenario.problem
     if output.states is not None or output.format not in (None, "zarr"):
         return False
-    return output.format == "zarr" or (_states_kept(scenario, h) * _bodies(problem) > LONG and installed("zarr"))
+    return output.format == "zarr" or (_states_kept(scenario, h) * problem.rows.count > LONG and installed("zarr"))
 
 
 def _states_kept(scenario: Scenario, h: float | None) -> int:
@@ -276,19 +252,9 @@ def _states_kept(scenario: Scenario, h: float | None) -> int:
     return 1 + ceil(step_count(scenario.problem.t_span, step_length(h)) / scenario.output.save_every)
 
 
-def _free_states(scenario: Scenario) -> int:
-    """Return the number of saved states of a free body, which has no steps."""
-    states = scenario.output.states
-    return states or (FREE_STATES if scenario.h is None else _states_kept(scenario, scenario.h))
-
-
-def _bodies(problem: Problem) -> int:
-    return prod(common_batch(body=problem.body.batch, state=problem.state.batch))
-
-
 def _check_room(scenario: Scenario, folder: Path, states: int) -> None:
     """Raise an error if the states do not fit in memory or on the disk."""
-    size = states * _bodies(scenario.problem) * STATE_BYTES.get(scenario.output.format or "", 64)
+    size = states * scenario.problem.rows.count * STATE_BYTES.get(scenario.output.format or "", 64)
     with memory_for(f"{states} states", size, FEWER_STATES):
         check_disk(folder, f"{states} states", size, "keep fewer, with save_every=...")
 
@@ -304,7 +270,9 @@ def _streamed(scenario: Scenario, folder: Path, choice: Choice | None, start: Ca
     except RunError as error:
         run = streaming.open_stream(path)
         failure = error
-    except KeyboardInterrupt:  # raised only while a file is written; during steps, Ctrl-C ends the run normally
+    except Interrupted as error:
+        run = error.trajectory
+    except KeyboardInterrupt:  # while a file is written
         if not chunked.is_store(path):
             raise
         run = streaming.open_stream(path)
@@ -315,7 +283,7 @@ def _streamed(scenario: Scenario, folder: Path, choice: Choice | None, start: Ca
     if 0 < run.rows * bodies <= READ_AGAIN:
         result = store.load(path)
         result.problem = problem  # including its functions, which are not in the file
-        if choice is not None:
+        if choice is not None and choice.is_made:
             explain(result, choice)
         summary = report.summary(result)
     else:
@@ -333,38 +301,21 @@ def _saved(scenario: Scenario, folder: Path, used: str, result: Trajectory, fail
     _remove_earlier(folder, keep={files["trajectory"].name})
     summary = report.summary(result)
     problem = scenario.problem
-    if isinstance(result.method, Exact) and result.m.ndim == 2:
+    if _is_closed_form(result):
         summary["free"] = report.free_summary(problem.free_motion(), problem.t_span)
     return Results(folder, scenario, result, files, summary, failure, _interrupted(result.status))
 
 
-def _exact(scenario: Scenario) -> Trajectory:
-    """Return the exact trajectory of one or several free bodies at evenly spaced times."""
-    problem = scenario.problem
-    states = _free_states(scenario)
-    t0, t1 = problem.t_span
-    motion = problem.free_motion()
-
-    def sol(t: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return motion.sample(np.asarray(t) - t0)
-
-    times = np.linspace(t0, t1, states)
-    sol(times)  # load compiled code first, so that the time below is that of the computation
-    began = time.perf_counter()
-    m, q = sol(times)
-    stats = Stats(0, 0, time.perf_counter() - began)
-    h = problem.duration / (states - 1)
-    status = np.zeros(motion.batch, np.int64) if motion.batch else 0
-    return Trajectory(
-        problem, times, m, q, method=Exact(), h=h, stats=stats, status=status, message="free, so it is exact", sol=sol
-    )
+def _is_closed_form(result: Trajectory) -> bool:
+    """Return whether a trajectory is that of one free body in closed form."""
+    return result.m.ndim == 2 and result.method.chooses_steps and result.method.is_exact_for(result.problem.force)
 
 
 def _picture(result: Any, kind: str) -> Any:
     from polhode.show import plot
 
     problem: Problem = result.problem
-    if kind == "overview" and isinstance(result.method, Exact) and result.m.ndim == 2 and problem.state.m.any():
+    if kind == "overview" and _is_closed_form(result) and problem.state.m.any():
         unit = problem.units.get("t", "")
         return plot.plot_free_motion(
             problem.free_motion(), 0.0, problem.duration, title=problem.summary, time_unit=unit

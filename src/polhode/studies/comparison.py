@@ -18,6 +18,7 @@ from polhode.core.state import State
 from polhode.integration.problem import Problem
 from polhode.methods import as_method
 from polhode.methods.adaptive import Adaptive
+from polhode.methods.method import Method
 from polhode.solve import integrate
 
 if TYPE_CHECKING:
@@ -165,10 +166,10 @@ def work_precision(
     truth = reference or problem.truth.get(problem.t_span[1]) or _reference(problem, float(lengths.min()))
     runs = []
     for method in resolved_methods:
-        adaptive = isinstance(method, Adaptive)
         # The first run compiles the method or loads it from the cache; this is not part of its run time.
-        _run(problem, method, None if adaptive else abs(problem.duration), truth)
-        runs += [_run(problem, method, step, truth) for step in ([None] if adaptive else lengths.tolist())]
+        _run(problem, method, None if method.chooses_steps else abs(problem.duration), truth)
+        steps: list[float | None] = [None] if method.chooses_steps else lengths.tolist()
+        runs += [_run(problem, method, step, truth) for step in steps]
     return WorkPrecision(repr(problem), tuple(runs))
 
 
@@ -183,7 +184,7 @@ def _reference(problem: Problem, shortest: float) -> State:
         return integrate(problem, h=shortest / FINER, method=scheme, save_every=2**40).state()
 
 
-def _run(problem: Problem, method: Any, h: float | None, truth: State) -> MethodRun:
+def _run(problem: Problem, method: Method, h: float | None, truth: State) -> MethodRun:
     """Run one method with one step size (None: its own steps) and compare its final state with ``truth``."""
     try:
         run = integrate(problem, h=h, method=method, save_every=2**40)

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from polhode.core.arrays import FloatArray
 from polhode.core.capacity import memory_for
 from polhode.core.checks import whole_number
-from polhode.core.errors import InputError, RunError
+from polhode.core.errors import InputError, Interrupted, RunError
 from polhode.core.progress import Progress, Report
 from polhode.integration.problem import checked_span
-from polhode.integration.running import times_within
+from polhode.integration.stretches import times_within
 from polhode.integration.trajectory import Stats
 from polhode.kernels.stepping.status import Status
 from polhode.methods import as_method
@@ -70,6 +70,8 @@ def integrate_system(
     ------
     InputError
         If an argument is not for systems, or `method` is not a splitting method.
+    Interrupted
+        If Ctrl-C is pressed. It is a KeyboardInterrupt with the trajectory so far.
     RunError
         If the run failed; the exception has the trajectory up to there.
 
@@ -144,6 +146,8 @@ def _result(
     result = SystemTrajectory(
         run.system, t, *saved, method=run.method, h=run.h, stats=stats, status=status, message=message
     )  # fmt: skip
+    if run.interrupted:
+        raise Interrupted(result)
     if failure is not None:
         raise RunError(message, result) from failure.__cause__
     return result

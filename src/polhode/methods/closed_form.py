@@ -1,0 +1,128 @@
+"""Closed form of free motion: states at any time by Jacobi functions and elliptic integrals, without steps."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polhode.core.arrays import FloatArray
+from polhode.core.body import RigidBody
+from polhode.core.errors import InputError
+from polhode.core.references import CELLEDONI_2008
+from polhode.core.state import State
+from polhode.free.motion import MANY_TIMES, free_motion
+from polhode.free.propagation import propagate
+from polhode.methods.method import (
+    Advance,
+    Between,
+    Bodies,
+    Clock,
+    Longest,
+    Method,
+    OwnTimes,
+    Saved,
+    Wanted,
+    anything,
+)
+
+if TYPE_CHECKING:
+    from polhode.forces.base import Force
+
+
+class ClosedForm(Method):
+    """The exact motion of free bodies, which is chosen for every problem without a force.
+
+    There is one step, from the start to the end. States are saved at multiples of ``h``, or at ``t_eval``.
+
+    Examples
+    --------
+    >>> from polhode import Problem, State, integrate
+    >>> free = Problem((1.0, 1.65, 1.97), State(m=(0.3, 0.2, 0.9)), t_span=(0, 1e6))
+    >>> traj = integrate(free, method=ClosedForm(), h=1e4)
+    >>> len(traj), traj.stats.steps, bool(abs(traj.energy_error()).max() < 1e-14)
+    (101, 1, True)
+    """
+
+    references = (CELLEDONI_2008,)
+    order = 99
+    stages = 0
+    chooses_steps = True
+    any_time = True
+
+    def check(self, force: Force) -> None:
+        """Raise InputError if there is a force."""
+        if not force.is_zero:
+            raise InputError(
+                f"ClosedForm() is the motion of free bodies, and {force!r} acts; omit method, or pass another one and h"
+            )
+
+    def is_exact_for(self, force: Force) -> bool:
+        """Return whether there is no force."""
+        return force.is_zero
+
+    def finer(self, h: float | None) -> tuple[Method, float | None]:
+        """Return the method itself: there is no error but round-off."""
+        return self, h
+
+    def new_batch_state(self, m: FloatArray, q: FloatArray, t0: float = 0.0, longest: Longest = anything) -> OwnTimes:
+        """Return the state of bodies at `t0`, with momenta of shape (n, 3) and attitudes of shape (n, 4)."""
+        return OwnTimes(m, q, np.zeros((len(m), self.memory)), np.full(len(m), t0), np.full(len(m), np.inf))
+
+    def advance(self, force: Force) -> Advance:
+        """Return the function that evaluates the motion; see `Advance` for its signature."""
+
+        def advance(
+            bodies: Bodies, clock: Clock, wanted: Wanted, start: int, stop: int, current: Any, saved: Saved
+        ) -> None:
+            if start == stop:
+                load()
+                return
+            times = np.asarray(wanted.at, dtype=np.float64)
+            t0 = float(current.t[start])
+            body = RigidBody.from_moments(bodies.inertia)
+            if len(times):
+                sample(body, current.m, current.q, times - t0, saved.m, saved.q)
+            m, q = propagate(body, current.m, current.q, clock.end - t0)
+            current.m[:], current.q[:], current.t[:] = m, q, clock.end
+            current.steps += 1
+            current.seen[:] = len(times)
+            if len(saved.step_t):
+                saved.step_t[0], saved.step_m[0], saved.step_q[0] = current.t, m, q
+                saved.counts[:] = 1
+
+        return advance
+
+    def between(self, force: Force) -> Between:
+        """Return the function that evaluates the motion from given states; see `Between`."""
+
+        def between(
+            bodies: Bodies, t_left: FloatArray, t_right: FloatArray, low: FloatArray, high: FloatArray, start: int,
+            stop: int, m: FloatArray, q: FloatArray, t: FloatArray, m_out: FloatArray, q_out: FloatArray,
+        ) -> None:  # fmt: skip
+            m_out[:], q_out[:] = propagate(RigidBody.from_moments(bodies.inertia), m, q, t - t_left)
+
+        return between
+
+    def __repr__(self) -> str:
+        """Return the call that creates this method."""
+        return "ClosedForm()"
+
+
+@cache
+def load() -> None:
+    """Compile what is used, or load it from the cache, so that compilation does not count as run time."""
+    m, q = np.ones((1, 3)), np.array([[1.0, 0.0, 0.0, 0.0]])
+    for count in (1, MANY_TIMES):
+        sample(RigidBody((1.0, 2.0, 3.0)), m, q, np.ones(count), np.empty((count, 1, 3)), np.empty((count, 1, 4)))
+
+
+def sample(
+    body: RigidBody, m: FloatArray, q: FloatArray, times: FloatArray, m_out: FloatArray, q_out: FloatArray
+) -> None:
+    """Write the states of n free bodies after `times` (k,) to m_out (k, n, 3) and q_out (k, n, 4)."""
+    if len(times) < MANY_TIMES:
+        m_out[:], q_out[:] = propagate(body, m, q, times[:, None])
+    else:
+        free_motion(body, State(m).replaced(m, q)).sample(times, out=(m_out, q_out))
