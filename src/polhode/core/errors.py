@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 from typing import Any
 
 __all__ = [
@@ -41,6 +42,10 @@ class PolhodeError(Exception):
     ...     print(error)
     inertia = (1, 2, -3): principal moments must be positive and finite
     """
+
+    def __reduce__(self) -> Any:
+        """Return the message and the attributes for pickle, which are not always the arguments of ``__init__``."""
+        return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
 
 
 class InputError(PolhodeError, ValueError):

@@ -53,6 +53,8 @@ class _NotStored:
 
     def __getattr__(self, attribute: str) -> Any:
         """Raise InputError: the function was not stored."""
+        if attribute.startswith("__"):  # optional methods that pickle and copy look for
+            raise AttributeError(attribute)
         raise InputError(
             f"{self.name}: only the name was stored, not its functions; to compute with it, build the problem again"
         )
