@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.arrays import FloatArray
+from polhode.core.arrays import FloatArray, ReadOnlyArrays, frozen
 from polhode.core.checks import (
     are_matrices,
     as_floats,
@@ -30,7 +30,7 @@ AS_TENSORS = (
 LINEAR_TOLERANCE = 1e-14  # largest component of m along the axis of a linear rotor, relative to |m|
 
 
-class RigidBody:
+class RigidBody(ReadOnlyArrays):
     """A rigid body, or a batch of them, given by its inertia.
 
     Parameters
@@ -77,9 +77,9 @@ class RigidBody:
         """Validate and store moments (..., 3), axes (..., 3, 3) or None for the identity, and mass."""
         if not linear:
             check_moments(moments)
-        self._moments = _frozen(moments)
-        self._axes = None if axes is None else _frozen(axes)
-        self._mass = None if mass is None else _positive(mass, "mass")
+        self._moments = frozen(moments)
+        self._axes = None if axes is None else frozen(axes)
+        self._mass = None if mass is None else frozen(_positive(mass, "mass"))
         if self._mass is not None and common_batch(inertia=self.batch, mass=self._mass.shape) != self.batch:
             raise ShapeError(f"mass has shape {self._mass.shape}; expected (), or {self.batch} as the batch of bodies")
         self._linear = linear
@@ -519,13 +519,6 @@ def flow_moments(body: RigidBody) -> FloatArray:
 def as_body(body: Any) -> RigidBody:
     """Return ``body`` as a RigidBody; it may also be an array of moments or tensors."""
     return body if isinstance(body, RigidBody) else RigidBody(body)
-
-
-def _frozen(array: FloatArray) -> FloatArray:
-    """Return a read-only copy of an array."""
-    array = np.array(array, order="C")
-    array.flags.writeable = False
-    return array
 
 
 def _positive(value: npt.ArrayLike, name: str) -> FloatArray:

@@ -7,6 +7,7 @@ import copy
 import numpy as np
 import numpy.typing as npt
 
+from polhode.core.arrays import frozen
 from polhode.core.body import RigidBody
 from polhode.core.checks import common_batch, unknown_name
 from polhode.core.errors import InputError, ShapeError
@@ -109,7 +110,7 @@ def with_params(force: Force, params: npt.ArrayLike | None = None, damping: npt.
                 f"params have shape {changed.params.shape}; expected (..., {count}): {force!r} has {count} parameters"
             )
     if damping is not None:
-        changed.damping = damping_matrices(damping, "damping")
+        changed.damping = frozen(damping_matrices(damping, "damping"))
     return changed
 
 
