@@ -42,7 +42,9 @@ if JIT:
         """Compile a kernel that is called, not inlined, without fused products."""
         return numba.njit(**NOINLINE_OPTIONS)(func)
 
-    COMPILE_LOCK = threading.Lock()  # compilation changes global settings of Numba temporarily
+    # Compilation changes global settings of Numba temporarily. The same thread may begin another one meanwhile: for a
+    # function that was sent from another process, Numba imports its module, which may compute something at import.
+    COMPILE_LOCK = threading.RLock()
 
     class Entry:
         """Kernel that is compiled on its first call, for one signature.
