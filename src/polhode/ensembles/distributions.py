@@ -17,6 +17,7 @@ import numpy.typing as npt
 from polhode.core.arrays import FloatArray
 from polhode.core.checks import as_floats, check_moments, common_batch, show
 from polhode.core.errors import InputError, ShapeError
+from polhode.core.pickling import HoldsFunctions
 from polhode.core.rotation import as_quaternion, from_rotation_vector, multiply
 from polhode.ensembles.random_streams import generator, uniforms
 
@@ -235,7 +236,7 @@ class Triangle(Distribution):
 
 
 @dataclass(frozen=True, eq=False)
-class Each(Distribution):
+class Each(HoldsFunctions, Distribution):
     """Any distribution: ``function(rng)`` returns one value and is called for each member with its own generator."""
 
     function: Callable[[np.random.Generator], Any]

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.arrays import FloatArray, writable
+from polhode.core.arrays import FloatArray, ReadOnlyArrays, frozen, writable
 from polhode.core.checks import as_floats, check_finite, common_batch, rows_of, show
 from polhode.core.errors import InputError, ShapeError
 from polhode.core.fingerprint import Fingerprint, merged
@@ -26,9 +26,9 @@ from polhode.forces.functions import (
     Form,
     Function,
     OfArrays,
-    ReadyMade,
     described,
     plain,
+    ready_made,
 )
 from polhode.forces.trigonometric import (
     DEGREES,
@@ -43,11 +43,11 @@ from polhode.forces.trigonometric import (
 
 NO_DAMPING = np.zeros((3, 3))
 TRIAL_VELOCITY = (0.3, -0.2, 0.5)
-ALWAYS_ZERO = ReadyMade(TORQUE_FORM, functions.zero_torque)
+ALWAYS_ZERO = ready_made(TORQUE_FORM, functions.zero_torque)
 MISTAKES = (AttributeError, IndexError, KeyError, NameError, TypeError)  # programming errors; others may be intended
 
 
-class Force:
+class Force(ReadOnlyArrays):
     """A torque, possibly derived from an energy, with parameters and linear damping m' = ... - D w.
 
     Forces are created by `Potential`, `Torque`, the functions of `polhode.forces`, and by adding forces.
@@ -86,7 +86,7 @@ class Force:
         self.breaks = as_breaks(breaks)
         self._torque, self._energy, self._gradient = torque, energy, gradient
         self.params = as_params(params)
-        self.damping = _frozen(as_floats(damping, "damping", 3))
+        self.damping = frozen(as_floats(damping, "damping", 3))
         self.velocity_dependent = velocity_dependent
         self.name = name
         self.axis = None if axis is None else direction(axis, "axis")
@@ -536,7 +536,7 @@ def as_params(params: npt.ArrayLike) -> FloatArray:
     array = np.atleast_1d(as_floats(params, "params"))
     if np.isnan(array).any():
         raise InputError(f"params = {show(array.ravel()[:8])}: expected numbers, got NaN")
-    return _frozen(array)
+    return frozen(array)
 
 
 def as_breaks(breaks: npt.ArrayLike) -> FloatArray:
@@ -544,7 +544,7 @@ def as_breaks(breaks: npt.ArrayLike) -> FloatArray:
     array = as_floats(breaks, "breaks")
     if array.ndim != 1 or not np.isfinite(array).all():
         raise InputError(f"breaks = {breaks!r}: expected finite times of shape (k,), such as (30, 31)")
-    return _frozen(np.unique(array))
+    return frozen(np.unique(array))
 
 
 def direction(vector: npt.ArrayLike, name: str) -> FloatArray:
@@ -554,7 +554,7 @@ def direction(vector: npt.ArrayLike, name: str) -> FloatArray:
     length = np.linalg.norm(array, axis=-1, keepdims=True)
     if not (length > 0).all():
         raise InputError(f"{name} = {show(array)} has no direction; type for instance {name}=(0, 0, 1)")
-    return _frozen(array / length)
+    return frozen(array / length)
 
 
 def diagonals(matrices: FloatArray) -> FloatArray | None:
@@ -574,10 +574,3 @@ def joined(**arrays: FloatArray) -> FloatArray:
     """Return arrays (..., n) concatenated along the last axis, their batches broadcast: parameters of a force."""
     batch = common_batch(**{name: array.shape[:-1] for name, array in arrays.items()})
     return np.concatenate([np.broadcast_to(a, (*batch, a.shape[-1])) for a in arrays.values()], axis=-1)
-
-
-def _frozen(array: FloatArray) -> FloatArray:
-    """Return a read-only copy."""
-    array = np.array(array, order="C")
-    array.flags.writeable = False
-    return array

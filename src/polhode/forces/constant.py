@@ -7,7 +7,7 @@ from typing import Literal
 import numpy.typing as npt
 
 from polhode.forces.base import Force, in_space, numbers
-from polhode.forces.functions import TORQUE_FORM, ReadyMade
+from polhode.forces.functions import TORQUE_FORM, ready_made
 from polhode.kernels.compiler.jit import entry_point
 from polhode.kernels.numbers.vectors import in_body
 from polhode.kernels.stepping.header import TORQUE
@@ -51,4 +51,4 @@ def constant(torque: npt.ArrayLike, frame: Literal["body", "space"] = "body") ->
     array([-1.,  0.,  0.])
     """
     kernel = space_torque if in_space(frame) else body_torque
-    return Force(ReadyMade(TORQUE_FORM, kernel), params=numbers(torque, "torque", 3), name="constant")
+    return Force(ready_made(TORQUE_FORM, kernel), params=numbers(torque, "torque", 3), name="constant")

@@ -9,6 +9,7 @@ compiled once. Numba freezes globals and closure variables when it compiles; the
 
 from __future__ import annotations
 
+import functools
 import re
 import threading
 import warnings
@@ -24,6 +25,7 @@ import numpy as np
 from numpy.ctypeslib import as_array
 
 from polhode.core.fingerprint import Fingerprint, Itself, digest, fingerprint, identity, merged
+from polhode.core.pickling import HoldsFunctions
 from polhode.core.rotation import matrix
 from polhode.kernels.compiler import JIT, jit, numba_internals
 from polhode.kernels.numbers import quat
@@ -335,7 +337,7 @@ class Recent:
 RECENT = Recent(RECENT_SIZE)
 
 
-class Function:
+class Function(HoldsFunctions):
     """Function in fixed form, in plain Python and compiled on first use.
 
     Parameters
@@ -391,9 +393,9 @@ class Function:
         settings = {"frame, arrays or degree": digest(repr((self._template.__name__, self._settings)))}
         return merged(*inner, digests, settings)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the state without machine code, which is valid in this process only."""
-        return vars(self) | {"_code": None, "_fingerprint": None}
+    def __reduce__(self) -> Any:
+        """Return the arguments for pickle and copy: machine code is valid in this process only."""
+        return type(self), (self.form, self._template, self._parts, self._settings, self._user)
 
     def _own_parts(self) -> list[Any]:
         """Return the parts that are user-defined functions."""
@@ -452,6 +454,10 @@ class OfArrays(Function):
     def __init__(self, form: Form, func: Any) -> None:
         super().__init__(form, form.of_arrays, (func,))
 
+    def __reduce__(self) -> Any:
+        """Return the arguments for pickle and copy."""
+        return OfArrays, (self.form, *self._parts)
+
     def _compile(self) -> Any:
         """Return the function compiled without a signature."""
         return jit.compile_user(self._wrapped())
@@ -467,10 +473,20 @@ class ReadyMade(Function):
         self._code = None
         self._fingerprint = None
 
+    def __reduce__(self) -> Any:
+        """Return the arguments for pickle and copy; kernels are pickled by name."""
+        return ready_made, (self.form, self.plain)
+
     def _shared(self) -> Code:
         """Return the code of the kernel."""
         self._code = self._code or Code(jit.compile_user(self.plain), self.plain)
         return self._code
+
+
+@functools.cache
+def ready_made(form: Form, kernel: Any) -> ReadyMade:
+    """Return the function of a kernel, one for each kernel in a process, so that copies are recognized."""
+    return ReadyMade(form, kernel)
 
 
 def plain(part: Any) -> Any:

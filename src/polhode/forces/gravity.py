@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy.typing as npt
 
 from polhode.forces.base import Force, direction, joined, numbers
-from polhode.forces.functions import ENERGY, ENERGY_FORM, GRADIENT, GRADIENT_FORM, TORQUE_FORM, ReadyMade
+from polhode.forces.functions import ENERGY, ENERGY_FORM, GRADIENT, GRADIENT_FORM, TORQUE_FORM, ready_made
 from polhode.kernels.compiler.jit import entry_point
 from polhode.kernels.numbers.vectors import cross, dot, in_body
 from polhode.kernels.stepping.header import TORQUE
@@ -63,9 +63,9 @@ def gravity(weight: npt.ArrayLike, offset: npt.ArrayLike, up: npt.ArrayLike = (0
     above = direction(up, "up")
     g = numbers(weight, "weight")[..., None] * above
     return Force(
-        ReadyMade(TORQUE_FORM, torque),
-        ReadyMade(ENERGY_FORM, energy),
-        ReadyMade(GRADIENT_FORM, gradient),
+        ready_made(TORQUE_FORM, torque),
+        ready_made(ENERGY_FORM, energy),
+        ready_made(GRADIENT_FORM, gradient),
         params=joined(weight=g, offset=numbers(offset, "offset", 3)),
         axis=above if above.ndim == 1 else None,
         name="gravity",

@@ -17,7 +17,7 @@ from polhode.core.body import as_body
 from polhode.core.checks import common_batch, show
 from polhode.core.errors import InputError
 from polhode.forces.base import Force, direction, joined, numbers
-from polhode.forces.functions import ENERGY, ENERGY_FORM, GRADIENT, GRADIENT_FORM, TORQUE_FORM, ReadyMade
+from polhode.forces.functions import ENERGY, ENERGY_FORM, GRADIENT, GRADIENT_FORM, TORQUE_FORM, ready_made
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.numbers.vectors import cross, dot, in_body
 from polhode.kernels.stepping.header import TORQUE
@@ -124,9 +124,9 @@ def gravity_gradient(
     rate = numbers(orbit_rate, "orbit_rate")[..., None]
     below = direction(nadir, "nadir")
     return Force(
-        ReadyMade(TORQUE_FORM, torque),
-        ReadyMade(ENERGY_FORM, energy),
-        ReadyMade(GRADIENT_FORM, gradient),
+        ready_made(TORQUE_FORM, torque),
+        ready_made(ENERGY_FORM, energy),
+        ready_made(GRADIENT_FORM, gradient),
         params=joined(
             body=k * inertia, nadir=below, orbit_normal=direction(orbit_normal, "orbit_normal"), orbit_rate=rate
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from polhode.forces.base import ALWAYS_ZERO, Force
-from polhode.forces.functions import ENERGY, ENERGY_FORM, GRADIENT, GRADIENT_FORM, ReadyMade
+from polhode.forces.functions import ENERGY, ENERGY_FORM, GRADIENT, GRADIENT_FORM, ready_made
 from polhode.kernels.compiler.jit import entry_point
 
 
@@ -30,4 +30,4 @@ def nothing() -> Force:
     >>> nothing().torque(0.0, (1, 0, 0, 0))
     array([0., 0., 0.])
     """
-    return Force(ALWAYS_ZERO, ReadyMade(ENERGY_FORM, energy), ReadyMade(GRADIENT_FORM, gradient), name="nothing")
+    return Force(ALWAYS_ZERO, ready_made(ENERGY_FORM, energy), ready_made(GRADIENT_FORM, gradient), name="nothing")

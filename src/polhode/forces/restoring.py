@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy.typing as npt
 
 from polhode.forces.base import Force, joined, numbers
-from polhode.forces.functions import ENERGY, ENERGY_FORM, GRADIENT, GRADIENT_FORM, TORQUE_FORM, ReadyMade
+from polhode.forces.functions import ENERGY, ENERGY_FORM, GRADIENT, GRADIENT_FORM, TORQUE_FORM, ready_made
 from polhode.kernels.compiler.jit import entry_point
 from polhode.kernels.stepping.header import TORQUE
 
@@ -60,9 +60,9 @@ def restoring(weight: npt.ArrayLike, longitudinal: npt.ArrayLike, transverse: np
     """
     W = numbers(weight, "weight")[..., None]
     return Force(
-        ReadyMade(TORQUE_FORM, torque),
-        ReadyMade(ENERGY_FORM, energy),
-        ReadyMade(GRADIENT_FORM, gradient),
+        ready_made(TORQUE_FORM, torque),
+        ready_made(ENERGY_FORM, energy),
+        ready_made(GRADIENT_FORM, gradient),
         params=joined(
             longitudinal=W * numbers(longitudinal, "longitudinal")[..., None],
             transverse=W * numbers(transverse, "transverse")[..., None],

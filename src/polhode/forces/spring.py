@@ -15,7 +15,7 @@ from polhode.forces.functions import (
     GRADIENT,
     GRADIENT_FORM,
     TORQUE_FORM,
-    ReadyMade,
+    ready_made,
 )
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.numbers.vectors import dot
@@ -82,9 +82,9 @@ def spring(stiffness: npt.ArrayLike, attitude: Any = IDENTITY) -> Force:
     """
     A = matrix(as_quaternion(attitude, "attitude"))
     return Force(
-        ReadyMade(TORQUE_FORM, torque),
-        ReadyMade(ENERGY_FORM, energy),
-        ReadyMade(GRADIENT_FORM, gradient),
+        ready_made(TORQUE_FORM, torque),
+        ready_made(ENERGY_FORM, energy),
+        ready_made(GRADIENT_FORM, gradient),
         params=joined(stiffness=numbers(stiffness, "stiffness")[..., None], attitude=A.reshape(*A.shape[:-2], 9)),
         name="spring",
     )
