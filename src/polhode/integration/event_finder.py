@@ -53,6 +53,10 @@ class EventFinder:
         self._sign = 1.0 if run.t1 > run.t0 else -1.0
         self._at_start = True
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without the functions: dense output only has to know when bodies stopped."""
+        return vars(self) | {"events": []}
+
     def search(self, t: FloatArray, m: FloatArray, q: FloatArray, sol: Solution) -> None:
         """Find the events that change sign between consecutive states, and stop bodies at terminal events.
 

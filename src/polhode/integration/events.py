@@ -11,6 +11,7 @@ reported, because a Poincaré section counts returns.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import cos, isfinite
 from typing import Any
 
@@ -21,7 +22,9 @@ from polhode.core.arrays import FloatArray
 from polhode.core.body import RigidBody, as_body
 from polhode.core.checks import unknown_name
 from polhode.core.errors import InputError
+from polhode.core.pickling import HoldsFunctions
 from polhode.core.rotation import rotate
+from polhode.forces.base import Force
 from polhode.forces.base import direction as unit_vector
 from polhode.integration.problem import Problem
 
@@ -39,7 +42,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-class Event:
+class Event(HoldsFunctions):
     """Function of (t, m, q) with the attributes ``terminal`` and ``direction`` of SciPy's events.
 
     Parameters
@@ -102,7 +105,12 @@ def middle_crossing(body: RigidBody | npt.ArrayLike, *, terminal: bool | int = F
     -0.2
     """
     axis = as_body(body).middle_axis
-    return Event("middle_crossing", lambda t, m, q: np.sum(m * axis, axis=-1), terminal, direction)
+    return Event("middle_crossing", partial(_along, axis), terminal, direction)
+
+
+def _along(axis: FloatArray, t: FloatArray, m: FloatArray, q: FloatArray) -> Any:
+    """Return the component of m along `axis`, of the shape of t."""
+    return np.sum(m * axis, axis=-1)
 
 
 def cone(
@@ -140,8 +148,14 @@ def cone(
     a, s = unit_vector(axis, "axis"), unit_vector(about, "about")
     if not (isfinite(angle) and 0.0 < angle < np.pi):
         raise InputError(f"angle = {angle!r}: expected radians between 0 and pi")
-    edge = cos(angle)
-    return Event("cone", lambda t, m, q: np.sum(rotate(q, a) * s, axis=-1) - edge, terminal, direction)
+    return Event("cone", partial(_inside, a, s, cos(angle)), terminal, direction)
+
+
+def _inside(
+    axis: FloatArray, about: FloatArray, edge: float, t: FloatArray, m: FloatArray, q: FloatArray
+) -> FloatArray:
+    """Return how much the cosine of the angle between `axis` and `about` exceeds `edge`, of the shape of t."""
+    return np.sum(rotate(q, axis) * about, axis=-1) - edge
 
 
 def energy(problem: Problem, value: float, *, terminal: bool | int = False, direction: float = 0.0) -> Event:
@@ -177,15 +191,15 @@ def energy(problem: Problem, value: float, *, terminal: bool | int = False, dire
     """
     body, force = problem.body, problem.force.without_damping()
     force.energy_function()  # raises an error that names the force without an energy
+    return Event("energy", partial(_excess, body, force, value), terminal, direction)
 
-    def excess(t: FloatArray, m: FloatArray, q: FloatArray) -> FloatArray:
-        """Return the energy minus `value`, of the shape of t."""
-        known = np.asarray(np.isfinite(m).all(axis=-1))
-        kinetic = 0.5 * np.sum(m * body.omega(np.nan_to_num(m)), axis=-1)
-        attitude = np.where(known[..., None], q, (1.0, 0.0, 0.0, 0.0))
-        return np.where(known, kinetic + force.potential(t, attitude) - value, np.nan)
 
-    return Event("energy", excess, terminal, direction)
+def _excess(body: RigidBody, force: Force, value: float, t: FloatArray, m: FloatArray, q: FloatArray) -> Any:
+    """Return the energy minus `value`, of the shape of t."""
+    known = np.asarray(np.isfinite(m).all(axis=-1))
+    kinetic = 0.5 * np.sum(m * body.omega(np.nan_to_num(m)), axis=-1)
+    attitude = np.where(known[..., None], q, (1.0, 0.0, 0.0, 0.0))
+    return np.where(known, kinetic + force.potential(t, attitude) - value, np.nan)
 
 
 def section(
@@ -233,17 +247,18 @@ def section(
     n = unit_vector(normal, "normal")
     if of == "omega" and body is None:
         raise InputError("of='omega' needs the body: type section(normal, of='omega', body=body)")
+    if of not in VECTORS:
+        raise unknown_name("vector", of, VECTORS)
+    return Event("section", partial(_height, of, body, n, offset), terminal, direction)
 
-    vectors: dict[str, Callable[..., FloatArray]] = {
-        "m": lambda m, q: m,
-        "m_space": lambda m, q: rotate(q, m),
-        "omega": lambda m, q: as_body(body).omega(np.nan_to_num(m)) + 0.0 * m,
-    }
-    if of not in vectors:
-        raise unknown_name("vector", of, vectors)
 
-    def height(t: FloatArray, m: FloatArray, q: FloatArray) -> Any:
-        """Return the height of the vector above the plane, of the shape of t."""
-        return np.sum(vectors[of](m, q) * n, axis=-1) - offset
+VECTORS: dict[str, Callable[..., FloatArray]] = {
+    "m": lambda body, m, q: m,
+    "m_space": lambda body, m, q: rotate(q, m),
+    "omega": lambda body, m, q: as_body(body).omega(np.nan_to_num(m)) + 0.0 * m,
+}
 
-    return Event("section", height, terminal, direction)
+
+def _height(of: str, body: Any, n: FloatArray, offset: float, t: FloatArray, m: FloatArray, q: FloatArray) -> Any:
+    """Return the height of a vector above the plane with normal `n`, of the shape of t."""
+    return np.sum(VECTORS[of](body, m, q) * n, axis=-1) - offset

@@ -57,6 +57,10 @@ class OpenMM:
         integrator = openmm.VerletIntegrator(0.001)  # a context requires an integrator, which makes no step
         self._context = openmm.Context(system, integrator, openmm.Platform.getPlatformByName(platform))
 
+    def __reduce__(self) -> Any:
+        """Return the arguments for pickle and copy; a context belongs to its process."""
+        return OpenMM, (self._context.getSystem(), self._context.getPlatform().getName())
+
     def evaluate(self, positions: FloatArray) -> tuple[float, FloatArray]:
         """Return the energy in kJ/mol, and forces (n, s, 3) in kJ/(mol nm), for positions (n, s, 3) in nm."""
         rows = positions.reshape(-1, 3)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray, writable
 from polhode.core.errors import ShapeError
+from polhode.core.pickling import HoldsFunctions
 from polhode.forces.base import as_params, in_space
 from polhode.forces.functions import compiled_as_it_is, plain, warn_slow
 from polhode.kernels.compiler import JIT
@@ -23,7 +24,7 @@ FORCES = f"void(f8, {ROWS}, {MATRICES}, {ROWS}, {ROWS}, {NUMBERS})"
 ENERGY = f"f8(f8, {ROWS}, {MATRICES}, {NUMBERS})"
 
 
-class Field(Interaction):
+class Field(HoldsFunctions, Interaction):
     """Interaction whose forces and torques are written into arrays by a user-defined function.
 
     Parameters
@@ -84,6 +85,10 @@ class Field(Interaction):
         self._space = in_space(frame)
         self.name = name or f"Field({getattr(forces, '__name__', repr(forces))})"
         self.has_energy = energy is not None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without machine code, which is valid in this process only."""
+        return {name: value for name, value in vars(self).items() if name != "_functions"}
 
     def evaluate(self, t: float, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> float:
         """Add the forces and torques (n, 3) on all bodies to `force` and `torque`; return NaN instead of an energy."""

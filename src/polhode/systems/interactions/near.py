@@ -49,13 +49,17 @@ class NearInteraction(Interaction):
                 f"switch = {switch!r}, where the energy begins to decrease: expected less than the cut-off {cutoff!r}"
             )
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without the list of neighbors, which is large and quickly rebuilt."""
+        return vars(self) | {"_list": None}
+
     def in_box(self, box: Box) -> Interaction:
         """Return this interaction for bodies in `box`; raise an InputError unless its cut-off fits the box."""
         if box.repeats and self.cutoff == np.inf:
             raise InputError(f"{self.name} has no cut-off, which a periodic box requires: type cutoff=...")
         box.check_cutoff(self.cutoff, self.name)
         other = copy.copy(self)
-        other._box, other._list = box, None
+        other._box = box
         return other
 
     def _neighbors(self, x: FloatArray) -> Neighbors:
