@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import chdir
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 from click.testing import CliRunner
 
 import polhode as ph
 from polhode.cli import cli
 from polhode.cli.words import in_shell_words
+from polhode.core import capacity
 from polhode.core.errors import PolhodeError
-from polhode.ensembles import cluster
-from polhode.files import aem, record
-from polhode.files import saving as store
+from polhode.ensembles import cluster, members
+from polhode.files import long_runs
 from polhode.files.long_runs import stream
-from polhode.integration.stretches import step_length
-from polhode.scenarios.scenario import build
+from polhode.integration import running
 
 
 def run(*args):
@@ -80,67 +84,195 @@ def test_a_page_of_what_does_not_exist(tmp_path, monkeypatch):
 # Hints
 
 
-TOP, FREE = ph.problems.heavy_top(), ph.problems.free_body()
-BATCH = ph.Problem((1, 2, 3), ph.State(m=[(1, 1, 1), (1, 0, 1)]), t_span=(0, 1))
-SAMPLES = ph.sampling.draw(3, m=ph.sampling.direction())
-ROW = ph.State(m=(1, 1, 1))
-TORQUE = {"body": {"moments": [1, 2, 3]}, "state": {"m": [1, 1, 1]}, "t_span": [0, 1], "force": {"python": "a:b"}}
-
-
-class Lost:
-    """A task of a cluster that raised."""
-
-    def result(self):
-        raise RuntimeError("lost")
-
-
-@pytest.mark.parametrize(
-    ("call", "hint"),
-    [
-        (lambda: ph.ensemble(FREE, SAMPLES, out="e.zarr"), "add --resume to go on"),
-        (lambda: ph.ensemble(FREE, SAMPLES, out="none.zarr", resume=True), "omit --resume to begin"),
-        (lambda: ph.ensemble(FREE, SAMPLES, seed=2, out="e.zarr", resume=True), "repeat the command as it was"),
-        (lambda: ph.ensemble(FREE, SAMPLES, force=True), "changed: it needs --resume"),
-        (lambda: cluster._take(Lost(), 3, None), "chunks that are finished are kept, and --resume goes on"),
-        (lambda: stream(TOP, "run.zarr", method="V2"), "type polhode resume FOLDER to go on"),
-        (lambda: record.check_functions("run.zarr", {}, {"code of f": "1"}), "add --force to go on"),
-        (lambda: store.save(ph.integrate(TOP, method="V2"), "x.aem"), "; add --set object_name=..."),
-        (lambda: aem._of_one_body(ph.integrate(BATCH, h=0.5), ()), "; add --set body=..., its index"),
-        (lambda: ph.integrate(TOP, method=ph.Adaptive(), h=0.1), '"Adaptive(rtol, max_step=0.1)", or omit --h'),
-        (lambda: ph.integrate(TOP, rtol=1e-17), "add --rtol 1e-9"),
-        (lambda: stream(TOP, "x.zarr", method="Adaptive"), "add --method S6_10, for instance"),
-        (lambda: ph.order_study(ph.Gauss(3), (1, 2, 3), ROW, 1.0, (0.1,)), "such as --h 0.2 --h 0.1 --h 0.05"),
-        (lambda: ph.work_precision(TOP, ["V2"], 0.1), "such as --h 0.1 --h 0.05"),
-        (lambda: step_length(None), "such as --h 0.01"),
-        (lambda: ph.State(m=(1, 1, 1), q=(1, 1, 0, 0)), "; divide it by its norm if only its direction is meant"),
-        (lambda: ph.forces.gravity(1.0, (0, 0, 1), up=(0, 0, 0)), "give for instance up = [0, 0, 1]"),
-        (lambda: build(TORQUE, "x.toml"), "if you trust it, add --allow-python"),
-    ],
-)  # fmt: skip
-def test_hints_are_in_the_words_of_a_shell(call, hint, stored, monkeypatch):
-    monkeypatch.chdir(stored)
-    with pytest.raises(PolhodeError) as caught:
-        call()
-    message = in_shell_words(str(caught.value))
-    assert hint in message
-    assert message != str(caught.value)
+FREE = ph.problems.free_body()
+TOP = """
+t_span = [0, 1]
+h = 0.1
+method = "V2"
+[body]
+moments = [1, 2, 3]
+[state]
+m = [1, 1, 1]
+[[force]]
+kind = "gravity"
+weight = 1
+offset = [0, 0, 1]
+[ensemble]
+count = 4
+seed = 1
+[ensemble.samples]
+"state.m" = {kind = "direction"}
+"""
+PULSE = """
+t_span = [0, 10]
+[body]
+moments = [1, 2, 3]
+[state]
+m = [1, 1, 1]
+[[force]]
+python = "pulse_of_a_hint:pulse"
+[output]
+states = 5
+plots = []
+"""
+NEEDED = ("object_name=A", "object_id=B", "originator=C", "epoch=2026-01-01T00:00:00", "time_system=UTC",
+          "space_frame=D", "body_frame=E")  # fmt: skip
+OF_AEM = tuple(word for setting in NEEDED for word in ("--set", setting))
+FEWER = "keep fewer, with --set output.save_every=... or --set output.states=..., or write them to a disk as they are "
+ANOTHER_DISK = ", make room, or choose a folder on another disk with --out"
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory):
-    """A folder with a long run and an ensemble."""
-    folder = tmp_path_factory.mktemp("stored")
-    stream(TOP, folder / "run.zarr", method="V2")
-    ph.ensemble(FREE, SAMPLES, seed=1, out=folder / "e.zarr")
+def folder(tmp_path_factory):
+    """A folder with scenarios, an ensemble, a batch, a damaged run and an .aem file of two segments."""
+    folder = tmp_path_factory.mktemp("hints")
+    (folder / "top.toml").write_text(TOP)
+    (folder / "pulse.toml").write_text(PULSE)
+    (folder / "pulse_of_a_hint.py").write_text(
+        "def pulse(t, Q, w, p):\n    return (0.0, 0.0, 5.0 if 5.0015 < t < 5.0035 else 0.0)\n"
+    )
+    with chdir(folder):
+        assert run("ensemble", "top.toml", "--out", "e.zarr").exit_code == 0
+        ph.integrate(ph.Problem((1, 2, 3), ph.State(m=[(1, 1, 1), (1, 0, 1)]), t_span=(0, 1)), h=0.5).save("batch.nc")
+        stream(ph.problems.heavy_top(), "damaged.zarr", method="V2")
+        chunk = next(Path("damaged.zarr", "q").glob("[0-9]*"))
+        chunk.write_bytes(chunk.read_bytes()[:-1])
+        ph.integrate(FREE, h=0.5).save("two.aem", **dict(setting.split("=") for setting in NEEDED))
+        lines = [line for line in Path("two.aem").read_text().splitlines() if not line.startswith("COMMENT")]
+        Path("two.aem").write_text("\n".join([*lines, *lines[lines.index("META_START") :], ""]))
     return folder
 
 
-def test_errors_and_notes_of_commands_are_in_the_words_of_a_shell(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert run("run", "heavy_top", "--method", "V2", "--out", "o").exit_code == 0
-    assert message_of(run("convert", "o/trajectory.nc", "x.aem")).endswith("; add --set object_name=...")
-    refused = message_of(run("run", "heavy_top", "--method", "Adaptive", "--h", "0.1", "--out", "x"))
-    assert refused.endswith("or omit --h")
+@pytest.mark.parametrize(
+    ("command", "hint"),
+    [
+        (("ensemble", "top.toml", "--out", "e.zarr"), "e.zarr exists already; add --resume to go on, or choose"),
+        (("ensemble", "top.toml", "--out", "no.zarr", "--resume"), "no.zarr does not exist; omit --resume to begin"),
+        (
+            ("ensemble", "top.toml", "--out", "e.zarr", "--resume", "--set", "ensemble.seed=2"),
+            "; repeat the command as it was, or choose another name",
+        ),
+        (
+            ("ensemble", "top.toml", "--out", "x.zarr", "--force"),
+            "Error: --force goes on although functions have changed: it needs --resume",
+        ),
+        (("run", "pulse.toml"), "not loaded by default; if you trust it, add --allow-python"),
+        (("convert", "two.aem", "x.csv"), "; in Python, polhode.files.aem_reader.read(path) returns a list of them"),
+        (("convert", "batch.nc", "x.aem"), "body_frame; add --set object_name=..."),
+        (("convert", "batch.nc", "x.aem", *OF_AEM), "this is a batch (2,); add --set body=..., its index"),
+        (
+            ("convert", "damaged.zarr", "x.csv"),
+            "; in Python, polhode.load(path, damaged='skip') returns the other states",
+        ),
+        (
+            ("run", "top.toml", "--set", "state.q=[1, 1, 0, 0]"),
+            "top.toml: state: q = (1, 1, 0, 0) has norm 1.41421356; expected a unit quaternion, scalar "
+            "first, within 1e-06; divide it by its norm if only its direction is meant",
+        ),
+        (("run", "top.toml", "--set", "force.0.up=[0, 0, 0]"), "no direction; give for instance up = [0, 0, 1]"),
+        (
+            ("run", "heavy_top", "--method", "Adaptive(1e-9, max_steps=3)"),
+            '; add --method "Adaptive(rtol, max_steps=...)" for more, or increase rtol',
+        ),
+        (
+            ("run", "heavy_top", "--method", "Adaptive", "--h", "0.1"),
+            '; add --method "Adaptive(rtol, max_step=0.1)", or omit --h',
+        ),
+        (
+            ("run", "heavy_top", "--method", "Adaptive", "--h", "0.1", "--set", "output.format=zarr"),
+            "with a fixed step size: add --method S6_10, for instance",
+        ),
+        (("run", "heavy_top", "--rtol", "1e-17"), "the level of round-off; add --rtol 1e-9"),
+        (("run", "heavy_top", "--method", "Adaptive(1e-17)"), "the level of round-off; add --rtol 1e-9"),
+        (
+            ("run", "heavy_top", "--method", "V2", "--t-end", "1e13", "--set", "output.format=nc"),
+            f"; {FEWER}computed, with --set output.format=zarr",
+        ),
+        (
+            ("run", "heavy_top", "--method", "V2", "--t-end", "1e13", "--set", "output.format=zarr"),
+            f" free; keep fewer, with --set output.save_every=...{ANOTHER_DISK}",
+        ),
+        (("order", "Gauss(3)", "--h", "0.1"), "2 steps or more, such as --h 0.2 --h 0.1 --h 0.05"),
+        (("order", "Midpoint", "--t", "1e6"), "expected a shorter t, or step sizes --h ..."),
+    ],
+)  # fmt: skip
+def test_hints_are_in_the_words_of_a_shell(command, hint, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    result = run(*command, *(("--out", "out") if command[0] == "run" else ()))
+    assert result.exit_code > 0
+    assert hint in message_of(result)
+
+
+@pytest.mark.parametrize(
+    ("command", "hint"),
+    [
+        (
+            ("run", "heavy_top", "--method", "V2", "--set", "output.format=nc"),
+            f" free; keep fewer, with --set output.save_every=...{ANOTHER_DISK}",
+        ),
+        (
+            ("ensemble", "top.toml"),
+            " free; keep fewer times (--set ensemble.states=...) or a summary (--set ensemble.reduce=...), follow "
+            f"fewer members (--set ensemble.count=...){ANOTHER_DISK}",
+        ),
+    ],
+)
+def test_hints_for_a_full_disk(command, hint, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(capacity.shutil, "disk_usage", lambda path: SimpleNamespace(free=1, total=2))
+    assert hint in message_of(run(*command, "--out", f"{command[0]}.zarr"))
+
+
+def test_the_hint_for_a_chunk_without_memory(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(capacity, "physical_memory", lambda: 1.0)
+    message = message_of(run("ensemble", "top.toml", "--out", "x.zarr"))
+    assert message.endswith("this machine has 1 bytes; add --set ensemble.chunk=..., a smaller one")
+
+
+def test_the_hint_for_changed_functions(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    assert run("run", "heavy_top", "--method", "V2", "--set", "output.format=zarr", "--out", "long").exit_code == 0
+    monkeypatch.setattr(long_runs, "functions_of", lambda problem: {"code of f": "1"})
+    message = message_of(run("resume", "long"))
+    assert message.endswith("pass the same functions, or add --force to go on with the new ones")
+
+
+def test_the_hint_for_a_chunk_that_a_cluster_lost():
+    future = SimpleNamespace(result=lambda: 1 / 0)
+    with pytest.raises(PolhodeError) as caught:
+        cluster._take(future, 3, None)
+    assert in_shell_words(str(caught.value)).endswith("; chunks that are finished are kept, and --resume goes on")
+    assert str(caught.value).endswith("are kept if out is given, and resume=True goes on")
+
+
+def test_the_hint_of_an_interrupted_ensemble(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(members.Job, "run", lambda *arguments: (_ for _ in ()).throw(KeyboardInterrupt))
+    result = run("ensemble", "top.toml", "--out", "stopped.zarr")
+    assert message_of(result) == "not finished: 1 of 1 chunks are missing; the same command with --resume goes on"
+
+
+def test_the_hint_of_an_interrupted_run(folder, monkeypatch):
+    """Its message is read from the store."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(running.Run, "interrupted", property(lambda run: True, lambda run, value: None), raising=False)
+    result = run("run", "heavy_top", "--method", "V2", "--set", "output.format=zarr", "--out", "stopped")
+    assert result.exit_code == 130
+    assert "states; type polhode resume FOLDER to go on\n" in result.stdout
+
+
+def test_the_hint_for_hidden_features_of_a_torque(folder, monkeypatch):
+    """It is a note and a line of the table; the file keeps the words of Python."""
+    monkeypatch.chdir(folder)
+    result = run("run", "pulse.toml", "--allow-python", "--out", "pulse")
+    assert result.exit_code == 0, result.output
+    told = "some of which may be missed; give their times as breaks = [...] of the force"
+    assert message_of(result).endswith(told)
+    assert f"{told}\n" in result.stdout
+    stored = json.loads(Path("pulse", "summary.json").read_text())["message"]
+    assert stored.endswith("give their times as Torque(..., breaks=...)")
+    assert ph.load("pulse/trajectory.nc").message == stored
 
 
 # Options: what is wrong with them
