@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from polhode.core.capacity import memory_for
 from polhode.core.checks import whole_number
+from polhode.core.messages import Hint, joined
 from polhode.core.progress import Report
 from polhode.integration.choice import Choice, choose, closing_check, explain
 from polhode.integration.event_finder import EventFinder
@@ -21,9 +22,11 @@ from polhode.systems.system import System
 from polhode.systems.trajectory import SystemTrajectory
 
 STATE_BYTES = 7 * 8  # size of m and q
-FEWER_STATES = (
-    "keep fewer, with save_every=... or t_eval=..., or write them to a disk as they are computed: "
-    "polhode.stream(problem, 'run.zarr', method=..., h=...)"
+FEWER_STATES = joined(
+    "keep fewer, with ",
+    Hint("save_every=... or t_eval=...", "--set output.save_every=... or --set output.states=..."),
+    ", or write them to a disk as they are computed",
+    Hint(": polhode.stream(problem, 'run.zarr', method=..., h=...)", ", with --set output.format=zarr"),
 )
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from polhode.cli.words import in_shell_words
 from polhode.core.errors import PolhodeError, RunError, RunWarning, StepError
+from polhode.core.messages import in_shell_words
 
 CTRL_C = 130
 UNLIMITED = 10_000  # characters of a summary, so that click wraps it instead of cutting it off
@@ -83,11 +83,11 @@ class Command(FullSummary):
             pipe_closed = isinstance(problem, BrokenPipeError)  # by the reader, such as head
             if ctx.meta.get("debug") or pipe_closed:
                 raise
-            message = str(problem)
+            message = in_shell_words(problem)
             if not isinstance(problem, PolhodeError):
                 message = f"{'cannot write' if isinstance(problem, OSError) else 'not enough memory'}: {problem}"
             failed = isinstance(problem, (RunError, StepError))
-            raise (click.ClickException if failed else Refused)(in_shell_words(message)) from None
+            raise (click.ClickException if failed else Refused)(message) from None
 
 
 class Group(FullSummary, click.Group):
@@ -111,7 +111,7 @@ class _WarningPrinter:
     def show(self, message: Warning | str, *where: Any, **more: Any) -> None:
         if str(message) not in self.printed:
             self.printed.add(str(message))
-            click.echo(f"note: {in_shell_words(str(message))}", err=True)
+            click.echo(f"note: {in_shell_words(message)}", err=True)
 
 
 def show_progress() -> bool:

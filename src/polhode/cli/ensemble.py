@@ -9,7 +9,7 @@ import click
 
 from polhode.cli.command import CTRL_C, Command, Folder, complete_setting, pairs, print_json, show_progress
 from polhode.cli.run import allow_python, as_json
-from polhode.cli.words import in_shell_words
+from polhode.core.messages import in_shell_words
 
 ERRORS_SHOWN = 3  # messages of failed members in the summary
 
@@ -49,6 +49,7 @@ def ensemble(
     """
     from polhode.core.errors import Interrupted
     from polhode.ensembles.ensemble import ensemble as run_ensemble
+    from polhode.ensembles.reader import Contents
     from polhode.scenarios.ensemble import arguments_of
     from polhode.scenarios.scenario import read_scenario
 
@@ -67,7 +68,9 @@ def ensemble(
     else:
         pairs([(name.replace("_", " "), _as_text(value)) for name, value in summary.items() if value != ""])
     if data.attrs["message"]:
-        click.echo(in_shell_words(data.attrs["message"]), err=True)
+        stored = Contents(path)
+        stored.check(read=False)
+        click.echo(in_shell_words(stored.message), err=True)
         click.get_current_context().exit(CTRL_C)
 
 

@@ -11,35 +11,38 @@ from math import inf
 from pathlib import Path
 
 from polhode.core.errors import MemoryLimitError, StoreError
+from polhode.core.messages import Hint
 
 UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
 
 
 @contextmanager
-def memory_for(what: str, size: float, hint: str) -> Iterator[None]:
+def memory_for(what: str, size: float, advice: str) -> Iterator[None]:
     """Raise MemoryLimitError if ``size`` bytes exceed the memory of the machine, or if the block runs out of memory.
 
-    The message starts with ``what`` and ends with ``hint``.
+    The message starts with ``what`` and ends with ``advice``.
     """
     message = f"{what} would take {in_units(size)} of memory"
     available = physical_memory()
     if size > available:
-        raise MemoryLimitError(f"{message}, and this machine has {in_units(available)}; {hint}")
+        raise MemoryLimitError(f"{message}, and this machine has {in_units(available)}; ", advice)
     try:
         yield
     except MemoryError as error:
-        raise MemoryLimitError(f"{message}, which could not be allocated; {hint}") from error
+        raise MemoryLimitError(f"{message}, which could not be allocated; ", advice) from error
 
 
-def check_disk(path: Path, what: str, size: float, hint: str) -> None:
+def check_disk(path: Path, what: str, size: float, advice: str) -> None:
     """Raise StoreError if the disk of ``path``, which need not exist yet, has less than ``size`` free bytes."""
     absolute = path.absolute()
     existing = next(folder for folder in (absolute, *absolute.parents) if folder.exists())
     disk = shutil.disk_usage(existing)
     if size > disk.free and disk.total:  # some network file systems report a size of 0
         raise StoreError(
-            f"{path}: {what} would take {in_units(size)}, and its disk has {in_units(disk.free)} free; {hint}, make "
-            "room, or choose a path on another disk"
+            f"{path}: {what} would take {in_units(size)}, and its disk has {in_units(disk.free)} free; ",
+            advice,
+            ", make room, or choose ",
+            Hint("a path on another disk", "a folder on another disk with --out"),
         )
 
 

@@ -21,6 +21,7 @@ from polhode.core.errors import (
     TimeError,
     UnknownNameError,
 )
+from polhode.core.messages import Hint
 from polhode.kernels.compiler.limits import LARGEST_RATIO, NORM_TOLERANCE
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0)
@@ -133,7 +134,9 @@ def check_attitude(q: FloatArray, name: str = "q") -> None:
         index = first_bad(good)
         raise AttitudeError(
             f"{place(name, index)} = {show(q[index])} has norm {norm[index]:.9g}; expected a unit quaternion, scalar "
-            f"first, within {NORM_TOLERANCE:g}; type polhode.rotation.normalize(q) if only its direction is meant"
+            f"first, within {NORM_TOLERANCE:g}; ",
+            Hint("type polhode.rotation.normalize(q)", "divide it by its norm"),
+            " if only its direction is meant",
         )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copyreg
 from typing import Any
 
+from polhode.core.messages import joined
+
 __all__ = [
     "AttitudeError",
     "InertiaError",
@@ -33,6 +35,11 @@ def __dir__() -> list[str]:
 class PolhodeError(Exception):
     """Base class of all exceptions that polhode raises.
 
+    Parameters
+    ----------
+    *parts : object
+        Parts of the message: texts, hints (`polhode.core.messages.Hint`) and other errors.
+
     Examples
     --------
     >>> import polhode as ph
@@ -46,6 +53,9 @@ class PolhodeError(Exception):
     def __reduce__(self) -> Any:
         """Return the message and the attributes for pickle, which are not always the arguments of ``__init__``."""
         return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
+
+    def __init__(self, *parts: object) -> None:
+        super().__init__(joined(*parts))
 
 
 class InputError(PolhodeError, ValueError):

@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from polhode.core.errors import InputError, PolhodeError
 from polhode.core.extras import optional
+from polhode.core.messages import Hint
 from polhode.core.progress import Progress
 from polhode.ensembles.members import Chunk, Job
 from polhode.ensembles.sampling import Samples
@@ -76,8 +77,11 @@ def _take(future: Any, number: int, sink: InMemory | OnDisk) -> None:
         chunk = future.result()
     except Exception as problem:
         raise PolhodeError(
-            f"chunk {number} could not be computed: {type(problem).__name__}: {problem}; chunks that are finished are "
-            "kept if out is given, and resume=True goes on"
+            f"chunk {number} could not be computed: {type(problem).__name__}: ",
+            problem,
+            "; chunks that are finished are ",
+            Hint("kept if out is given, and resume=True", "kept, and --resume"),
+            " goes on",
         ) from problem
     if chunk is not None:
         sink.put(number, chunk)

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from polhode.core.capacity import memory_for
 from polhode.core.errors import InputError, Interrupted, StoreWarning
+from polhode.core.messages import Hint
 from polhode.core.progress import Progress
 from polhode.ensembles.cluster import check_client, on_cluster
 from polhode.ensembles.members import Factory, Job, Reduce
@@ -131,7 +132,8 @@ def ensemble(
     if client is not None:
         check_client(client)
     if force and not resume:
-        raise InputError("force=True goes on although functions have changed: it needs resume=True")
+        changed = "goes on although functions have changed: it needs"
+        raise InputError(Hint(f"force=True {changed} resume=True", f"--force {changed} --resume"))
     members = as_samples(samples).seeded(_seed(out, resume, seed))
     options = EnsembleOptions(t_span, method, h, rtol, t_eval, as_summary(reduce), vectorized)
     job, pilot = plan(problem, members, options)
@@ -208,7 +210,8 @@ def open_ensemble(path: str | os.PathLike[str], *, damaged: str = RAISE) -> Any:
 
 def _memory_for(job: Job, members: int) -> AbstractContextManager[None]:
     """Return a context manager that raises MemoryLimitError if a chunk does not fit in memory."""
-    return memory_for(f"a chunk of {members} members", job.size(members), "type a smaller chunk=...")
+    advice = Hint("type a smaller chunk=...", "add --set ensemble.chunk=..., a smaller one")
+    return memory_for(f"a chunk of {members} members", job.size(members), advice)
 
 
 def _locally(job: Job, parts: list[tuple[int, Samples]], sink: Sink, bar: Progress) -> None:

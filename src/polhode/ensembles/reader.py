@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from polhode.core.errors import StoreError, StoreWarning
 from polhode.core.extras import optional
+from polhode.core.messages import Hint, joined
 from polhode.files.atomic import guarded
 from polhode.files.checksums import RAISE, SEAL, SKIP, check_seal, compare, of_texts
 from polhode.files.chunked import ZARR_FORMAT, chunk_file
@@ -26,6 +27,7 @@ KIND = "polhode ensemble"
 FORMAT = 1
 MARKS = Path("status", "done")  # a folder inside an array, where Zarr does not look for members of the group
 STATUS = "status"
+GO_ON = joined("the same ", Hint("call with resume=True", "command with --resume"), " goes on")
 
 Errors = dict[int, str]
 
@@ -59,7 +61,7 @@ class Contents:
             import zarr
         with guarded("read", path):
             if not path.exists():
-                raise StoreError(f"{path} does not exist; omit resume=True to begin")
+                raise StoreError(f"{path} does not exist; omit ", Hint("resume=True", "--resume"), " to begin")
             group = zarr.open_group(path, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
             self.attributes = dict(group.attrs)
             kind = self.attributes.get("kind")
@@ -79,6 +81,11 @@ class Contents:
     def chunks(self) -> int:
         """Number of chunks, finished or not."""
         return -(-self.count // self.chunk)
+
+    @property
+    def message(self) -> str:
+        """How to continue the ensemble; empty if all chunks are finished and intact, which ``check`` finds out."""
+        return unfinished(self.chunks - len(self.marks), self.chunks, GO_ON)
 
     def check(self, read: bool) -> None:
         """Sort finished chunks into intact ones (``marks``) and unusable ones (``lost``).
@@ -141,9 +148,7 @@ def opened(path: Path, damaged: str = RAISE) -> Any:
     contents = Contents(path)
     contents.check(read=damaged == SKIP)
     if contents.lost:
-        warn_of_loss(
-            contents, f"their members have status {Status.DAMAGED}, and the same call with resume=True goes on"
-        )
+        warn_of_loss(contents, joined(f"their members have status {Status.DAMAGED}, and ", GO_ON))
     labels = FileRecord({}, contents.attributes).labels
     variables: dict[str, Any] = {
         name: (dims, xarray.core.indexing.LazilyIndexedArray(MemberArray(contents, name)), labels(name))
@@ -152,8 +157,7 @@ def opened(path: Path, damaged: str = RAISE) -> Any:
     members, texts = contents.failures()
     variables |= {"failed": (("failure",), members), "error": (("failure",), texts)}
     coordinates = {name: ((name,), values) for name, values in contents.coordinates.items()}
-    missing = contents.chunks - len(contents.marks)
-    message = unfinished(missing, contents.chunks, "the same call with resume=True goes on")
+    message = str(contents.message)  # without the words of a shell, which h5py could not write
     return xarray.Dataset(variables, coordinates, contents.attributes | {"message": message})
 
 
@@ -161,15 +165,15 @@ def warn_of_loss(contents: Contents, consequence: str) -> None:
     """Issue a StoreWarning that lists the damaged chunks and says what is done about them."""
     reasons = "; ".join(contents.lost.values())
     warnings.warn(
-        f"{contents.path}: {len(contents.lost)} finished chunks are damaged; {consequence}: {reasons}",
+        joined(f"{contents.path}: {len(contents.lost)} finished chunks are damaged; ", consequence, f": {reasons}"),
         StoreWarning,
         stacklevel=4,
     )
 
 
-def unfinished(missing: int, chunks: int, hint: str) -> str:
+def unfinished(missing: int, chunks: int, advice: str) -> str:
     """Return the message of an ensemble of which ``missing`` chunks are not finished; empty if none is missing."""
-    return f"not finished: {missing} of {chunks} chunks are missing; {hint}" if missing else ""
+    return joined(f"not finished: {missing} of {chunks} chunks are missing; ", advice) if missing else ""
 
 
 def failures(errors: Errors) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:

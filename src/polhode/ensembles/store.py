@@ -24,6 +24,7 @@ import numpy.typing as npt
 from polhode.core.capacity import check_disk, memory_for
 from polhode.core.errors import StoreError
 from polhode.core.extras import optional
+from polhode.core.messages import Hint
 from polhode.ensembles.members import Chunk
 from polhode.ensembles.reader import (
     MARKS,
@@ -44,7 +45,11 @@ from polhode.files.chunked import ZARR_FORMAT
 from polhode.files.record import LABELS, FileRecord, check_functions
 from polhode.kernels.stepping.status import Status
 
-FEWER = "keep fewer times (t_eval=...) or a summary (reduce=...), follow fewer members"
+FEWER = Hint(
+    "keep fewer times (t_eval=...) or a summary (reduce=...), follow fewer members",
+    "keep fewer times (--set ensemble.states=...) or a summary (--set ensemble.reduce=...), follow fewer members "
+    "(--set ensemble.count=...)",
+)
 STARTS = ("m", "omega", "q")  # these samples are stored as start_m and so on, because results have the same names
 COMPONENTS = {"xyz": ("m", "omega", "moments", "damping"), "quaternion": ("q",)}
 MAY_DIFFER = ("environment", "polhode", "message", "functions")  # functions are compared part by part
@@ -186,7 +191,8 @@ class OnDisk:
         checksum = numcodecs.CRC32()
         with guarded("written", path), replacing(path) as new:
             if path.exists():
-                raise StoreError(f"{path} exists already; type resume=True to go on, or choose another name")
+                again = Hint("type resume=True", "add --resume")
+                raise StoreError(f"{path} exists already; ", again, " to go on, or choose another name")
             layout.check_room(path, layout.count)
             seal = seal_of(layout.attributes, layout.arrays(), layout.coordinates())
             group = zarr.create_group(new, zarr_format=ZARR_FORMAT, attributes=layout.attributes | {SEAL: seal})
@@ -234,7 +240,9 @@ class OnDisk:
         if changed:
             changes = "; ".join(f"{key} was {stored.get(key)!r} and is {expected[key]!r}" for key in changed)
             raise StoreError(
-                f"{path} is another ensemble: {changes}; repeat the call as it was, or choose another name"
+                f"{path} is another ensemble: {changes}; repeat the ",
+                Hint("call", "command"),
+                " as it was, or choose another name",
             )
         if not force:
             check_functions(path, json.loads(stored.get("functions", "null")), json.loads(expected["functions"]))

@@ -24,6 +24,7 @@ import numpy as np
 
 from polhode.core.arrays import FloatArray
 from polhode.core.errors import InputError
+from polhode.core.messages import Hint
 from polhode.files import epochs
 from polhode.integration.trajectory import Trajectory
 
@@ -81,7 +82,7 @@ def write(
         "time_system": time_system, "space_frame": space_frame, "body_frame": body_frame,
     }  # fmt: skip
     if missing := [name for name, value in required.items() if value is None or value == ""]:
-        raise InputError(f"an .aem file needs {', '.join(missing)}; type save(path, {missing[0]}=..., ...)")
+        raise InputError(f"an .aem file needs {', '.join(missing)}; ", _setting(missing[0]))
     if digits not in (16, 17):
         raise InputError(
             f"digits is {digits!r}; expected 17 (every float64 is reproduced) or 16 (the limit of the standard)"
@@ -118,6 +119,11 @@ def write(
     path.write_text("\n".join([*lines, ""]), encoding="ascii", newline="\n")
 
 
+def _setting(name: str) -> Hint:
+    """Return the hint that says how to give an option of the file."""
+    return Hint(f"type save(path, {name}=..., ...)", f"add --set {name}=...")
+
+
 def checksum(lines: list[str]) -> str:
     """Return the SHA-256 digest of lines, joined by newlines."""
     return hashlib.sha256("\n".join(lines).encode("latin-1")).hexdigest()
@@ -128,11 +134,9 @@ def _of_one_body(trajectory: Trajectory, body: int | tuple[int, ...]) -> tuple[F
     batch = trajectory.m.shape[1:-1]
     index = (body,) if isinstance(body, int) else tuple(body)
     if len(index) != len(batch) or any(not -n <= i < n for i, n in zip(index, batch, strict=True)):
-        raise InputError(
-            f"an .aem file holds one body, but this is a batch {batch}; type save(path, body=..., ...), its index"
-            if batch
-            else f"body is {body!r}, but there is only one body; omit body"
-        )
+        if not batch:
+            raise InputError(f"body is {body!r}, but there is only one body; omit body")
+        raise InputError(f"an .aem file holds one body, but this is a batch {batch}; ", _setting("body"), ", its index")
     for quantity, unit in (("t", "s"), ("omega", "rad/s")):
         if trajectory.problem.units.get(quantity, unit) != unit:
             raise InputError(

@@ -15,6 +15,7 @@ import numpy as np
 
 from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.errors import InputError, StoreError
+from polhode.core.messages import Hint
 from polhode.core.rotation import conjugate, multiply, rotate
 from polhode.files import aem, epochs
 
@@ -94,7 +95,12 @@ def read_one(path: str | os.PathLike[str]) -> Attitudes:
     segments = read(path)
     if len(segments) != 1:
         raise StoreError(
-            f"{path} has {len(segments)} segments; type polhode.files.aem_reader.read(path) for a list of them"
+            f"{path} has {len(segments)} segments; ",
+            Hint(
+                "type polhode.files.aem_reader.read(path) for",
+                "in Python, polhode.files.aem_reader.read(path) returns",
+            ),
+            " a list of them",
         )
     return segments[0]
 

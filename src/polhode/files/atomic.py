@@ -50,11 +50,11 @@ def guarded(what: str, path: Path) -> Iterator[None]:
     except StoreError as problem:
         if str(path) in str(problem):
             raise
-        raise StoreError(f"{path}: {problem}") from problem.__cause__
+        raise StoreError(f"{path}: ", problem) from problem.__cause__
     except (MissingExtraError, MemoryError):
         raise
     except Exception as problem:
-        raise StoreError(f"{path} is damaged, or was not written by polhode: {problem}") from problem
+        raise StoreError(f"{path} is damaged, or was not written by polhode: ", problem) from problem
 
 
 @contextmanager

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.core.errors import InputError, StoreError, StoreWarning
+from polhode.core.messages import Hint, joined
 from polhode.files.atomic import guarded
 from polhode.files.record import Arrays, FileRecord, check_format
 
@@ -150,7 +151,8 @@ class States:
                 blocks.append(self._block(rows))
             except StoreError as problem:
                 if damaged != SKIP:
-                    raise StoreError(f"{problem}; load(path, damaged='skip') returns the other states") from problem
+                    skipping = Hint("load(path, damaged='skip')", "in Python, polhode.load(path, damaged='skip')")
+                    raise StoreError(problem, "; ", skipping, " returns the other states") from problem
                 left_out.append(f"states {rows.start} to {rows.stop - 1} of {self.count} are left out: {problem}")
         if left_out and not blocks:
             raise StoreError(f"{path} has only damaged states: {left_out[0]}")
@@ -225,8 +227,8 @@ def verified(
 
 def with_note(attributes: dict[str, Any], note: str) -> dict[str, Any]:
     """Return the attributes of a trajectory with ``note``, which may be empty, added to the message."""
-    texts = [text for text in (attributes["message"], note) if text]
-    return attributes | {"message": "; ".join(texts)}
+    message = attributes["message"]
+    return attributes | {"message": joined(message, "; " if message and note else "", note)}
 
 
 def _in_file(path: Path) -> Callable[[str, slice], Path]:

@@ -27,6 +27,7 @@ import numpy.typing as npt
 from polhode.core.capacity import memory_for
 from polhode.core.errors import StoreError
 from polhode.core.extras import optional
+from polhode.core.messages import Hint, joined
 from polhode.files import checksums
 from polhode.files.atomic import guarded, replacing, sync, telling
 from polhode.files.record import LABELS, Arrays, FileRecord, check_format
@@ -35,6 +36,7 @@ ZARR_FORMAT = 2  # version 3 has no strings yet, which the labels of axes need
 CHECKPOINT = Path("time", "checkpoint")
 FIRST_LINE = b"polhode checkpoint 1 "
 CHECKSUM_BYTES = 4
+GO_ON = Hint("type polhode.resume(path, problem) to go on", "type polhode resume FOLDER to go on")
 CHANGES = ("message", "stats")  # attributes that change while the run proceeds
 
 Rows = dict[str, npt.NDArray[Any]]
@@ -75,6 +77,15 @@ class Checkpoint:
         """Number of committed states, including the tail."""
         return self.rows + len(self.tail["time"])
 
+    def message(self, total: int) -> str:
+        """Return how the run of ``total`` states ended, or how to continue it; files have the words of Python only."""
+        return str(self.state["message"]) if self.state["finished"] else not_finished(self.count, total)
+
+
+def not_finished(count: int, total: int) -> str:
+    """Return the message of a run of which ``count`` states of ``total`` are computed."""
+    return joined(f"not finished: {count} of {total} states; ", GO_ON)
+
 
 def is_store(path: Path) -> bool:
     """Return whether ``path`` is the store of a long run."""
@@ -84,8 +95,7 @@ def is_store(path: Path) -> bool:
 def check_new(path: Path) -> None:
     """Raise StoreError if there is anything at ``path``: stores are never overwritten."""
     if path.exists():
-        hint = "type polhode.resume(path, problem) to go on" if is_store(path) else "choose another name"
-        raise StoreError(f"{path} exists already; {hint}")
+        raise StoreError(f"{path} exists already; ", GO_ON if is_store(path) else "choose another name")
 
 
 def create(path: Path, record: FileRecord, rows: int, chunk: int, checkpoint: Checkpoint) -> None:
@@ -204,7 +214,8 @@ def committed(path: Path, damaged: str = checksums.RAISE) -> FileRecord:
         for name, tail in checkpoint.tail.items():
             arrays[name] = arrays[name][0], np.concatenate([states[name], tail]) if states else tail
     arrays["status"] = arrays["status"][0], checkpoint.status
-    attributes = record.attributes | {key: checkpoint.state[key] for key in CHANGES}
+    message = checkpoint.message(json.loads(record.attributes["plan"])["total"])
+    attributes = record.attributes | {"message": message, "stats": checkpoint.state["stats"]}
     return FileRecord(arrays, checksums.with_note(attributes, note))
 
 

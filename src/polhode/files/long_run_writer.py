@@ -13,6 +13,7 @@ import numpy as np
 
 from polhode.core.capacity import check_disk
 from polhode.core.errors import Interrupted, RunError
+from polhode.core.messages import Hint, joined
 from polhode.core.progress import Progress
 from polhode.files import checksums, chunked
 from polhode.files.chunked import Checkpoint, Rows
@@ -23,7 +24,7 @@ from polhode.integration.trajectory import Stats, energies
 from polhode.kernels.stepping.status import Status
 
 TIMES = "saved_times"  # array of the times of states, and its dimension, if the method chooses its steps
-FEWER_STATES = "keep fewer, with save_every=..."
+FEWER_STATES = joined("keep fewer, with ", Hint("save_every=...", "--set output.save_every=..."))
 BLOCK_SECONDS = 0.5  # intended computing time of a block of states
 COMMIT_SECONDS = 5.0  # after which a checkpoint is written even if the chunk is not full
 
@@ -244,10 +245,9 @@ class StreamWriter:
 
     def _outcome(self) -> dict[str, str]:
         """Return the attributes that change while the run proceeds: ``message`` and ``stats``."""
-        count = self.rows + self.waiting
-        message = f"not finished: {count} of {self.total} states; type polhode.resume(path, problem) to go on"
+        message = self.message if self.finished else chunked.not_finished(self.rows + self.waiting, self.total)
         return {
-            "message": self.message if self.finished else message,
+            "message": message,
             "stats": json.dumps(asdict(_stats(self.snapshot))),
         }
 
@@ -277,7 +277,7 @@ def streamed(path: Path, checkpoint: Checkpoint, total: int) -> Streamed:
     status = checkpoint.status if checkpoint.status.ndim else Status(int(checkpoint.status))
     state = checkpoint.state
     stats = Stats(**json.loads(state["stats"]))
-    return Streamed(path, checkpoint.count, total, state["finished"], status, state["message"], stats)
+    return Streamed(path, checkpoint.count, total, state["finished"], status, checkpoint.message(total), stats)
 
 
 def _stats(snapshot: Rows) -> Stats:

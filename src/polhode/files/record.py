@@ -29,6 +29,7 @@ from polhode._version import __version__
 from polhode.core.arrays import FloatArray
 from polhode.core.errors import InputError, StoreError, StoreWarning
 from polhode.core.fingerprint import Fingerprint, differences
+from polhode.core.messages import Hint
 from polhode.forces.base import Force, diagonals
 from polhode.integration.problem import Problem
 from polhode.integration.trajectory import Trajectory
@@ -123,8 +124,9 @@ def check_functions(path: Path, stored: Fingerprint | None, current: Fingerprint
     changed = differences(stored, current)
     if changed:
         raise InputError(
-            f"{path} was begun with other functions: {'; '.join(changed)} differ; pass the same functions, or type "
-            "force=True (--force on the command line) to go on with the new ones"
+            f"{path} was begun with other functions: {'; '.join(changed)} differ; pass the same functions, or ",
+            Hint("type force=True (--force on the command line)", "add --force"),
+            " to go on with the new ones",
         )
 
 
@@ -211,7 +213,7 @@ def outcome(trajectory: Trajectory) -> dict[str, Any]:
     return {
         "method": repr(trajectory.method),
         "h": float(trajectory.h),
-        "message": trajectory.message,
+        "message": str(trajectory.message),  # without the words of a shell, which h5py cannot write
         "stats": json.dumps(asdict(trajectory.stats)),
         "events": -1 if trajectory.t_events is None else len(trajectory.t_events),
         "error_estimate": json.dumps(trajectory.error_estimate),

@@ -17,6 +17,7 @@ from polhode.core.arrays import FloatArray, ReadOnlyArrays, frozen, writable
 from polhode.core.checks import as_floats, check_finite, common_batch, rows_of, show
 from polhode.core.errors import InputError, ShapeError
 from polhode.core.fingerprint import Fingerprint, merged
+from polhode.core.messages import Hint
 from polhode.core.rotation import as_quaternion
 from polhode.forces import functions
 from polhode.forces.functions import (
@@ -553,7 +554,8 @@ def direction(vector: npt.ArrayLike, name: str) -> FloatArray:
     check_finite(array, name, InputError)
     length = np.linalg.norm(array, axis=-1, keepdims=True)
     if not (length > 0).all():
-        raise InputError(f"{name} = {show(array)} has no direction; type for instance {name}=(0, 0, 1)")
+        example = Hint(f"type for instance {name}=(0, 0, 1)", f"give for instance {name} = [0, 0, 1]")
+        raise InputError(f"{name} = {show(array)} has no direction; ", example)
     return frozen(array / length)
 
 

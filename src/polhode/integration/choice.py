@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray
 from polhode.core.errors import InputError, RunWarning
+from polhode.core.messages import Hint, joined
 from polhode.forces.base import Force
 from polhode.free.propagation import propagate
 from polhode.integration.problem import Problem
@@ -87,9 +88,10 @@ TOO_LONG = MORE + "trial runs with even shorter steps would take too long"
 SMALLEST = MORE + f"the smallest tolerance of Adaptive is {SMALLEST_RTOL:.2g}"
 TOO_MANY = MORE + f"{MOST_TRIALS} trial runs did not reach the wanted error"
 NO_END = "; its error is unknown because a trial run did not reach the end"
-HIDDEN = (
+HIDDEN = joined(
     f", but the torque has features shorter than a {CELLS // 2}th of the time span, some of which may be missed; "
-    "give their times as Torque(..., breaks=...)"
+    "give their times as ",
+    Hint("Torque(..., breaks=...)", "breaks = [...] of the force"),
 )
 
 
@@ -234,7 +236,9 @@ def _check_step(method: Method, h: float | None) -> None:
     """Raise InputError if `h` is passed with a method that does not take it."""
     if h is not None and not method.takes_h:
         name = type(method).__name__
-        raise InputError(f"h = {h!r}: {name} chooses its steps; type {name}(rtol, max_step={h!r}), or omit h")
+        limited = f"{name}(rtol, max_step={h!r})"
+        advice = Hint(f"type {limited}, or omit h", f'add --method "{limited}", or omit --h')
+        raise InputError(f"h = {h!r}: {name} chooses its steps; ", advice)
 
 
 def _has_to_choose(method: Method, is_named: bool, no_h: bool, no_rtol: bool, no_suggestion: bool) -> bool:
@@ -415,7 +419,8 @@ def _own_steps_choice(task: Task, family: Method, why: str = "") -> Choice:
     if result.met and not task.is_ready_made:
         truth.append(_end_state(task, _finer(_finer(method(result.x)))))
         result = _search(error, result.x, bounds, 1.0, task.wanted, rounding)
-    return Choice(method(result.x), None, why, result.error, task.unmet(result).replace(TOO_LONG, SMALLEST))
+    unmet = task.unmet(result)
+    return Choice(method(result.x), None, why, result.error, SMALLEST if unmet == TOO_LONG else unmet)
 
 
 def _finer(method: Method) -> Method:
@@ -557,7 +562,7 @@ def explain(result: Trajectory, choice: Choice) -> None:
     summary = f"chosen: {choice.method!r}{step}" + (f" ({choice.why})" if choice.why else "")
     if np.isfinite(choice.error):
         summary += f"; estimated error {choice.error:.1e}"
-    result.message = "; ".join(part for part in (result.message, summary + choice.unmet) if part)
+    result.message = joined(result.message, "; " if result.message else "", summary, choice.unmet)
     if choice.unmet:
         warnings.warn(result.message, RunWarning, stacklevel=3)
 

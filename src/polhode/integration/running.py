@@ -15,6 +15,7 @@ from polhode.core.arrays import FloatArray
 from polhode.core.body import from_principal
 from polhode.core.checks import place, show
 from polhode.core.errors import Interrupted, RunError, RunWarning
+from polhode.core.messages import joined
 from polhode.core.progress import Progress, Report
 from polhode.core.rotation import matrix
 from polhode.core.threads import in_ranges
@@ -238,7 +239,7 @@ class Run(ABC):
         """Issue a RunWarning that some bodies of a batch failed; `why` and `cause` are those of the first one."""
         failed = int((self.current.status < 0).sum())
         details = "" if cause is None else "\n" + "".join(traceback.format_exception(cause))
-        text = f"{failed} of {self.count_bodies} bodies stopped early; {why}{details}"
+        text = joined(f"{failed} of {self.count_bodies} bodies stopped early; ", why, details)
         warnings.warn(text, RunWarning, stacklevel=4)
 
     def _reached(self, states: States) -> npt.NDArray[np.bool_]:
@@ -255,9 +256,10 @@ class Run(ABC):
         where = tuple(int(k) for k in np.unravel_index(i, self.batch)) if self.batch else ()
         t, m, q = self.failed_at(i)
         why, cause = self._why(i)
-        message = (
+        message = joined(
             f"{place('body', where)} stopped in step {int(self.current.steps[i]) + 1}{self.of_steps()}, at t = "
-            f"{t:.6g}, m = {show(m)}, q = {show(q)}: {why}"
+            f"{t:.6g}, m = {show(m)}, q = {show(q)}: ",
+            why,
         )
         return message, cause
 

@@ -10,6 +10,8 @@ import numpy as np
 from polhode.core.arrays import FloatArray
 from polhode.core.checks import as_floats, whole_number
 from polhode.core.errors import InputError
+from polhode.core.messages import Hint
+from polhode.core.messages import Hint, joined
 from polhode.core.references import HAIRER_1993, MUNTHE_KAAS_1999, PRINCE_DORMAND_1981
 from polhode.kernels.stepping.status import Status
 from polhode.methods.method import (
@@ -152,9 +154,11 @@ class Adaptive(Method):
     def why_no_step(self, force: Force, bodies: Bodies, current: Any, i: int, h: float) -> str:
         """Return why body `i` cannot make a step, and what to do."""
         if current.status[i] == Status.TOO_MANY_STEPS:
-            return (
+            return joined(
                 f"{self.max_steps} trial steps are used up, {int(current.rejected[i])} of them rejected; the torque "
-                "may switch ever faster there; type Adaptive(rtol, max_steps=...) for more, or increase rtol"
+                "may switch ever faster there; ",
+                Hint("type Adaptive(rtol, max_steps=...)", 'add --method "Adaptive(rtol, max_steps=...)"'),
+                " for more, or increase rtol",
             )
         return (
             f"{self!r} needs steps that are shorter than the spacing of floating-point numbers at t; "
@@ -176,7 +180,8 @@ def checked_tolerances(rtol: Any, atol: Any) -> tuple[float, float]:
     absolute = _number(atol, "atol")
     if not SMALLEST_RTOL <= relative < inf:
         raise InputError(
-            f"rtol = {rtol!r}: expected at least {SMALLEST_RTOL:.3g}, the level of round-off; type rtol=1e-9"
+            f"rtol = {rtol!r}: expected at least {SMALLEST_RTOL:.3g}, the level of round-off; ",
+            Hint("type rtol=1e-9", "add --rtol 1e-9"),
         )
     if not 0.0 <= absolute < inf:
         raise InputError(f"atol = {atol!r}: expected 0, or a positive finite number in units of m")

@@ -98,7 +98,7 @@ def _law(table: dict[str, Any], where: str) -> Any:
     try:
         return getattr(sampling, table["kind"])(**arguments)
     except (TypeError, ValueError) as problem:
-        raise InputError(f"{where}: {arguments} are not valid arguments of {table['kind']}: {problem}") from problem
+        raise InputError(f"{where}: {arguments} are not valid arguments of {table['kind']}: ", problem) from problem
 
 
 def _is_vectorized(factory: ProblemFactory, samples: Samples) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polhode.core.arrays import FloatArray
+from polhode.core.messages import joined
 from polhode.free.motion import FreeMotion
 from polhode.integration.invariants import drifts
 
@@ -99,7 +100,7 @@ def lines(values: Mapping[str, Any]) -> list[tuple[str, str]]:
         held = "not known" if error is None else f"{error:.1e}" + (" (relative)" if name in RELATIVE else "")
         rows.append((f"{name} held to", held))
     if values["stopped"]:
-        rows.append(("ended early", f"{values['stopped']} of {values['bodies']}: {values['message']}"))
+        rows.append(("ended early", joined(f"{values['stopped']} of {values['bodies']}: ", values["message"])))
     return rows
 
 

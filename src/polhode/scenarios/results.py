@@ -26,7 +26,7 @@ import numpy as np
 from polhode.core.capacity import check_disk, memory_for
 from polhode.core.errors import InputError, Interrupted, RunError, StoreError
 from polhode.core.extras import check_installed, installed
-from polhode.files import chunked
+from polhode.files import chunked, long_run_writer
 from polhode.files import long_runs as streaming
 from polhode.files import saving as store
 from polhode.files.atomic import replacing, telling
@@ -256,7 +256,7 @@ def _check_room(scenario: Scenario, folder: Path, states: int) -> None:
     """Raise an error if the states do not fit in memory or on the disk."""
     size = states * scenario.problem.rows.count * STATE_BYTES.get(scenario.output.format or "", 64)
     with memory_for(f"{states} states", size, FEWER_STATES):
-        check_disk(folder, f"{states} states", size, "keep fewer, with save_every=...")
+        check_disk(folder, f"{states} states", size, long_run_writer.FEWER_STATES)
 
 
 def _streamed(scenario: Scenario, folder: Path, choice: Choice | None, start: Callable[[], Streamed]) -> Results:

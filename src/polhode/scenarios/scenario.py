@@ -23,6 +23,7 @@ from polhode import forces, problems
 from polhode.core.body import RigidBody
 from polhode.core.checks import unknown_name
 from polhode.core.errors import InputError, PolhodeError
+from polhode.core.messages import Hint
 from polhode.core.state import State
 from polhode.forces.base import Force, Torque
 from polhode.integration.problem import Problem, checked_span
@@ -188,8 +189,8 @@ def with_settings(data: Mapping[str, Any], settings: Sequence[str]) -> dict[str,
     for text in settings:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
-            raise InputError(f"setting {text!r}: expected KEY=VALUE, for example h=0.1 or body.mass=2")
-        path = set_value(changed, name, _toml_value(value), f"setting {text!r}")
+            raise InputError(_setting(text), ": expected KEY=VALUE, for example h=0.1 or body.mass=2")
+        path = set_value(changed, name, _toml_value(value), _setting(text))
         if path[0] in DESCRIBED:
             undescribed.append(text)
     if undescribed and changed.get("summary", "") == data.get("summary"):
@@ -202,12 +203,18 @@ def set_value(data: dict[str, Any], key: str, value: Any, origin: str) -> list[s
     path = _path(data, key)
     if path[0] in OWN and "problem" in data:
         known = defaults_of(data["problem"])
-        hint = f"use setting '{path[-1]}=...'" if path[-1] in known else f"known are: {', '.join(known)}"
         raise InputError(
-            f"{origin}: {data['problem']} is a built-in problem, whose {path[0]} follows from its arguments; {hint}"
+            origin,
+            f": {data['problem']} is a built-in problem, whose {path[0]} follows from its arguments; ",
+            *(("use ", _setting(f"{path[-1]}=...")) if path[-1] in known else ("known are: ", ", ".join(known))),
         )
     _put(data, path, value, origin)
     return path
+
+
+def _setting(text: str) -> Hint:
+    """Return the name of a setting in messages."""
+    return Hint(f"setting {text!r}", f"--set {text}")
 
 
 def _path(data: Mapping[str, Any], key: str) -> list[str]:
@@ -349,7 +356,8 @@ def _force(entry: Mapping[str, Any], body: RigidBody, folder: str, allow_python:
         if not allow_python:
             raise InputError(
                 f"python = {entry['python']!r}: code that a file names is not loaded by default; if you trust "
-                "it, add --allow-python (in Python: allow_python=True)"
+                "it, add --allow-python",
+                Hint(" (in Python: allow_python=True)", ""),
             )
         return Torque(_function(entry["python"], folder), **arguments)
     make = getattr(forces, entry["kind"])
@@ -402,7 +410,7 @@ def _put(table: Any, path: list[str], value: Any, origin: str) -> None:
             if not last:
                 table.setdefault(key, {})
         else:
-            raise InputError(f"{origin}: there is no {'.'.join(path[: place + 1])!r} to set")
+            raise InputError(origin, f": there is no {'.'.join(path[: place + 1])!r} to set")
         if last:
             table[index] = value
         table = table[index]
@@ -417,4 +425,4 @@ def _located_errors(source: str, key: str = "", settings: Mapping[str, str] = {}
         place = f"{getattr(problem, 'key', key)}."
         wrong = next((text for name, text in settings.items() if place.startswith(f"{name}.")), None)
         where = f"{source}: {key}" if key else source
-        raise InputError(f"{where if wrong is None else f'setting {wrong!r}'}: {problem}") from problem
+        raise InputError(where if wrong is None else _setting(wrong), ": ", problem) from problem

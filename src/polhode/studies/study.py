@@ -16,6 +16,7 @@ from polhode.core.checks import as_floats
 from polhode.core.errors import InputError, MomentumError, ShapeError, StepError, TimeError
 from polhode.core.extras import optional
 from polhode.core.html import html_rows
+from polhode.core.messages import Hint
 from polhode.core.state import State
 from polhode.flows.flow import Flow
 from polhode.free.propagation import propagate
@@ -211,7 +212,8 @@ def _default_rows(
     if len(rows) < LEAST_STEPS:
         raise InputError(
             f"{flow!r}: fewer than two steps down to t/{MOST_STEPS} give errors at t = {t:g} below {LARGEST_ERROR:g}; "
-            "expected a shorter t, or step sizes h=(...)"
+            "expected a shorter t, or step sizes ",
+            Hint("h=(...)", "--h ..."),
         )
     return rows
 
@@ -267,7 +269,8 @@ def _numbers_of_steps(h: Sequence[float] | FloatArray, t: float) -> list[int]:
     lengths = as_floats(h, "h")
     if lengths.ndim != 1 or len(lengths) < LEAST_STEPS:
         raise ShapeError(
-            f"h has shape {lengths.shape}; expected {LEAST_STEPS} steps or more, such as h=(0.2, 0.1, 0.05)"
+            f"h has shape {lengths.shape}; expected {LEAST_STEPS} steps or more, such as ",
+            Hint("h=(0.2, 0.1, 0.05)", "--h 0.2 --h 0.1 --h 0.05"),
         )
     if not (np.isfinite(lengths).all() and (lengths > 0).all()):
         raise TimeError(f"h = {lengths.tolist()}; expected positive and finite steps (their sign is that of t)")
