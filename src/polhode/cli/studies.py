@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -117,9 +116,7 @@ def _usual(problem: Problem) -> list[Any]:
     accepted = []
     for method in map(_method, USUAL):
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                method.check(problem.force)
+            method.check(problem.force)
         except InputError:
             continue
         accepted.append(method)

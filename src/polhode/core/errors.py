@@ -13,6 +13,7 @@ __all__ = [
     "InputError",
     "Interrupted",
     "MemoryLimitError",
+    "MethodWarning",
     "MissingExtraError",
     "MomentumError",
     "PolhodeError",
@@ -205,6 +206,16 @@ class RunWarning(RuntimeWarning):
     Examples
     --------
     >>> issubclass(RunWarning, RuntimeWarning)
+    True
+    """
+
+
+class MethodWarning(UserWarning):
+    """Issued if the user chooses a method that may not suit the force.
+
+    Examples
+    --------
+    >>> issubclass(MethodWarning, UserWarning)
     True
     """
 

@@ -8,7 +8,6 @@ the computation was interrupted.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
@@ -21,6 +20,7 @@ from polhode.core.capacity import memory_for
 from polhode.core.errors import InputError, Interrupted, StoreWarning
 from polhode.core.messages import Hint
 from polhode.core.progress import Progress
+from polhode.core.warning import warn
 from polhode.ensembles.cluster import check_client, on_cluster
 from polhode.ensembles.members import Factory, Job, Reduce
 from polhode.ensembles.plan import EnsembleOptions, layout_of, plan
@@ -238,9 +238,8 @@ def _compare_environments(sink: Sink) -> None:
     recorded = {(name, conditions.get(name)) for conditions in sink.environments for name in current}
     changed = sorted(f"{name}: {value} and {current[name]}" for name, value in recorded if value != current[name])
     if changed:
-        warnings.warn(
+        warn(
             "chunks were computed under different conditions, so that their last bits (10 eps (1 + cond)) may differ "
             f"from those of one machine: {'; '.join(changed)}",
             StoreWarning,
-            stacklevel=4,
         )

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray
 from polhode.core.checks import as_floats
-from polhode.core.errors import InputError, RunError, RunWarning, ShapeError
+from polhode.core.errors import InputError, MethodWarning, RunError, RunWarning, ShapeError
 from polhode.core.progress import Report
 from polhode.ensembles.sampling import Rows, Samples
 from polhode.ensembles.variation import OWN_TIME, batch_of, member, varied
@@ -186,6 +186,7 @@ class Job:
         """Return the trajectory computed by ``integrate``, also if bodies stop early."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RunWarning)  # every member that stops is recorded
+            warnings.simplefilter("ignore", MethodWarning)  # issued once, by the plan
             try:
                 output = OutputOptions(self.times if times is None else times, progress=report or False)
                 return integrate_chosen(problem, self.span, Choice(self.method, self.h), output)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy.typing as npt
 from polhode.core.errors import StoreError, StoreWarning
 from polhode.core.extras import optional
 from polhode.core.messages import Hint, joined
+from polhode.core.warning import warn
 from polhode.files.atomic import guarded
 from polhode.files.checksums import RAISE, SEAL, SKIP, check_seal, compare, of_texts
 from polhode.files.chunked import ZARR_FORMAT, chunk_file
@@ -164,10 +164,9 @@ def opened(path: Path, damaged: str = RAISE) -> Any:
 def warn_of_loss(contents: Contents, consequence: str) -> None:
     """Issue a StoreWarning that lists the damaged chunks and says what is done about them."""
     reasons = "; ".join(contents.lost.values())
-    warnings.warn(
+    warn(
         joined(f"{contents.path}: {len(contents.lost)} finished chunks are damaged; ", consequence, f": {reasons}"),
         StoreWarning,
-        stacklevel=4,
     )
 
 

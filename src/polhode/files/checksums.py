@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -21,6 +20,7 @@ import numpy.typing as npt
 
 from polhode.core.errors import InputError, StoreError, StoreWarning
 from polhode.core.messages import Hint, joined
+from polhode.core.warning import warn
 from polhode.files.atomic import guarded
 from polhode.files.record import Arrays, FileRecord, check_format
 
@@ -158,7 +158,7 @@ class States:
             raise StoreError(f"{path} has only damaged states: {left_out[0]}")
         note = "; ".join(left_out)
         if note:
-            warnings.warn(f"{path}: {note}", StoreWarning, stacklevel=5)
+            warn(f"{path}: {note}", StoreWarning)
         return {name: np.concatenate([block.pop(name) for block in blocks]) for name in self.names if blocks}, note
 
     def _block(self, rows: slice) -> Rows:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ import numpy.typing as npt
 from polhode.core.arrays import FloatArray
 from polhode.core.checks import whole_number
 from polhode.core.errors import InputError, StoreWarning
+from polhode.core.warning import warn
 from polhode.files import chunked
 from polhode.files.environment import environment
 from polhode.files.long_run_writer import TIMES, Streamed, StreamWriter, streamed
@@ -258,9 +258,8 @@ def _compare(path: Path, stored: dict[str, str], current: dict[str, str]) -> Non
         f"{name} was {stored.get(name)} and is {current[name]}" for name in current if stored.get(name) != current[name]
     ]
     if changed:
-        warnings.warn(
+        warn(
             f"{path} was begun under other conditions, so the last bits may differ from those of an uninterrupted run: "
             f"{'; '.join(changed)}",
             StoreWarning,
-            stacklevel=4,
         )

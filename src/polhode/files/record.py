@@ -17,7 +17,6 @@ stored.
 from __future__ import annotations
 
 import json
-import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +29,7 @@ from polhode.core.arrays import FloatArray
 from polhode.core.errors import InputError, StoreError, StoreWarning
 from polhode.core.fingerprint import Fingerprint, differences
 from polhode.core.messages import Hint
+from polhode.core.warning import warn
 from polhode.forces.base import Force, diagonals
 from polhode.integration.problem import Problem
 from polhode.integration.trajectory import Trajectory
@@ -114,11 +114,10 @@ def check_functions(path: Path, stored: Fingerprint | None, current: Fingerprint
     """Raise InputError if user functions have changed since the store was created; warn if this is not known."""
     if stored is None:
         if current:
-            warnings.warn(
+            warn(
                 f"{path} was begun by a version of polhode that did not store digests of functions; whether they have "
                 "changed is not known",
                 StoreWarning,
-                stacklevel=4,
             )
         return
     changed = differences(stored, current)

@@ -11,12 +11,12 @@ import errno
 import os
 import socket
 import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from polhode.core.errors import StoreError, StoreWarning
+from polhode.core.warning import warn
 from polhode.files.atomic import telling
 
 BUSY = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)  # error numbers if another process holds the lock
@@ -51,10 +51,9 @@ def _locked(path: Path, file: Path) -> int:
                 raise StoreError(
                     f"{path} is being written by {holder}; wait until it has ended, or choose another name"
                 ) from None
-            warnings.warn(
+            warn(
                 f"{file} cannot be locked ({problem.strerror}); make sure that no other process writes to {path}",
                 StoreWarning,
-                stacklevel=5,
             )
         if _is_at(handle, file):
             with suppress(OSError):  # on a full disk, the lock is valid although its owner is not recorded

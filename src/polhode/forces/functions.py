@@ -12,7 +12,6 @@ from __future__ import annotations
 import functools
 import re
 import threading
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from ctypes import CFUNCTYPE, c_double, c_ssize_t, c_void_p
@@ -27,6 +26,7 @@ from numpy.ctypeslib import as_array
 from polhode.core.fingerprint import Fingerprint, Itself, digest, fingerprint, identity, merged
 from polhode.core.pickling import HoldsFunctions
 from polhode.core.rotation import matrix
+from polhode.core.warning import warn
 from polhode.kernels.compiler import JIT, jit, numba_internals
 from polhode.kernels.numbers import quat
 from polhode.kernels.stepping import header
@@ -503,21 +503,19 @@ def described(func: Any) -> str:
 
 
 def warn_slow(func: Any, problem: Exception) -> None:
-    """Issue a SlowTorqueWarning, located at the line of the user, with the reason and what to do."""
+    """Issue a SlowTorqueWarning with the reason, the line of the function that Numba refuses, and what to do."""
     code = getattr(func, "__code__", None)
-    file, first = (code.co_filename, code.co_firstlineno) if code else ("<unknown>", 0)
+    file = code.co_filename if code else ""
     places = re.findall(r'File "([^"]*)", line (\d+)', str(problem))
     own = [int(line) for place, line in places if Path(place).name == Path(file).name]
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
     reason = next((line for line in lines if not line.startswith(("Failed in", "File", "During"))), repr(problem))
     where = f", line {own[0]}" if own else ""
-    warnings.warn_explicit(
+    warn(
         f"Numba cannot compile {described(func)}{where}: {reason.rstrip('.')}; it runs as a Python callback, correct "
         "but some hundred times slower. Functions it calls can be compiled if they are decorated with numba.njit; or "
         f"type warnings.simplefilter('ignore', polhode.forces.functions.{SlowTorqueWarning.__name__})",
         SlowTorqueWarning,
-        filename=file,
-        lineno=own[0] if own else first,
     )
 
 

@@ -13,18 +13,18 @@ integrated by ``Adaptive``, and the step size for all others is confirmed by a r
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf, log, nan
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray
-from polhode.core.errors import InputError, RunWarning
+from polhode.core.errors import InputError, MethodWarning, RunWarning
 from polhode.core.messages import Hint, joined
+from polhode.core.warning import warn
 from polhode.forces.base import Force
 from polhode.free.propagation import propagate
 from polhode.integration.problem import Problem
@@ -129,6 +129,7 @@ class Task:
     atol: float
     radian: float  # time in which the body rotates by one radian
     structure: TimeStructure
+    ends: dict[Any, EndState | None] = field(default_factory=dict)  # results of trial runs
 
     @property
     def length(self) -> float:
@@ -209,11 +210,14 @@ def choose(
     user_method = None if method is None else as_method(method)
     if user_method is not None:
         _check_step(user_method, h)
+        user_method.check(problem.force)
+        if advice := user_method.advice(problem.force):
+            warn(advice, MethodWarning)
         is_named = isinstance(method, str)
         if not _has_to_choose(user_method, is_named, h is None, rtol is None, problem.h is None):
             is_fixed = h is None and not user_method.chooses_steps
             return Choice(user_method, problem.h if is_fixed else h, is_made=False)
-    simplest = user_method or (ClosedForm() if problem.force.is_zero else _trial_method("V2"))
+    simplest = user_method or (ClosedForm() if problem.force.is_zero else Splitting(None, "V2"))
     if simplest.is_exact_for(problem.force) or 0 in problem.rows.batch:
         why = "no bodies" if 0 in problem.rows.batch else FREE
         return Choice(simplest, _spacing(problem, span, simplest) if h is None else h, why, 0.0)
@@ -224,7 +228,7 @@ def choose(
         return find(task, user_method)
     family, names = _family(problem, strength)
     if h is not None:
-        return Choice(_trial_method(BY_FAMILY[names]), h, f"{family}, so {BY_FAMILY[names]}", np.nan)
+        return Choice(Splitting(None, BY_FAMILY[names]), h, f"{family}, so {BY_FAMILY[names]}", np.nan)
     if task.structure.rough.any():
         return _own_steps_choice(task, Adaptive(), "the torque is not smooth in time")
     if names == VELOCITY:
@@ -269,12 +273,12 @@ def _best_of_family(task: Task, family: str, names: tuple[str, ...]) -> Choice:
     fewest = inf  # torque evaluations per unit of time
     step = task.radian
     for name in names[::-1]:
-        trial = _trial_method(name)
+        trial = Splitting(None, name)
         torques = trial.scheme.torques_per_step
         result = _find_step(piece, trial, task.radian, shortest=torques / fewest, patience=SLOW_TRIALS)
         if not best or (result.met and torques / result.x < fewest):
             best, fewest, step = name, torques / result.x, result.x
-    method = _trial_method(best)
+    method = Splitting(None, best)
     result = _find_step(task, method, step, patience=SLOW_TRIALS)
     why = f"{family}; of {', '.join(names)} it needs the fewest torques"
     choice = Choice(method, result.x, why, result.error, result.unmet)
@@ -292,13 +296,6 @@ def _with_user_method(task: Task, method: Method) -> Choice:
         first_step = task.radian if result is None else result.x
         result = _find_step(task, method, first_step, truth=_finer(_own_steps_choice(task, Adaptive()).method))
     return Choice(method, result.x, "", result.error, task.unmet(result))
-
-
-def _trial_method(name: str) -> Splitting:
-    """Return the splitting method of scheme `name`, without its advice to the user: trial runs decide."""
-    method = Splitting(None, name)
-    method.advises = False
-    return method
 
 
 def measured(problem: Problem, span: tuple[float, float]) -> Strength:
@@ -438,8 +435,16 @@ class EndState(NamedTuple):
 def _end_state(task: Task, method: Method, h: float | None = None, least: int = 1) -> EndState | None:
     """Return the state of all bodies at the end of a run; None if a body did not reach it.
 
-    A run with fixed steps has at least `least` steps between breaks of the torque.
+    A run with fixed steps has at least `least` steps between breaks of the torque. No run is made twice.
     """
+    key = task.span, method, h, least
+    if key not in task.ends:
+        task.ends[key] = _end_of_run(task, method, h, least)
+    return task.ends[key]
+
+
+def _end_of_run(task: Task, method: Method, h: float | None, least: int) -> EndState | None:
+    """Run, and return the state of all bodies at the end; see `_end_state`."""
     run = new_run(task.problem, task.span, method, h, least=least, longest=task.structure.longest)
     states = run.end()
     if run.interrupted:
@@ -564,7 +569,7 @@ def explain(result: Trajectory, choice: Choice) -> None:
         summary += f"; estimated error {choice.error:.1e}"
     result.message = joined(result.message, "; " if result.message else "", summary, choice.unmet)
     if choice.unmet:
-        warnings.warn(result.message, RunWarning, stacklevel=3)
+        warn(result.message, RunWarning)
 
 
 def closing_check(result: Trajectory) -> tuple[float, float]:

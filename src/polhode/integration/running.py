@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import traceback
-import warnings
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +18,7 @@ from polhode.core.messages import joined
 from polhode.core.progress import Progress, Report
 from polhode.core.rotation import matrix
 from polhode.core.threads import in_ranges
+from polhode.core.warning import warn
 from polhode.forces import functions
 from polhode.integration.problem import Problem
 from polhode.integration.rows import States
@@ -240,7 +240,7 @@ class Run(ABC):
         failed = int((self.current.status < 0).sum())
         details = "" if cause is None else "\n" + "".join(traceback.format_exception(cause))
         text = joined(f"{failed} of {self.count_bodies} bodies stopped early; ", why, details)
-        warnings.warn(text, RunWarning, stacklevel=4)
+        warn(text, RunWarning)
 
     def _reached(self, states: States) -> npt.NDArray[np.bool_]:
         """Return which states (k,) all bodies that have not failed reached."""

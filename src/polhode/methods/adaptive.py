@@ -10,7 +10,6 @@ import numpy as np
 from polhode.core.arrays import FloatArray
 from polhode.core.checks import as_floats, whole_number
 from polhode.core.errors import InputError
-from polhode.core.messages import Hint
 from polhode.core.messages import Hint, joined
 from polhode.core.references import HAIRER_1993, MUNTHE_KAAS_1999, PRINCE_DORMAND_1981
 from polhode.kernels.stepping.status import Status

@@ -166,6 +166,10 @@ class Method(ABC):
     def check(self, force: Force) -> None:
         """Raise InputError if the method cannot integrate `force`; the message names an alternative."""
 
+    def advice(self, force: Force) -> str:
+        """Return a warning for users who choose the method for this force, or an empty string."""
+        return ""
+
     @abstractmethod
     def advance(self, force: Force) -> Advance:
         """Return the compiled loop for this force; see `Advance` for its signature."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,7 +43,6 @@ class Splitting(Method):
     2
     """
 
-    advises = True  # warn of negative kicks with damping; False if trial runs have shown that they are harmless
     memory = 5  # pending drift, kick and gradient kick, the time of the kick, and whether the run has begun
 
     def __init__(self, flow: Flow | None = None, scheme: Scheme | str = "RKN6_14a") -> None:
@@ -89,7 +87,7 @@ class Splitting(Method):
         return force.is_zero and self.flow.record.order is None
 
     def check(self, force: Force) -> None:
-        """Raise InputError if the scheme cannot integrate `force`; warn if damping meets kicks of negative length."""
+        """Raise InputError if the scheme cannot integrate `force`; the message names an alternative."""
         damped = bool(np.any(force.damping))
         if self.scheme.rkn_only and (damped or force.velocity_dependent):
             what = "damping" if damped else "a torque that depends on the angular velocity"
@@ -102,12 +100,15 @@ class Splitting(Method):
                 f"{self.scheme.name} evaluates the torque before or after its step, and {force!r} has breaks, where "
                 f"it jumps; choose {WITHIN}"
             )
-        if damped and self.scheme.has_negative_kicks and self.advises:
-            warnings.warn(
-                f"{self.scheme.name} has kicks of negative length, in which damping makes the momentum grow; if "
-                "damping is strong within one step, choose V2",
-                stacklevel=4,
-            )
+
+    def advice(self, force: Force) -> str:
+        """Return a warning if damping meets kicks of negative length, or an empty string."""
+        if not (self.scheme.has_negative_kicks and np.any(force.damping)):
+            return ""
+        return (
+            f"{self.scheme.name} has kicks of negative length, in which damping makes the momentum grow; if damping is "
+            "strong within one step, choose V2"
+        )
 
     def advance(self, force: Force) -> Advance:
         """Return the compiled loop for this force; see `Advance` for its signature."""

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.core.checks import as_floats
-from polhode.core.errors import RunError, ShapeError
+from polhode.core.errors import MethodWarning, RunError, ShapeError
 from polhode.core.extras import optional
 from polhode.core.html import html_rows
 from polhode.core.state import State
@@ -180,7 +180,7 @@ def _reference(problem: Problem, shortest: float) -> State:
         return integrate(problem, method=Adaptive(FINEST)).state()
     scheme = "SS10_35" if np.any(force.damping) else "RKN8_19"
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the steps are short, so that negative kicks are harmless
+        warnings.simplefilter("ignore", MethodWarning)  # the steps are short, so that negative kicks are harmless
         return integrate(problem, h=shortest / FINER, method=scheme, save_every=2**40).state()
 
 
