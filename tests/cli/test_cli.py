@@ -23,6 +23,7 @@ from conftest import ROOT
 from oracles.addition import addition_flow, addition_period
 from polhode.cli import cli
 from polhode.files import saving as store
+from polhode.forces.base import Force
 from polhode.methods import METHODS
 
 pytestmark = pytest.mark.usefixtures("empty_pictures")
@@ -755,6 +756,18 @@ def test_drifts_see_an_error():
     assert np.abs(drifts(traj)["energy"]).argmax() == np.abs(drifts(traj)["|m|"]).argmax() == 3
     assert np.abs(drifts(traj)["energy"]).max() == pytest.approx(2e-5, rel=1e-4)
     assert np.abs(drifts(traj)["Q m"])[3] > 1e-6
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize(("suffix", "more"), [("nc", 0), ("zarr", 1)])  # a long run first loads compiled code
+def test_a_run_computes_potential_energies_once(suffix, more, tmp_path, monkeypatch):
+    """For the file, the summary and the pictures."""
+    evaluate, states = Force.potential, []
+    monkeypatch.setattr(Force, "potential", lambda force, t, q: states.append(np.size(t)) or evaluate(force, t, q))
+    result = run("run", "heavy_top", "--method", "V2", "--set", f"output.format={suffix}", "--out", str(tmp_path))
+    assert result.exit_code == 0, result.output
+    assert "energy held to" in result.output
+    assert sum(states) == len(store.load(tmp_path / f"trajectory.{suffix}")) + more
 
 
 # The scenario in the folder

@@ -17,7 +17,7 @@ from conftest import EPS, random_attitude
 from polhode import Status, errors, forces
 from polhode.core.progress import Progress
 from polhode.core.rotation import conjugate, from_matrix, matrix
-from polhode.forces.base import Torque
+from polhode.forces.base import Force, Torque
 from polhode.integration import running
 from polhode.integration.problem import Problem
 from polhode.methods.splitting import Splitting
@@ -49,6 +49,21 @@ def test_times():
     np.testing.assert_allclose(integrate(top(), h=0.1, save_every=20).t, [0, 2, 4, 5])
     assert integrate(top(), t_span=(0, 1), h=0.1).t[-1] == 1.0
     assert len(integrate(top(), h=10.0)) == 2
+
+
+def test_potential_energies_are_computed_once(monkeypatch):
+    evaluate, states = Force.potential, []
+    monkeypatch.setattr(Force, "potential", lambda force, t, q: states.append(np.size(t)) or evaluate(force, t, q))
+    run = integrate(top(), h=0.5)
+    states.clear()
+    first = run.energy
+    np.testing.assert_array_equal(run.energy, run.kinetic + run.potential)
+    run.energy_error(), run.invariants(), run.to_xarray()
+    assert states == [len(run)]
+    first -= first[0]  # it is the user's: the trajectory does not change
+    np.testing.assert_array_equal(run.energy, run.kinetic + run.potential)
+    with pytest.raises(ValueError, match="read-only"):
+        run.potential[0] = 1.0
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Array types for annotations, and conversion of arrays for compiled code."""
+"""Array types for annotations, writable arrays for compiled code, and read-only ones for objects to keep."""
 
 from __future__ import annotations
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from functools import cached_property
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from polhode.core.arrays import FloatArray
+from polhode.core.arrays import FloatArray, frozen
 from polhode.core.body import RigidBody
 from polhode.core.errors import InputError
 from polhode.core.state import State
@@ -39,10 +40,10 @@ class StoredTrajectory(Trajectory):
             raise AttributeError(f"{self.problem.force!r} has no energy: only forces with a potential energy have one")
         return self._energy
 
-    @property
+    @cached_property
     def potential(self) -> FloatArray:
-        """Potential energy, shape (k,) + batch: the stored energy minus the kinetic energy."""
-        return self.energy - self.kinetic
+        """Potential energy, shape (k,) + batch: the stored energy minus the kinetic energy; read-only."""
+        return frozen(self.energy - self.kinetic)
 
 
 class _NotStored:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polhode.core.arrays import FloatArray
+from polhode.core.arrays import FloatArray, frozen
 from polhode.core.body import RigidBody
 from polhode.core.checks import IDENTITY
 from polhode.core.html import html_fields
@@ -190,10 +191,13 @@ class Trajectory(BaseTrajectory):
         """Kinetic energy, of shape (k,) + batch."""
         return 0.5 * np.sum(self.m * self.omega, axis=-1)
 
-    @property
+    @cached_property
     def potential(self) -> FloatArray:
-        """Potential energy, of shape (k,) + batch; an AttributeError is raised if the force has no energy."""
-        return potentials(self.problem, self.t, self.q)
+        """Potential energy, of shape (k,) + batch, computed once; read-only.
+
+        An AttributeError is raised if the force has no energy.
+        """
+        return frozen(potentials(self.problem, self.t, self.q))
 
     def invariants(self) -> dict[str, float]:
         """Return the largest drift of each conserved quantity, relative to its value at the start.

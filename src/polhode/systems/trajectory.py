@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from polhode.core.arrays import FloatArray
+from polhode.core.arrays import FloatArray, frozen
 from polhode.core.body import scale_along
 from polhode.core.state import State
 from polhode.files.system_record import pack_system
@@ -112,12 +112,15 @@ class SystemTrajectory(BaseTrajectory):
 
     @cached_property
     def potential(self) -> FloatArray:
-        """Potential energy, of shape (k,); an AttributeError is raised if the interaction has no energy."""
+        """Potential energy, of shape (k,), computed once; read-only.
+
+        An AttributeError is raised if the interaction has no energy.
+        """
         interaction = self.system.interaction
         if not interaction.has_energy:
             raise AttributeError(f"{interaction!r} has no energy; type Field(forces, energy=...)")
         states = zip(self.t.tolist(), self.x, self.matrix, strict=True)
-        return np.array([interaction.energy(t, x, Q) for t, x, Q in states])
+        return frozen(np.array([interaction.energy(t, x, Q) for t, x, Q in states]))
 
     @property
     def temperature_translation(self) -> FloatArray:
