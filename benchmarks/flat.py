@@ -15,6 +15,8 @@ from math import sqrt
 import numpy as np
 
 from polhode import problems
+from polhode.integration.own_steps_run import new_saved
+from polhode.integration.rows import not_reached
 from polhode.integration.running import new_run
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.numba_internals import borrowed, keep
@@ -125,8 +127,11 @@ def solve_adaptive(problem, rtol, atol):
     method = Adaptive(rtol, atol)
     run = new_run(problem, problem.t_span, method)
     current, advance = run.current, method.advance(run.force)
-    clock, _ = run.nothing_to_do()
-    wanted, saved = Wanted(np.empty(0), 2**62), run.no_states()
+    clock, wanted, saved = (
+        run.stretches.window(0),
+        Wanted(np.empty(0), 2**62),
+        new_saved(not_reached(np.empty(0), 1), 0),
+    )
     began = time.perf_counter()
     advance(run.bodies, clock, wanted, 0, 1, current, saved)
     seconds = time.perf_counter() - began

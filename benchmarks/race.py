@@ -26,8 +26,10 @@ import polhode as ph
 from flat import solve as flat_solve
 from polhode import problems
 from polhode.core.rotation import matrix
+from polhode.integration.own_steps_run import new_saved
+from polhode.integration.rows import not_reached
 from polhode.integration.running import new_run
-from polhode.methods.method import Saved, Wanted
+from polhode.methods.method import Wanted
 
 REPEATS = 15
 PATIENCE = 4.0  # seconds for the repeats of one run
@@ -111,10 +113,12 @@ def ours(problem, method, told, truth, h=None):
 def loop_alone(problem, method, h):
     """Return functions that prepare a state, and advance it to the end by the compiled loop alone."""
     run = new_run(problem, problem.t_span, method, h)
-    advance, end = method.advance(run.force), np.empty(0) if method.chooses_steps else np.array([run.count])
-    clock, _ = run.nothing_to_do()
-    saved = run.no_states() if method.chooses_steps else Saved(np.empty((1, 1, 3)), np.empty((1, 1, 4)))
-    return lambda: copy.deepcopy(run.current), lambda current: advance(
+    if method.chooses_steps:
+        clock, end = run.stretches.window(0), np.empty(0)
+    else:
+        clock, end = run.grid.clock(0), np.array([run.count])
+    saved = new_saved(not_reached(end.astype(float), 1), 0)
+    return lambda: copy.deepcopy(run.current), lambda current: run.advance(
         run.bodies, clock, Wanted(end, 2**62), 0, 1, current, saved
     )
 

@@ -406,12 +406,15 @@ def test_a_single_number_is_one_parameter():
 
 
 def test_a_copy_forgets_where_its_code_is():
-    """As pickling does: an address of another process would end this one."""
-    used = forces.gravity(2.0, offset=(0, 3, 0))
+    """As pickling does: an address of another process would end this one. Kernels have one function in a process."""
+    used = Torque(lambda t, Q, w, p: (t, 0.0, 0.0))
     used.torque_address()
     other = copy(used._torque)
     assert other._code is None
     assert other.address() == used.torque_address() or not JIT
+    kernel = forces.gravity(2.0, offset=(0, 3, 0))._torque
+    assert copy(kernel) is kernel
+    assert kernel.__reduce__()[1] == (kernel.form, kernel.plain)
 
 
 # One function is compiled once

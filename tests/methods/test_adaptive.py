@@ -102,7 +102,7 @@ def in_calls(problem, method, at, limit, span=None):
     n, cap, at = run.count_bodies, 1000, np.array(at, dtype=float)
     current = method.new_batch_state(run.rows.m.copy(), run.rows.q.copy(), run.t0)
     advance = method.advance(run.force)
-    clock, _ = run.nothing_to_do()
+    clock = run.stretches.window(0)
     out = np.full((len(at), n, 3), np.nan), np.full((len(at), n, 4), np.nan)
     steps = np.full((cap, n), np.nan), np.full((cap, n, 3), np.nan), np.full((cap, n, 4), np.nan), np.zeros(n, np.int64)
     while ((current.status == 0) & (current.t != run.t1)).any():

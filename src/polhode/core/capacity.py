@@ -22,14 +22,15 @@ def memory_for(what: str, size: float, advice: str) -> Iterator[None]:
 
     The message starts with ``what`` and ends with ``advice``.
     """
-    message = f"{what} would take {in_units(size)} of memory"
     available = physical_memory()
     if size > available:
-        raise MemoryLimitError(f"{message}, and this machine has {in_units(available)}; ", advice)
+        fact = f"and this machine has {in_units(available)}"
+        raise MemoryLimitError(f"{what} would take {in_units(size)} of memory, {fact}; ", advice)
     try:
         yield
     except MemoryError as error:
-        raise MemoryLimitError(f"{message}, which could not be allocated; ", advice) from error
+        fact = "which could not be allocated"
+        raise MemoryLimitError(f"{what} would take {in_units(size)} of memory, {fact}; ", advice) from error
 
 
 def check_disk(path: Path, what: str, size: float, advice: str) -> None:

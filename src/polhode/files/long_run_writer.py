@@ -212,10 +212,12 @@ class StreamWriter:
         self.tail = [{name: values[reached] for name, values in whole.items()}]
         self.finished = True
         self.status = np.asarray(run.user_status())
+        if not np.any(np.less(self.status, 0)):
+            return None
         self.message, cause = run.failure()
-        if self.message and run.batch:
+        if run.batch:
             run.warn_of_failures(self.message, cause)
-        return None if run.batch or not self.message else cause or RunError(self.message, None)
+        return None if run.batch else cause or RunError(self.message, None)
 
     def _whole_tail(self) -> Rows:
         """Return all states that are not in a chunk yet, concatenated."""

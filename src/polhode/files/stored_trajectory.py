@@ -18,6 +18,7 @@ from polhode.forces.base import Force
 from polhode.integration.problem import Problem
 from polhode.integration.trajectory import Stats, Trajectory
 from polhode.kernels.stepping.status import Status
+from polhode.methods.expressions import method_of
 
 
 class Text(str):
@@ -27,7 +28,7 @@ class Text(str):
 
 
 class StoredTrajectory(Trajectory):
-    """A trajectory read from a file: ``method`` is a string, and ``energy`` is read from the file."""
+    """A trajectory read from a file, as is ``energy``; ``method`` is a string if it cannot be built from its name."""
 
     def __init__(self, *arguments: Any, energy: FloatArray | None, **more: Any) -> None:
         super().__init__(*arguments, **more)
@@ -70,7 +71,7 @@ def unpack(record: FileRecord) -> StoredTrajectory:
         _problem(record),
         *(np.array(record.arrays[name][1], dtype=np.float64, order="C") for name in ("time", "m", "q")),
         energy=record.values("energy"),
-        method=Text(attributes["method"]),
+        method=_method(attributes["method"]),
         h=float(attributes["h"]),
         stats=Stats(**json.loads(attributes["stats"])),
         status=status if status.ndim else Status(int(status)),
@@ -80,6 +81,14 @@ def unpack(record: FileRecord) -> StoredTrajectory:
     estimate = json.loads(attributes.get("error_estimate", "null"))
     result.error_estimate = None if estimate is None else tuple(estimate)
     return result
+
+
+def _method(text: str) -> Any:
+    """Return the method that is called `text`; schemes of the user are stored by name only."""
+    try:
+        return method_of(text)
+    except InputError:
+        return Text(text)
 
 
 def _events(record: FileRecord) -> tuple[list[Any], list[Any], list[Any]] | None:

@@ -206,10 +206,13 @@ def choose(
     InputError
         If an argument is invalid, or `h` is passed with a method that does not take it.
     """
-    tolerances = checked_tolerances(DEFAULT_RTOL if rtol is None else rtol, atol)
     user_method = None if method is None else as_method(method)
+    tolerances = DEFAULT_RTOL, 0.0
+    if not (rtol is None and isinstance(atol, float) and atol == 0.0):
+        tolerances = checked_tolerances(DEFAULT_RTOL if rtol is None else rtol, atol)
     if user_method is not None:
-        _check_step(user_method, h)
+        if h is not None and not user_method.takes_h:
+            raise _no_step_taken(user_method, h)
         user_method.check(problem.force)
         if advice := user_method.advice(problem.force):
             warn(advice, MethodWarning)
@@ -236,13 +239,12 @@ def choose(
     return _best_of_family(task, family, names)
 
 
-def _check_step(method: Method, h: float | None) -> None:
-    """Raise InputError if `h` is passed with a method that does not take it."""
-    if h is not None and not method.takes_h:
-        name = type(method).__name__
-        limited = f"{name}(rtol, max_step={h!r})"
-        advice = Hint(f"type {limited}, or omit h", f'add --method "{limited}", or omit --h')
-        raise InputError(f"h = {h!r}: {name} chooses its steps; ", advice)
+def _no_step_taken(method: Method, h: float) -> InputError:
+    """Return the error that `h` is passed with a method that does not take it."""
+    name = type(method).__name__
+    limited = f"{name}(rtol, max_step={h!r})"
+    advice = Hint(f"type {limited}, or omit h", f'add --method "{limited}", or omit --h')
+    return InputError(f"h = {h!r}: {name} chooses its steps; ", advice)
 
 
 def _has_to_choose(method: Method, is_named: bool, no_h: bool, no_rtol: bool, no_suggestion: bool) -> bool:

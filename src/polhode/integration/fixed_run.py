@@ -42,13 +42,10 @@ class FixedRun(Run):
         super().__init__(problem, span, method)
         self.grid = Steps(span, self.force.breaks, step_length(problem.h if h is None else h), least)
         self.count = self.grid.count
+        self.times = self.grid.times
         self.h = float(self.grid.h[np.argmax(np.abs(self.grid.h))])
         self.current = method.new_batch_state(self.rows.m.copy(), self.rows.q.copy())
         self._next_save = -1  # step of the next state of a schedule, if it is the only one of its block
-
-    def times(self, steps: IntArray | int) -> FloatArray:
-        """Return the times after numbers of steps."""
-        return self.grid.times(steps)
 
     def states_to_save(self, times: FloatArray | None, every: int, keep: bool) -> int:
         """Return the number of states of a body that `compute` holds in memory."""
@@ -132,7 +129,7 @@ class FixedRun(Run):
     def at_steps(self, saves: IntArray, bar: Progress) -> States:
         """Return the states after the steps `saves` (k,); NaN where a body did not reach them."""
         states = not_reached(self.times(saves), self.count_bodies)
-        self.load_steps()
+        _ = self.advance  # compilation does not count as run time
         began = time.perf_counter()
         try:
             self._advance(saves, states, bar)
@@ -140,10 +137,6 @@ class FixedRun(Run):
             self.interrupted = True
         self.seconds += time.perf_counter() - began
         return states
-
-    def nothing_to_do(self) -> tuple[Clock, Wanted]:
-        """Return arguments of the compiled loop, by which nothing is saved."""
-        return self.grid.clock(0), Wanted(np.empty(0, np.int64), 0)
 
     def _advance(self, saves: IntArray, states: States, bar: Progress) -> None:
         """Advance to the last of `saves`, in calls of about PIECE_SECONDS, none of which crosses a break."""
@@ -201,7 +194,7 @@ class FixedRun(Run):
         current = self.method.new_batch_state(m.copy(), q.copy())
         current.status[~np.isfinite(m).all(axis=-1)] = Status.NOT_FINITE
         saved = Saved(np.full((1, *m.shape), np.nan), np.full((1, *q.shape), np.nan))
-        advance = self.method.advance(self.force)
+        advance = self.advance
         bodies = self.bodies.take(body)
         clock = Clock(t, h, self.grid.low[stretch], self.grid.high[stretch])
         wanted = Wanted(np.array([steps]), steps)

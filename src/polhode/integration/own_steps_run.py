@@ -87,7 +87,7 @@ class OwnStepsRun(Run):
     ) -> States:
         """Run to the end and return the states at `times` (k,)."""
         states = not_reached(times, self.count_bodies)
-        self.load_steps()
+        _ = self.advance  # compilation does not count as run time
         self._begin(keep)
         began = time.perf_counter()
         with Progress(progress, **self.progress()) as bar:
@@ -157,14 +157,6 @@ class OwnStepsRun(Run):
         """Return the time at a mark of the progress bar."""
         return self.t0 + mark * (self.t1 - self.t0) / MARKS
 
-    def nothing_to_do(self) -> tuple[Clock, Wanted]:
-        """Return arguments of the compiled loop, by which nothing is saved."""
-        return self.stretches.window(0), Wanted(NO_TIMES, 1)
-
-    def no_states(self) -> Saved:
-        """Return arrays for no states."""
-        return _saved(not_reached(NO_TIMES, self.count_bodies), 0)
-
     def _advance(self, target: float, states: States, keep: bool, finder: EventFinder | None, bar: Progress) -> None:
         """Advance all bodies to the time `target` at least, in calls that take about PIECE_SECONDS each."""
         current = self.current
@@ -186,7 +178,7 @@ class OwnStepsRun(Run):
         piece = first_piece(n)
         while (behind := (current.status == Status.REACHED_END) & (self._sign * current.t < self._sign * goal)).any():
             before = current.t[None].copy(), current.m[None].copy(), current.q[None].copy()
-            saved = _saved(states, piece if keep else 0)
+            saved = new_saved(states, piece if keep else 0)
             waiting = (current.status == Status.REACHED_END) & ~behind
             current.status[waiting] = Status.ENDED_BY_EVENT  # so that they do not go on
             try:
@@ -240,7 +232,7 @@ class OwnStepsRun(Run):
         return self.method.why_no_step(self.force, self.bodies, self.current, i, np.nan)
 
 
-def _saved(states: States, capacity: int) -> Saved:
+def new_saved(states: States, capacity: int) -> Saved:
     """Return the arrays of states, and arrays for the ends of `capacity` steps of each body."""
     n = states.m.shape[1]
     steps = not_reached(np.empty(capacity), n)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from polhode.integration.problem import Problem
 from polhode.integration.rows import States
 from polhode.integration.trajectory import Stats, Trajectory
 from polhode.kernels.stepping.status import Status
-from polhode.methods.method import BatchState, Clock, Method, Saved, Wanted
+from polhode.methods.method import Advance, BatchState, Clock, Method, Saved, Wanted
 
 if TYPE_CHECKING:
     from polhode.integration.event_finder import EventFinder
@@ -131,7 +132,7 @@ class Run(ABC):
         was evaluated in Python, KeyboardInterrupt is raised, and bodies that it stopped can go on.
         """
         current = self.current
-        advance = self.method.advance(self.force)
+        advance = self.advance
         before = current.status.copy()
 
         def work(start: int, stop: int) -> int:
@@ -139,34 +140,29 @@ class Run(ABC):
             return 0
 
         began = time.perf_counter()
-        in_ranges(work, self.count_bodies, steps * self.method.stages)
+        if self.count_bodies == 1:
+            advance(self.bodies, clock, wanted, 0, 1, current, saved)
+        else:
+            in_ranges(work, self.count_bodies, steps * self.method.stages)
         if functions.CTRL_C.is_set():
             current.status[:] = before
             functions.raise_ctrl_c()
         return time.perf_counter() - began
 
-    def load_steps(self) -> None:
-        """Compile the loop over steps, or load it from the cache, because compilation cannot be interrupted.
-
-        The loop is called for an empty range of bodies.
-        """
-        advance = self.method.advance(self.force)
-        advance(self.bodies, *self.nothing_to_do(), 0, 0, self.current, self.no_states())
-
-    @abstractmethod
-    def nothing_to_do(self) -> tuple[Clock, Wanted]:
-        """Return arguments of the compiled loop, by which nothing is saved."""
-
-    def no_states(self) -> Saved:
-        """Return arrays for no states."""
-        n = self.count_bodies
-        return Saved(np.empty((0, n, 3)), np.empty((0, n, 4)))
+    @cached_property
+    def advance(self) -> Advance:
+        """The compiled loop over steps. It is compiled here, because compilation cannot be interrupted."""
+        return self.method.advance(self.force)
 
     def load(self) -> None:
         """Compile all functions of the run, or load them from the cache."""
-        self.load_steps()
+        _ = self.advance
         if self.force.has_energy:
             self.force.potential(self.t0, self.problem.state.q)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the data of the run; compiled code stays in its process."""
+        return {name: value for name, value in vars(self).items() if name != "advance"}
 
     def snapshot(self) -> dict[str, npt.NDArray[Any]]:
         """Return copies of all arrays that are needed to continue the run."""
@@ -221,7 +217,7 @@ class Run(ABC):
             states = finder.cut(states, own_times)
             events = finder.events_of()
         m, q = self.rows.to_user(states.m, states.q)
-        why, cause = self.failure()
+        why, cause = self.failure() if (self.current.status < 0).any() else ("", None)
         message = Status.INTERRUPTED.message if self.interrupted else why
         result = Trajectory(
             self.problem, states.t, m, q, method=self.method, h=self.h, stats=self.stats(), status=self.user_status(),
@@ -248,11 +244,8 @@ class Run(ABC):
         return np.asarray(np.isfinite(m).all(axis=(1, 2)))
 
     def failure(self) -> tuple[str, BaseException | None]:
-        """Return a message about the first body that failed, or an empty string, and the exception of its torque."""
-        failed = self.current.status < 0
-        if not failed.any():
-            return "", None
-        i = int(np.argmax(failed))
+        """Return a message about the first body that failed, and the exception of its torque."""
+        i = int(np.argmax(self.current.status < 0))
         where = tuple(int(k) for k in np.unravel_index(i, self.batch)) if self.batch else ()
         t, m, q = self.failed_at(i)
         why, cause = self._why(i)

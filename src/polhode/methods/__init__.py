@@ -6,6 +6,7 @@ To add a method, write a module with a class of that name and add one line to `M
 from __future__ import annotations
 
 import importlib
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -57,18 +58,26 @@ def as_method(method: MethodLike) -> Method:
     >>> as_method("Rattle")
     Rattle()
     """
-    from polhode.core.checks import unknown_name
     from polhode.methods.method import Method
-    from polhode.methods.schemes import SCHEMES
     from polhode.methods.splitting import Splitting
 
     if isinstance(method, Method):
         return method
     if not isinstance(method, str):
         return Splitting(None, method)
-    if method in METHODS:
-        named: Method = load(method)()
+    return _named(method)
+
+
+@cache
+def _named(name: str) -> Method:
+    """Return the method with this name, or the splitting method of the scheme with this name."""
+    from polhode.core.checks import unknown_name
+    from polhode.methods.schemes import SCHEMES
+    from polhode.methods.splitting import Splitting
+
+    if name in METHODS:
+        named: Method = load(name)()
         return named
-    if method in SCHEMES:
-        return Splitting(None, method)
-    raise unknown_name("scheme or method", method, (*SCHEMES, *METHODS))
+    if name in SCHEMES:
+        return Splitting(None, name)
+    raise unknown_name("scheme or method", name, (*SCHEMES, *METHODS))

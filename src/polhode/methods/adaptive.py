@@ -12,6 +12,7 @@ from polhode.core.checks import as_floats, whole_number
 from polhode.core.errors import InputError
 from polhode.core.messages import Hint, joined
 from polhode.core.references import HAIRER_1993, MUNTHE_KAAS_1999, PRINCE_DORMAND_1981
+from polhode.kernels.compiler.jit import loaded
 from polhode.kernels.stepping.status import Status
 from polhode.methods.method import (
     Advance,
@@ -123,6 +124,7 @@ class Adaptive(Method):
         """
         from polhode.kernels.stepping.adaptive import adapt
 
+        loop = loaded(adapt)
         torque = force.torque_address()
         settings = self.rtol, self.atol, self.first_step or 0.0, float(self.max_steps)
 
@@ -135,7 +137,7 @@ class Adaptive(Method):
                 current.m, current.q, current.memory, current.steps, current.status, current.torques,
                 current.t, current.h, current.longest, current.seen, current.rejected, current.trouble,
             )  # fmt: skip
-            adapt(torque, (*inputs, *wanted, start, stop, *state, *saved))
+            loop(torque, (*inputs, *wanted, start, stop, *state, *saved))
 
         return advance
 

@@ -177,10 +177,11 @@ class AlgoC1(WholeStep):
                 "AlgoC1()"
             )
 
-    def run(self, *arguments: Any) -> None:
-        """Run the compiled loop of the chosen rule."""
-        RULES[self.rule](*arguments)
+    @property
+    def loop(self) -> Any:
+        """Return the entry point of the chosen rule."""
+        return RULES[self.rule]
 
     def tools(self, force: Force) -> tuple[Any, ...]:
-        """Return the address of the torque, which `run` takes before the arrays."""
+        """Return the address of the torque, which `loop` takes before the arrays."""
         return (force.torque_address(),)

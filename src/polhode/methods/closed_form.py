@@ -72,13 +72,11 @@ class ClosedForm(Method):
 
     def advance(self, force: Force) -> Advance:
         """Return the function that evaluates the motion; see `Advance` for its signature."""
+        load()
 
         def advance(
             bodies: Bodies, clock: Clock, wanted: Wanted, start: int, stop: int, current: Any, saved: Saved
         ) -> None:
-            if start == stop:
-                load()
-                return
             times = np.asarray(wanted.at, dtype=np.float64)
             t0 = float(current.t[start])
             body = RigidBody.from_moments(bodies.inertia)

@@ -193,7 +193,7 @@ class DirEM(WholeStep):
     True
     """
 
-    run = staticmethod(run)
+    loop = staticmethod(run)
     memory = 9
     record = MethodRecord(
         name="DirEM()",

@@ -150,7 +150,7 @@ class QuatEM(WholeStep):
     True
     """
 
-    run = staticmethod(run)
+    loop = staticmethod(run)
     record = MethodRecord(
         name="QuatEM()",
         summary="energy-momentum scheme on quaternions",
@@ -180,7 +180,7 @@ class QuatEM(WholeStep):
         return -2.0 * np.sum(rotations * self.slopes(force, t, matrices), axis=(-2, -1))
 
     def tools(self, force: Force) -> tuple[Any, ...]:
-        """Return what `run` takes before the arrays: the addresses of gradient and energy, and the axis or zeros."""
+        """Return what `loop` takes before the arrays: the addresses of gradient and energy, and the axis or zeros."""
         axis = force.axis if force.axis is not None and acts_through_axis(force) else np.zeros(3)
         return *super().tools(force), address_of(force.energy_function(), ENERGY), axis
 

@@ -135,7 +135,7 @@ class QuatVI(WholeStep):
     True
     """
 
-    run = staticmethod(run)
+    loop = staticmethod(run)
     record = MethodRecord(
         name="QuatVI()",
         summary="variational integrator on quaternions",

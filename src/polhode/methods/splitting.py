@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polhode.core.errors import InputError
+from polhode.kernels.compiler.jit import loaded
 from polhode.methods.method import Advance, BatchState, Bodies, Clock, Method, Saved, Wanted
 from polhode.methods.scheme import Scheme
 from polhode.methods.schemes import get
@@ -103,7 +104,7 @@ class Splitting(Method):
 
     def advice(self, force: Force) -> str:
         """Return a warning if damping meets kicks of negative length, or an empty string."""
-        if not (self.scheme.has_negative_kicks and np.any(force.damping)):
+        if not (np.any(force.damping) and self.scheme.has_negative_kicks):
             return ""
         return (
             f"{self.scheme.name} has kicks of negative length, in which damping makes the momentum grow; if damping is "
@@ -113,7 +114,7 @@ class Splitting(Method):
     def advance(self, force: Force) -> Advance:
         """Return the compiled loop for this force; see `Advance` for its signature."""
         flow = self.flow
-        split = flow.split
+        split = loaded(flow.split)
         torque = force.torque_address()
         implicit = bool(force.velocity_dependent)
         table = self.scheme.table

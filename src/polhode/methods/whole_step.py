@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from polhode.core.arrays import FloatArray, writable
 from polhode.core.errors import InputError
+from polhode.kernels.compiler.jit import loaded
 from polhode.kernels.compiler.numba_internals import address_of
 from polhode.kernels.stepping.whole_steps import GRADIENT
 from polhode.methods.method import Advance, BatchState, Bodies, Clock, Method, Saved, Wanted, arrays_of
@@ -22,7 +24,7 @@ INSTEAD = "S4_6, S6_10 or Adaptive()"
 class WholeStep(Method):
     """Base class of methods whose step is one compiled function: see ``kernels.stepping.whole_steps``.
 
-    A subclass is one module with its kernels, a compiled entry point `run` that repeats its step, and a record.
+    A subclass is one module with its kernels, a compiled entry point `loop` that repeats its step, and a record.
 
     Attributes
     ----------
@@ -62,23 +64,25 @@ class WholeStep(Method):
             )
 
     def tools(self, force: Force) -> tuple[Any, ...]:
-        """Return what `run` takes before the arrays: addresses, which are valid as long as the force exists."""
+        """Return what `loop` takes before the arrays: addresses, which are valid as long as the force exists."""
         return (address_of(force.gradient_function(), GRADIENT),)
 
-    def run(self, *arguments: Any) -> None:
-        """Run the compiled loop; subclasses define it."""
-        raise NotImplementedError
+    @property
+    @abstractmethod
+    def loop(self) -> Any:
+        """Entry point that repeats the step of the method."""
 
     def advance(self, force: Force) -> Advance:
         """Return the compiled loop for this force; see `Advance` for its signature."""
         tools = self.tools(force)
+        run = loaded(self.loop)
 
         def advance(
             bodies: Bodies, clock: Clock, wanted: Wanted, start: int, stop: int, current: BatchState, saved: Saved
         ) -> None:
             steps = clock.start, clock.h, clock.first  # no bounds: torques are evaluated in the middle of steps
             inputs = bodies.params, bodies.inertia, bodies.axes, *steps, *wanted, start, stop
-            self.run(*tools, (*inputs, *arrays_of(current), saved.m, saved.q))
+            run(*tools, (*inputs, *arrays_of(current), saved.m, saved.q))
 
         return advance
 

@@ -90,6 +90,10 @@ if JIT:
         """Return a decorator that compiles a kernel for ``signature`` on its first call."""
         return lambda func: Entry(func, signature, cache)
 
+    def loaded(kernel):
+        """Return the compiled function of an entry point: compile it, or load it from the cache, if necessary."""
+        return kernel.function()
+
     PYTHON_SEMANTICS = {"error_model": "python", "boundscheck": True, "fastmath": {"contract"}}
 
     def compile_user(func, signature=None):
@@ -135,6 +139,10 @@ else:
     def entry_point(signature, cache=True):
         """Return a decorator that returns the Python function unchanged."""
         return inline
+
+    def loaded(kernel):
+        """Return the Python function unchanged."""
+        return kernel
 
     def compile_user(func, signature=None):
         """Return ``func`` as a Python function, also if the user has compiled it."""

@@ -18,10 +18,11 @@ from polhode.core.body import RigidBody
 from polhode.core.errors import InputError, TimeError
 from polhode.core.rotation import conjugate, from_rotation_vector, multiply
 from polhode.core.vectors import length
-from polhode.flows.exact import Exact
 from polhode.free.motion import FreeMotion
 from polhode.integration.problem import Problem, checked_span
-from polhode.integration.trajectory import Stats, Trajectory
+from polhode.integration.trajectory import Trajectory, potentials, velocities
+from polhode.methods.closed_form import ClosedForm
+from polhode.methods.method import Method
 
 SMOOTH = 0.1  # radians from one frame to the next
 COARSE = 1.0  # radians between frames beyond which the page does not interpolate
@@ -33,6 +34,8 @@ PILOT = 257  # states that are computed first, to find how fast bodies turn
 DEFAULT_PERIODS, DEFAULT_TURNS = 2.0, 40.0  # of a free motion, whichever ends first
 
 States = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+# Of times (k,), attitudes (k,) + batch + (4,) and kinetic energies (k,) + batch
+Energy = Callable[[FloatArray, FloatArray, FloatArray], FloatArray | None]
 
 
 @dataclass(frozen=True)
@@ -40,8 +43,8 @@ class Source:
     """Motion to show: ``states`` returns (m, q) at times from ``span[0]`` to ``span[1]``.
 
     ``saved_times`` are the times of the saved states if only those may become frames, otherwise None. ``origin`` says
-    in the notes of the page where the states come from. ``energy`` returns the energy of a Trajectory of such states,
-    or None if there is no energy.
+    in the notes of the page where the states come from. ``energy`` returns the energy of such states, or None if there
+    is none.
     """
 
     problem: Problem
@@ -50,7 +53,7 @@ class Source:
     states: States
     saved_times: FloatArray | None
     origin: str
-    energy: Callable[[Trajectory], FloatArray | None]
+    energy: Energy
 
 
 @dataclass(frozen=True)
@@ -89,12 +92,13 @@ def _source(shown: Any, span: tuple[float, float] | None) -> Source:
     _check_count(shown.m.shape[1:-1])
     span = _within(shown, span)
     problem = shown.problem
-    if problem.force.is_zero and repr(shown.method) == repr(Exact()):
+    if isinstance(shown.method, Method) and shown.method.is_exact_for(problem.force):
         return _exact(problem, problem.free_motion(), float(shown.t[0]), span)
     label = repr(shown.method)
     sol = getattr(shown, "sol", None)
     if sol is not None and _steps_to_repeat(shown) <= MOST_REPEATED:
-        return Source(problem, label, span, sol, None, "steps repeated from the states that were kept", _energy)
+        energy = _energy_in(problem)
+        return Source(problem, label, span, sol, None, "steps repeated from the states that were kept", energy)
     low, high = min(span), max(span)
     times = shown.t[(shown.t >= low) & (shown.t <= high)]
     return Source(problem, label, span, _between(shown), times, "the states that were kept", _saved_energy(shown))
@@ -111,7 +115,7 @@ def _exact(problem: Problem, motion: FreeMotion, start: float, span: tuple[float
     def states(t: FloatArray) -> tuple[FloatArray, FloatArray]:
         return motion.sample(t - start)
 
-    return Source(problem, repr(Exact()), span, states, None, "the closed form", _energy)
+    return Source(problem, repr(ClosedForm()), span, states, None, "the closed form", _energy_in(problem))
 
 
 def _default_end(motion: FreeMotion) -> float:
@@ -176,22 +180,26 @@ def slerp(a: FloatArray, b: FloatArray, part: FloatArray) -> FloatArray:
     return multiply(a, from_rotation_vector(part * angle * axis))
 
 
-def _energy(states: Trajectory) -> FloatArray | None:
-    """Return the energy of the states, or None if the force has no energy."""
-    return states.energy if states.problem.force.has_energy else None
+def _energy_in(problem: Problem) -> Energy:
+    """Return a function that computes the energy, or None if the force has no energy."""
+
+    def energy(t: FloatArray, q: FloatArray, kinetic: FloatArray) -> FloatArray | None:
+        return kinetic + potentials(problem, t, q) if problem.force.has_energy else None
+
+    return energy
 
 
-def _saved_energy(traj: Trajectory) -> Callable[[Trajectory], FloatArray | None]:
+def _saved_energy(traj: Trajectory) -> Energy:
     """Return a function that interpolates the saved energy; a trajectory from a file has no force to compute it."""
     energy = getattr(traj, "energy", None)
     sign = np.sign(traj.t[-1] - traj.t[0])
 
-    def between(states: Trajectory) -> FloatArray | None:
+    def between(t: FloatArray, q: FloatArray, kinetic: FloatArray) -> FloatArray | None:
         if energy is None:
             return None
         columns = energy.reshape(len(energy), -1).T
-        rows = [np.interp(sign * states.t, sign * traj.t, column) for column in columns]
-        return np.stack(rows, axis=-1).reshape(states.m.shape[:-1])
+        rows = [np.interp(sign * t, sign * traj.t, column) for column in columns]
+        return np.stack(rows, axis=-1).reshape(kinetic.shape)
 
     return between
 
@@ -245,10 +253,9 @@ def _tracks(source: Source, t: FloatArray) -> list[Track]:
     m, q = source.states(t)
     batch = m.shape[1:-1]
     problem = source.problem
-    states = Trajectory(problem, t, m, q, method=Exact(), h=0.0, stats=Stats(0, 0, 0.0))
-    omega = states.omega
-    kinetic = states.kinetic.reshape(len(t), -1)
-    energy = source.energy(states)
+    omega = velocities(problem, m)
+    kinetic = 0.5 * np.sum(m * omega, axis=-1)
+    energy = source.energy(t, q, kinetic)
     of_bodies = []
     for i in range(min(prod(batch), MOST_BODIES)):
         label = f"{source.label}, body {i}" if batch else source.label
@@ -256,5 +263,5 @@ def _tracks(source: Source, t: FloatArray) -> list[Track]:
         body = problem.body.select(batch, index) if batch else problem.body
         m_i, q_i, omega_i = (v.reshape(len(t), -1, v.shape[-1])[:, i] for v in (m, q, omega))
         energy_i = None if energy is None else energy.reshape(len(t), -1)[:, i]
-        of_bodies.append(Track(label, body, problem, m_i, q_i, omega_i, kinetic[:, i], energy_i))
+        of_bodies.append(Track(label, body, problem, m_i, q_i, omega_i, kinetic.reshape(len(t), -1)[:, i], energy_i))
     return of_bodies
