@@ -167,7 +167,7 @@ def projection_claims(moments: FloatArray, m: FloatArray) -> tuple[Claim, ...]:
     after_each = start
     for _ in range(steps):
         after_each = EXACT[QUATERNION].step(body, after_each, h)
-        after_each = after_each.replaced(after_each.m, after_each.q / np.linalg.norm(after_each.q, axis=-1)[:, None])
+        after_each = after_each._exactly(q=after_each.q / np.linalg.norm(after_each.q, axis=-1)[:, None])
     true_q = propagate(body, m, t=T_END)[1]
     norms, errors = [], []
     for q in (never, after_each.q):

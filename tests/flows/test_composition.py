@@ -86,7 +86,7 @@ def test_a_step_is_its_parts():
     composition, basic = COMPOSITIONS["Yoshida6A"], ph.SymmetricRotation()
     once, state = ph.Composed(basic, composition).step(INERTIA, START, 0.5), START
     for part in composition.fractions:
-        state = basic.step(INERTIA, state.replaced(state.m, state.q), 0.5 * float(part))
+        state = basic.step(INERTIA, state, 0.5 * float(part))
     np.testing.assert_array_equal(once.m, state.m)
     np.testing.assert_array_equal(once.q, state.q)
 

@@ -34,7 +34,7 @@ def test_one_body():
     end = ph.Exact().step(INERTIA, START, 0.7, steps=10)
     m, q = ph.propagate(INERTIA, M, Q, 7.0)
     assert (end.m.shape, end.q.shape, end.batch) == ((3,), (4,), ())
-    close(end, START.replaced(m, q), 50)
+    close(end, START._exactly(m=m, q=q), 50)
 
 
 def test_bodies_in_any_form():
@@ -105,7 +105,7 @@ def test_a_tensor_keeps_the_axes_of_the_user(rng, flow):
     axes = random_attitude(rng)
     tensor, start = turned_body(INERTIA, axes)
     plain, end = flow.step(INERTIA, START, 0.4, 5), flow.step(tensor, start, 0.4, 5)
-    close(end, plain.replaced(matrix(axes) @ plain.m, multiply(plain.q, conjugate(axes))), 200)
+    close(end, plain._exactly(m=matrix(axes) @ plain.m, q=multiply(plain.q, conjugate(axes))), 200)
 
 
 def test_batches_of_tensors(rng):
@@ -124,7 +124,7 @@ def test_a_fixed_axis_of_a_flow_is_a_principal_axis(rng):
     axes = ph.rotation.from_matrix(body.axes)
     inside = ph.State(body.axes.T @ start.m, multiply(start.q, axes))
     end, plain = flow.step(body, start, 0.4), flow.step(body.moments, inside, 0.4)
-    close(end, plain.replaced(body.axes @ plain.m, multiply(plain.q, conjugate(axes))), 100)
+    close(end, plain._exactly(m=body.axes @ plain.m, q=multiply(plain.q, conjugate(axes))), 100)
 
 
 @pytest.mark.parametrize("flow", [ph.Exact(), FLOW, ph.NoSquish(), ph.Gauss(4)], ids=repr)
@@ -182,7 +182,7 @@ def test_steps_are_repeated_steps():
 
 
 def test_the_quaternion_is_not_normalized():
-    off = START.replaced(START.m, 1.001 * START.q)
+    off = START._exactly(q=1.001 * START.q)
     end, plain = FLOW.step(INERTIA, off, 0.3), FLOW.step(INERTIA, START, 0.3)
     np.testing.assert_allclose(end.q, 1.001 * plain.q, rtol=0, atol=5 * EPS)
 

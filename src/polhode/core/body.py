@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from polhode.core.checks import (
 from polhode.core.errors import InertiaError, InputError, MomentumError, ShapeError
 from polhode.core.html import html_fields
 from polhode.core.rotation import conjugate, from_matrix, multiply
+from polhode.core.value import Value
 
 AS_TENSORS = (
     "an array (..., 3, 3) is read as inertia tensors; for the principal moments of several bodies type "
@@ -30,7 +31,7 @@ AS_TENSORS = (
 LINEAR_TOLERANCE = 1e-14  # largest component of m along the axis of a linear rotor, relative to |m|
 
 
-class RigidBody(ReadOnlyArrays):
+class RigidBody(Value):
     """A rigid body, or a batch of them, given by its inertia.
 
     Parameters
@@ -52,37 +53,60 @@ class RigidBody(ReadOnlyArrays):
     ShapeError
         If the shape of ``inertia`` or ``mass`` is wrong.
 
+    Notes
+    -----
+    A body never changes: its arrays are read-only, and ``body.replaced(mass=...)`` returns a changed copy. Bodies with
+    equal moments, axes and mass are equal.
+
     Examples
     --------
     >>> body = RigidBody((1.0, 1.65, 1.97))
     >>> body.omega((0.0, 3.3, 0.0))
     array([0., 2., 0.])
+    >>> body.replaced(mass=2.0) == RigidBody((1.0, 1.65, 1.97), mass=2.0)
+    True
     """
 
-    def __init__(self, inertia: npt.ArrayLike, *, mass: npt.ArrayLike | None = None, physical: bool = False) -> None:
-        array = as_floats(inertia, "inertia", 3)
-        moments, axes = principal(array)
-        self._set(moments, axes, mass)
-        if physical:
-            self._check_physical()
+    _replaceable: ClassVar = ("inertia", "mass", "physical")
+    _moments: FloatArray
+    _axes: FloatArray | None
+    _mass: FloatArray | None
+    _linear: bool
 
-    def _set(
-        self,
-        moments: FloatArray,
-        axes: FloatArray | None,
-        mass: npt.ArrayLike | None,
-        *,
-        linear: bool = False,
-    ) -> None:
-        """Validate and store moments (..., 3), axes (..., 3, 3) or None for the identity, and mass."""
-        if not linear:
-            check_moments(moments)
-        self._moments = frozen(moments)
-        self._axes = None if axes is None else frozen(axes)
-        self._mass = None if mass is None else frozen(_positive(mass, "mass"))
+    def __init__(self, inertia: npt.ArrayLike, *, mass: npt.ArrayLike | None = None, physical: bool = False) -> None:
+        self._set(inertia=inertia, mass=mass, physical=physical)
+
+    def _set(self, **arguments: Any) -> None:
+        """Check and store some of inertia and mass; if ``physical`` is True, check the triangle inequality."""
+        if "inertia" in arguments:
+            self._store_axes(*principal(as_floats(arguments["inertia"], "inertia", 3)))
+        if "mass" in arguments:
+            mass = arguments["mass"]
+            self._store(_mass=None if mass is None else np.array(_positive(mass, "mass")))
         if self._mass is not None and common_batch(inertia=self.batch, mass=self._mass.shape) != self.batch:
             raise ShapeError(f"mass has shape {self._mass.shape}; expected (), or {self.batch} as the batch of bodies")
-        self._linear = linear
+        if arguments.get("physical"):
+            self._check_physical()
+
+    def _store_axes(self, moments: FloatArray, axes: FloatArray | None, *, linear: bool = False) -> None:
+        """Validate and store moments (..., 3), and axes (..., 3, 3) or None for the identity."""
+        if not linear:
+            check_moments(moments)
+        self._store(
+            _moments=np.array(moments, order="C"),
+            _axes=None if axes is None else np.array(axes, order="C"),
+            _linear=linear,
+        )
+
+    @classmethod
+    def _from_axes(
+        cls, moments: FloatArray, axes: FloatArray | None, *, linear: bool = False, **arguments: Any
+    ) -> RigidBody:
+        """Return a body with the given principal moments and axes, and other arguments of the constructor."""
+        body = cls.__new__(cls)
+        body._store_axes(moments, axes, linear=linear)
+        body._set(**{"mass": None, **arguments})
+        return body
 
     @classmethod
     def from_moments(
@@ -111,11 +135,7 @@ class RigidBody(ReadOnlyArrays):
         >>> RigidBody.from_moments([(1, 2, 3), (2, 3, 4), (3, 4, 5)]).batch
         (3,)
         """
-        body = cls.__new__(cls)
-        body._set(as_floats(moments, "moments", 3), None, mass)
-        if physical:
-            body._check_physical()
-        return body
+        return cls._from_axes(as_floats(moments, "moments", 3), None, mass=mass, physical=physical)
 
     @classmethod
     def linear(cls, moment: float, *, mass: npt.ArrayLike | None = None) -> RigidBody:
@@ -141,9 +161,7 @@ class RigidBody(ReadOnlyArrays):
         array([0., 2., 2.])
         """
         value = _positive(moment, "moment")
-        body = cls.__new__(cls)
-        body._set(np.stack([np.zeros_like(value), value, value], axis=-1), None, mass, linear=True)
-        return body
+        return cls._from_axes(np.stack([np.zeros_like(value), value, value], axis=-1), None, mass=mass, linear=True)
 
     @classmethod
     def cuboid(cls, mass: float, a: float, b: float, c: float) -> RigidBody:
@@ -390,11 +408,10 @@ class RigidBody(ReadOnlyArrays):
 
     def select(self, batch: tuple[int, ...], index: Any) -> RigidBody:
         """Return the bodies that ``index`` selects from this body broadcast to the shape ``batch``."""
-        body = RigidBody.__new__(RigidBody)
         axes = None if self._axes is None else np.broadcast_to(self._axes, (*batch, 3, 3))[index]
         mass = None if self._mass is None else np.broadcast_to(self._mass, batch)[index]
-        body._set(np.broadcast_to(self._moments, (*batch, 3))[index], axes, mass, linear=self._linear)
-        return body
+        moments = np.broadcast_to(self._moments, (*batch, 3))[index]
+        return RigidBody._from_axes(moments, axes, mass=mass, linear=self._linear)
 
     def momentum(self, omega: npt.ArrayLike) -> FloatArray:
         """Return the angular momentum I omega for angular velocities (..., 3), both in body axes."""

@@ -125,8 +125,8 @@ def check_spread(moments: FloatArray, name: str = "inertia") -> None:
         )
 
 
-def check_attitude(q: FloatArray, name: str = "q") -> None:
-    """Raise AttitudeError unless quaternions (..., 4) have unit norm."""
+def check_attitude(q: FloatArray, name: str = "q") -> FloatArray:
+    """Return the norms of quaternions (..., 4); raise AttitudeError unless they are 1 within the tolerance."""
     with np.errstate(over="ignore"):
         norm = np.linalg.norm(q, axis=-1)
         good = np.abs(norm * norm - 1) <= 2 * NORM_TOLERANCE  # the same test as in the kernel; False for NaN
@@ -138,6 +138,7 @@ def check_attitude(q: FloatArray, name: str = "q") -> None:
             Hint("type polhode.rotation.normalize(q)", "divide it by its norm"),
             " if only its direction is meant",
         )
+    return norm
 
 
 def common_batch(**shapes: tuple[int, ...]) -> tuple[int, ...]:

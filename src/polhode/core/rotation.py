@@ -93,8 +93,7 @@ def as_quaternion(attitude: Any, name: str = "q") -> FloatArray:
     array([1., 0., 0., 0.])
     """
     q = quaternion_components(attitude, name)
-    check_attitude(q, name)
-    norm = np.linalg.norm(q, axis=-1, keepdims=True)
+    norm = check_attitude(q, name)[..., None]
     return np.where(
         np.abs(norm - 1) <= ROUNDING, q, q / norm
     )  # quaternions that are normalized already keep their bits

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -10,11 +10,12 @@ import numpy.typing as npt
 from polhode.core.arrays import FloatArray
 from polhode.core.body import RigidBody, as_body
 from polhode.core.checks import IDENTITY, as_floats, check_finite, common_batch
-from polhode.core.errors import InputError
+from polhode.core.errors import InputError, MomentumError
 from polhode.core.rotation import as_quaternion, as_rotation, rotate
+from polhode.core.value import Value
 
 
-class State:
+class State(Value):
     """The state of a rigid body, or of a batch of bodies: angular momentum and attitude.
 
     Parameters
@@ -26,11 +27,26 @@ class State:
     x, p : array_like of shape (..., 3), optional
         Position and momentum of the center of mass, for the bodies of a System.
 
+    Notes
+    -----
+    A state never changes: its arrays are read-only copies, and ``state.replaced(m=...)`` returns a changed copy. States
+    with equal numbers are equal.
+
     Examples
     --------
-    >>> State(m=(0.3, 0.2, 0.9)).m_space
+    >>> state = State(m=(0.3, 0.2, 0.9))
+    >>> state.m_space
     array([0.3, 0.2, 0.9])
+    >>> state.replaced(m=(0.0, 0.0, 1.0)) == State(m=(0.0, 0.0, 1.0))
+    True
     """
+
+    _replaceable: ClassVar = ("m", "q", "x", "p")
+    m: FloatArray
+    q: FloatArray
+    x: FloatArray | None
+    p: FloatArray | None
+    _batch: tuple[int, ...]
 
     def __init__(
         self,
@@ -40,12 +56,17 @@ class State:
         x: npt.ArrayLike | None = None,
         p: npt.ArrayLike | None = None,
     ) -> None:
-        self.m = as_floats(m, "m", 3).copy()
-        check_finite(self.m, "m")
-        self.q = as_quaternion(q)
-        self.x = _vector(x, "x")
-        self.p = _vector(p, "p")
-        self._batch = _common_batch(self)
+        self._set(m=m, q=q, x=x, p=p)
+
+    def _set(self, **parts: Any) -> None:
+        """Check and store some of m, q, x and p."""
+        self._store_parts(**{name: _checked(name, value) for name, value in parts.items()})
+
+    def _store_parts(self, **parts: Any) -> None:
+        """Store some of m, q, x and p without validation, and the batch."""
+        arrays = self.__dict__ | parts
+        shapes = {name: arrays[name].shape[:-1] for name in self._replaceable if arrays[name] is not None}
+        self._store(**parts, _batch=common_batch(**shapes))
 
     @classmethod
     def from_omega(
@@ -76,17 +97,18 @@ class State:
         """
         return cls(as_body(body).momentum(omega), q, **motion)
 
-    def replaced(self, m: FloatArray, q: FloatArray) -> State:
-        """Return this state with another momentum and attitude, without validation: q is not normalized."""
-        return _unchecked(m, q, self.x, self.p)
+    def _exactly(self, **parts: Any) -> State:
+        """Return this state with other arrays, which are kept to the bit: q is not normalized, nothing is checked."""
+        other = self._copy()
+        other._store_parts(**parts)
+        return other
 
     def select(self, batch: tuple[int, ...], index: Any) -> State:
         """Return the states that ``index`` selects from this state broadcast to the shape ``batch``."""
-        m, q, x, p = (
-            None if v is None else np.broadcast_to(v, batch + v.shape[-1:])[index]
-            for v in (self.m, self.q, self.x, self.p)
+        parts = {name: getattr(self, name) for name in self._replaceable}
+        return self._exactly(
+            **{k: None if v is None else np.broadcast_to(v, batch + v.shape[-1:])[index] for k, v in parts.items()}
         )
-        return _unchecked(m, q, x, p)
 
     def check_at_rest(self, name: str) -> None:
         """Raise InputError if the state has a position or a linear momentum, where bodies only rotate."""
@@ -120,24 +142,17 @@ class State:
         return f"State(m={self.m.tolist()}, q={self.q.tolist()}{extra})"
 
 
-def _vector(value: npt.ArrayLike | None, name: str) -> FloatArray | None:
-    """Return a copy of an optional vector (..., 3); raise InputError unless it is finite."""
-    if value is None:
-        return None
+def _vector(value: npt.ArrayLike, name: str, error: type[InputError] = InputError) -> FloatArray:
+    """Return a copy of a vector (..., 3); raise ``error`` unless it is finite."""
     array = as_floats(value, name, 3).copy()
-    check_finite(array, name, InputError)
+    check_finite(array, name, error)
     return array
 
 
-def _common_batch(state: State) -> tuple[int, ...]:
-    """Return the shape to which the components of a state broadcast."""
-    parts = {"m": state.m, "q": state.q, "x": state.x, "p": state.p}
-    return common_batch(**{name: v.shape[:-1] for name, v in parts.items() if v is not None})
-
-
-def _unchecked(m: Any, q: Any, x: Any, p: Any) -> State:
-    """Return a state of these arrays, without validation or copies."""
-    state = State.__new__(State)
-    state.m, state.q, state.x, state.p = m, q, x, p
-    state._batch = _common_batch(state)
-    return state
+def _checked(name: str, value: Any) -> FloatArray | None:
+    """Return a copy of a part of a state after validation."""
+    if name == "q":
+        return as_quaternion(value)
+    if name == "m":
+        return _vector(value, name, MomentumError)
+    return None if value is None else _vector(value, name)

@@ -112,9 +112,9 @@ def _problem(record: FileRecord) -> Problem:
     """Return the problem of a record; its force has no functions."""
     attributes = record.attributes
     moments, start_m, start_q = (record.arrays[name][1] for name in ("moments", "start_m", "start_q"))
-    body = RigidBody.__new__(RigidBody)
-    body._set(moments, record.values("axes"), record.values("mass"), linear=bool(attributes["linear"]))
-    state = State(start_m).replaced(start_m, start_q)
+    mass, linear = record.values("mass"), bool(attributes["linear"])
+    body = RigidBody._from_axes(moments, record.values("axes"), mass=mass, linear=linear)
+    state = State(start_m)._exactly(q=start_q)
     start, end = json.loads(attributes["t_span"])
     return Problem(
         body,

@@ -167,7 +167,8 @@ class Flow:
         m, q = to_principal(axes, state.m, state.q)
         m, q = _copies(m, batch, 3), _copies(q, batch, 4)
         done, iterations = self._run(flow_moments(body), m, q, times, count, batch)
-        result = state.replaced(*from_principal(axes, m, q))
+        m, q = from_principal(axes, m, q)
+        result = state._exactly(m=m, q=q)
         if not (done == count).all():
             raise self._failure(body, result, times, count, batch, done)
         return (result, StepStats(iterations)) if return_stats else result

@@ -225,7 +225,7 @@ class Trajectory(BaseTrajectory):
         State
             The state of the body or of the batch.
         """
-        return self.problem.state.replaced(self.m[index], self.q[index])
+        return self.problem.state._exactly(m=self.m[index].copy(), q=self.q[index].copy())
 
     def to_xarray(self) -> Any:
         """Return the trajectory as an ``xarray.Dataset``, with units and frames in its attributes."""
