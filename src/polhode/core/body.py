@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.arrays import FloatArray, ReadOnlyArrays, frozen
+from polhode.core.arrays import FloatArray
 from polhode.core.checks import (
     are_matrices,
     as_floats,

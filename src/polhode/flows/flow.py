@@ -17,6 +17,7 @@ from polhode.core.checks import as_floats, check_finite, check_spread, common_ba
 from polhode.core.errors import StepError, TimeError
 from polhode.core.state import State
 from polhode.core.threads import in_ranges
+from polhode.core.value import Comparable
 
 NORM, ENERGY, MOMENTUM_SPACE = "|m|", "energy", "Q m"
 INVARIANTS = (NORM, ENERGY, MOMENTUM_SPACE)  # of the free body
@@ -68,7 +69,7 @@ class StepStats(NamedTuple):
     iterations: FloatArray
 
 
-class Flow:
+class Flow(Comparable):
     """Base class of maps (m, q) -> (m, q) of the free body for a time h.
 
     A subclass defines its kernels (see ``kernels.stepping.repeat``), the number of constants they use, and a record.
@@ -245,14 +246,6 @@ class Flow:
     def __repr__(self) -> str:
         """Return the expression that constructs the flow."""
         return self.record.name
-
-    def __eq__(self, other: object) -> bool:
-        """Return whether ``other`` is a flow of the same class with the same arguments."""
-        return isinstance(other, Flow) and type(other) is type(self) and repr(other) == repr(self)
-
-    def __hash__(self) -> int:
-        """Return a hash of the class and its arguments."""
-        return hash((type(self), repr(self)))
 
 
 def _copies(array: FloatArray, batch: tuple[int, ...], components: int) -> FloatArray:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from polhode.core.arrays import FloatArray, IntArray
+from polhode.core.value import Comparable
 
 if TYPE_CHECKING:
     from polhode.forces.base import Force
@@ -123,7 +124,7 @@ def anything() -> float:
     return inf
 
 
-class Method(ABC):
+class Method(Comparable, ABC):
     """Base class of methods: everything that runs, trial runs, files and studies ask of a method.
 
     Methods with a fixed step size, those that choose their steps, and the closed form of free motion are used in the
@@ -212,14 +213,6 @@ class Method(ABC):
     def why_no_step(self, force: Force, bodies: Bodies, current: BatchState, i: int, h: float) -> str:
         """Return why body `i` cannot make a step; if steps have the size `h`, only more about it, such as a bound."""
         return ""
-
-    def __eq__(self, other: object) -> bool:
-        """Return whether `other` is a method with the same settings."""
-        return type(other) is type(self) and repr(other) == repr(self)
-
-    def __hash__(self) -> int:
-        """Return a hash that is equal for equal methods."""
-        return hash(repr(self))
 
 
 def arrays_of(current: BatchState) -> tuple[Any, ...]:
