@@ -11,7 +11,6 @@ import numpy as np
 
 import polhode as ph
 from polhode import forces, sampling
-from polhode.ensembles.variation import with_params
 
 COUNT, CHUNK, SEED = 240, 16, 11
 HOW = {"method": "S6_10", "h": 0.05, "t_eval": np.linspace(0, 4, 5), "seed": SEED, "chunk": CHUNK}
@@ -36,7 +35,7 @@ FORCE = ph.Torque(torque, params=(1.0,), velocity=False)
 def pendulums(rows):
     """Bodies under a torque of our own; some members fail."""
     body = ph.RigidBody.from_moments(rows["moments"])
-    force = with_params(FORCE, rows["weight"][:, None])
+    force = FORCE.replaced(params=rows["weight"][:, None])
     return ph.Problem(body, force=force, omega=rows["omega"], q=rows["q"], t_span=(0.0, 4.0))
 
 

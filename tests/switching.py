@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from functools import cache
 
 import numpy as np
@@ -29,12 +28,11 @@ def compiled():
 
 def switched(direction, times, levels):
     """The torque, with the level after each of the times."""
-    force, params = copy(compiled()), np.zeros(35)
+    params = np.zeros(35)
     params[0], params[1:4], params[5 : 5 + len(times)], params[20 : 20 + len(times)] = (
         len(times), direction, times, levels,
     )  # fmt: skip
-    force.params = params
-    return force
+    return compiled().replaced(params=params)
 
 
 def slope(t, y, moments, f):

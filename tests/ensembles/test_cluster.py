@@ -95,7 +95,7 @@ def test_by_address(tmp_path, local, two):
 def test_arrays_are_sent_in_parts(two):
     free = {"m": np.random.default_rng(1).normal(size=(1000, 3)), "q": sampling.attitude()}
     problem = tops({name: values[:1] for name, values in SAMPLES.seeded(1)[:1].rows().items()})
-    problem.force, problem.body, problem.state = None, problem.body.select((1,), 0), problem.state.select((1,), 0)
+    problem = problem.replaced(force=None, body=problem.body.select((1,), 0), state=problem.state.select((1,), 0))
     options = {"seed": 4, "chunk": 64, "t_eval": np.linspace(0, 3, 20)}
     assert same(ensemble(problem, free, client=two, **options), ensemble(problem, free, **options))
 

@@ -73,7 +73,7 @@ def in_many_digits(energy, t, p, Q):
 def test_torques_of_energies_alone_are_exact_to_rounding(degree, energy, rng):
     p = (1.7, -0.6)
     force = Potential(energy, params=p)
-    assert force._torque._settings == (riesz_nodes(degree),)
+    assert force._torque.settings == (riesz_nodes(degree),)
     for t, q in zip((0.0, 2.0, -1.0), random_attitude(rng, 3), strict=True):
         wanted = slopes(partial(in_many_digits, energy, t, p), attitude(q))
         np.testing.assert_allclose(force.torque(t, q), wanted, rtol=0, atol=40 * degree * EPS)

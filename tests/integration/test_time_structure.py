@@ -100,8 +100,7 @@ def test_ready_made_and_autonomous_torques_are_not_sampled():
 
 
 def test_known_breaks_are_no_structure():
-    force = switched((1.0, 0.0, 0.0), (30.0, 31.0), (1.0, 0.0))
-    force.breaks = np.array([30.0, 31.0])
+    force = switched((1.0, 0.0, 0.0), (30.0, 31.0), (1.0, 0.0)).replaced(breaks=(30.0, 31.0))
     found = time_structure(force, force.params[None], SPAN)
     assert not found.rough.any()
     assert found.longest > 10.0
@@ -173,8 +172,7 @@ def test_adaptive_sees_a_pulse_on_a_body_at_rest():
 def test_the_longest_step_is_that_of_each_body():
     times = [(41.0, 41.3), (20.0, 60.0)]
     each = [switched((0.2, 0.1, 0.0), pulse, (1.0, 0.0)) for pulse in times]
-    both = switched((0.2, 0.1, 0.0), times[0], (1.0, 0.0))
-    both.params = np.stack([force.params for force in each])
+    both = each[0].replaced(params=np.stack([force.params for force in each]))
     state, at = ph.State((0.0, 0.0, 1.0)), [50.0, 100.0]
     batch = integrate(ph.Problem((1.0, 1.5, 2.0), state, both, SPAN), method=Adaptive(1e-6), t_eval=at)
     for i, force in enumerate(each):

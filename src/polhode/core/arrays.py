@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -25,14 +23,3 @@ def frozen(array: FloatArray) -> FloatArray:
     array = np.array(array, order="C")
     array.flags.writeable = False
     return array
-
-
-class ReadOnlyArrays:
-    """Base class of objects whose arrays are read-only, also in copies: NumPy forgets it when it pickles or copies."""
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Set the attributes of a copy."""
-        vars(self).update(state)
-        for value in state.values():
-            if isinstance(value, np.ndarray):
-                value.flags.writeable = False

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
-import numpy.typing as npt
 
-from polhode.core.arrays import frozen
 from polhode.core.body import RigidBody
 from polhode.core.checks import common_batch, unknown_name
-from polhode.core.errors import InputError, ShapeError
+from polhode.core.errors import InputError
 from polhode.core.state import State
 from polhode.ensembles.sampling import Rows
-from polhode.forces.base import Force, as_params
-from polhode.forces.damping import damping_matrices, diagonal_matrices
+from polhode.forces.base import Force
+from polhode.forces.matrices import diagonal_matrices
 from polhode.integration.problem import Problem
 
 __all__ = [
     "OF_PROBLEMS",
     "member",
     "varied",
-    "with_params",
 ]
 
 
@@ -62,56 +57,12 @@ def member(problem: Problem, i: int) -> Problem:
     array([[0., 1., 0.]])
     """
     batch = batch_of(problem)
-    alone = copy.copy(problem)
-    alone.body = problem.body.select(batch, slice(i, i + 1))
-    alone.state = problem.state.select(batch, slice(i, i + 1))
+    one = slice(i, i + 1)
     force = problem.force
     params = np.broadcast_to(force.params, (*batch, force.params.shape[-1]))
-    damping = np.broadcast_to(force.damping, (*batch, 3, 3))
-    alone.force = with_params(force, params[i : i + 1], damping[i : i + 1])
-    return alone
-
-
-def with_params(force: Force, params: npt.ArrayLike | None = None, damping: npt.ArrayLike | None = None) -> Force:
-    """Return the same force with other parameters or damping; its functions are not compiled again.
-
-    Parameters
-    ----------
-    force : Force
-        The force; it is not changed.
-    params : array_like, shape (..., k), optional
-        New parameters, as many as the force has. By default, those of ``force``.
-    damping : array_like, optional
-        New damping: three coefficients along the body axes, or matrices of shape (..., 3, 3). By default, that of
-        ``force``.
-
-    Returns
-    -------
-    Force
-
-    Raises
-    ------
-    ShapeError
-        If the number of parameters is not that of the force.
-
-    Examples
-    --------
-    >>> from polhode import Torque
-    >>> motor = Torque(lambda t, Q, w, p: (p[0], 0.0, 0.0), params=[1.0])
-    >>> with_params(motor, [[2.0], [3.0]]).batch
-    (2,)
-    """
-    changed = copy.copy(force)
-    if params is not None:
-        changed.params = as_params(params)
-        count = force.params.shape[-1]
-        if changed.params.shape[-1] != count:
-            raise ShapeError(
-                f"params have shape {changed.params.shape}; expected (..., {count}): {force!r} has {count} parameters"
-            )
-    if damping is not None:
-        changed.damping = frozen(damping_matrices(damping, "damping"))
-    return changed
+    force = force.replaced(params=params[one], damping=np.broadcast_to(force.damping, (*batch, 3, 3))[one])
+    body, state = problem.body.select(batch, one), problem.state.select(batch, one)
+    return problem.replaced(body=body, state=state, force=force)
 
 
 def varied(problem: Problem, rows: Rows) -> Problem:
@@ -161,14 +112,9 @@ def varied(problem: Problem, rows: Rows) -> Problem:
     state = State.from_omega(body, rows["omega"], q) if "omega" in rows else State(rows.get("m", problem.state.m), q)
     if set(rows) == {OWN_TIME}:
         state = State(np.broadcast_to(state.m, (*rows[OWN_TIME].shape, 3)), q)
-    changed = copy.copy(problem)
-    changed.summary = ""  # the summary and the reference values describe the original problem
-    changed.truth = {}
-    body.check_momentum(state.m, "state.m")
-    changed.body = body
-    changed.state = state
-    changed.force = _force(problem.force, rows, bool(inertia))
-    return changed
+    force = _force(problem.force, rows, bool(inertia))
+    # the summary and the reference values describe the original problem
+    return problem.replaced(body=body, state=state, force=force, summary="", truth=None)
 
 
 def _force(force: Force, rows: Rows, other_body: bool) -> Force:
@@ -176,12 +122,12 @@ def _force(force: Force, rows: Rows, other_body: bool) -> Force:
     names = [name for name in ("params", "damping") if name in rows]
     if force.is_zero and names:
         raise InputError(f"samples contain {names[0]}, but the problem has no force; pass a problem with a force")
-    if other_body and "params" not in rows and "gravity_gradient" in repr(force):
+    if other_body and "params" not in rows and force.depends_on_inertia:
         raise InputError(
             "a gravity gradient depends on the inertia, which the samples change; write a factory: def make(p): body = "
             "RigidBody.from_moments(p['moments']); return Problem(body, force=forces.gravity_gradient(body, ...), ...)"
         )
-    damping = rows.get("damping")
-    if damping is not None and damping.ndim == 2:  # coefficients (members, 3), also if there are three members
-        damping = diagonal_matrices(damping, "damping")
-    return with_params(force, rows.get("params"), damping)
+    changes = {name: rows[name] for name in names}
+    if "damping" in names and changes["damping"].ndim == 2:  # coefficients (members, 3), also if there are three
+        changes["damping"] = diagonal_matrices(changes["damping"], "damping")
+    return force.replaced(**changes)

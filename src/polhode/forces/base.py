@@ -8,17 +8,18 @@ import inspect
 from collections.abc import Callable, Sequence
 from math import prod
 from types import CodeType, FunctionType
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.arrays import FloatArray, ReadOnlyArrays, frozen, writable
+from polhode.core.arrays import FloatArray, frozen, writable
 from polhode.core.checks import as_floats, check_finite, common_batch, rows_of, show
 from polhode.core.errors import InputError, ShapeError
 from polhode.core.fingerprint import Fingerprint, merged
 from polhode.core.messages import Hint
 from polhode.core.rotation import as_quaternion
+from polhode.core.value import Value
 from polhode.forces import functions
 from polhode.forces.functions import (
     ENERGY_FORM,
@@ -31,6 +32,7 @@ from polhode.forces.functions import (
     plain,
     ready_made,
 )
+from polhode.forces.matrices import as_damping
 from polhode.forces.trigonometric import (
     DEGREES,
     Case,
@@ -48,10 +50,12 @@ ALWAYS_ZERO = ready_made(TORQUE_FORM, functions.zero_torque)
 MISTAKES = (AttributeError, IndexError, KeyError, NameError, TypeError)  # programming errors; others may be intended
 
 
-class Force(ReadOnlyArrays):
+class Force(Value):
     """A torque, possibly derived from an energy, with parameters and linear damping m' = ... - D w.
 
-    Forces are created by `Potential`, `Torque`, the functions of `polhode.forces`, and by adding forces.
+    Forces are created by `Potential`, `Torque`, the functions of `polhode.forces`, and by adding forces. They never
+    change: ``force.replaced(params=...)`` returns a copy with other `params`, `damping`, `breaks` or `name`, whose
+    functions are not compiled again. Forces are equal if they have the same attributes and their functions do the same.
 
     Attributes
     ----------
@@ -67,7 +71,30 @@ class Force(ReadOnlyArrays):
         A direction in space along which neither torque nor damping changes the angular momentum, or None.
     breaks : ndarray, shape (k,)
         Sorted times at which the torque, or one of its derivatives, jumps; steps end there.
+    depends_on_inertia : bool
+        Whether `params` contain the inertia of the body, so that the force fits only that body.
+    name : str
+        Name in messages and tables.
+
+    Examples
+    --------
+    >>> motor = Torque(lambda t, Q, w, p: (p[0], 0.0, 0.0), params=[1.0])
+    >>> motor.replaced(params=[[2.0], [3.0]]).batch
+    (2,)
     """
+
+    _replaceable: ClassVar = ("params", "damping", "breaks", "name")
+    params: FloatArray
+    damping: FloatArray
+    velocity_dependent: bool
+    time_dependent: bool
+    axis: FloatArray | None
+    breaks: FloatArray
+    depends_on_inertia: bool
+    name: str
+    _torque: Function
+    _energy: Function | None
+    _gradient: Function | None
 
     def __init__(
         self,
@@ -81,17 +108,43 @@ class Force(ReadOnlyArrays):
         time_dependent: bool = False,
         axis: npt.ArrayLike | None = None,
         breaks: npt.ArrayLike = (),
+        depends_on_inertia: bool = False,
         name: str,
     ) -> None:
-        self.time_dependent = time_dependent
-        self.breaks = as_breaks(breaks)
-        self._torque, self._energy, self._gradient = torque, energy, gradient
-        self.params = as_params(params)
-        self.damping = frozen(as_floats(damping, "damping", 3))
-        self.velocity_dependent = velocity_dependent
-        self.name = name
-        self.axis = None if axis is None else direction(axis, "axis")
+        self._store(_torque=torque, _energy=energy, _gradient=gradient)
+        self._store(velocity_dependent=velocity_dependent, time_dependent=time_dependent)
+        self._store(axis=None, depends_on_inertia=depends_on_inertia)
+        self._store(damping=frozen(as_floats(damping, "damping", 3)))  # it is valid here; that of `replaced` may not be
+        self._set(params=params, breaks=breaks, name=name)
+        if axis is not None:
+            self._store(axis=direction(axis, "axis"))
+
+    def _set(self, **arguments: Any) -> None:
+        """Check and store some of params, damping, breaks and name; drop an axis that is none with new values."""
+        count = self.params.shape[-1] if "params" in self.__dict__ else None
+        self._store(**{name: CHECKS[name](value) for name, value in arguments.items()})
+        if count is not None and self.params.shape[-1] != count:
+            raise ShapeError(
+                f"params have shape {self.params.shape}; expected (..., {count}): {self!r} has {count} parameters"
+            )
         self.batch  # noqa: B018  raises if the shapes do not broadcast
+        if self.axis is not None and not self._keeps_axis():
+            self._store(axis=None)
+
+    def _keeps_axis(self) -> bool:
+        """Return whether neither damping nor, with the present parameters, the torque acts along `axis`."""
+        if np.any(self.damping) or self._energy is None or self.axis is None:
+            return False
+        try:
+            self._check_axis(self._energy, self.axis)
+        except InputError:
+            return False
+        return True
+
+    def _check_axis(self, energy: Function, axis: FloatArray) -> None:
+        """Raise InputError if rotations of the body about `axis` change the energy."""
+        cases = trial_cases(self.params)
+        check_axis(energy.plain, axis, cases, largest_energy(energy.plain, energy, cases))
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -171,7 +224,7 @@ class Force(ReadOnlyArrays):
         """Return the sum of the parts that have a torque; the zero force if there is only damping."""
         from polhode.forces.nothing import nothing
 
-        acting = [part for part in self._parts() if part._torque is not ALWAYS_ZERO]
+        acting = [part.replaced(damping=NO_DAMPING) for part in self._parts() if part._torque != ALWAYS_ZERO]
         return sum(acting[1:], acting[0]) if acting else nothing()
 
     def potential(self, t: npt.ArrayLike, q: Any) -> FloatArray:
@@ -256,6 +309,10 @@ class Force(ReadOnlyArrays):
             functions.replay(function, arguments)
             raise
 
+    def __hash__(self) -> int:
+        """Return a hash that does not depend on user-defined functions, whose globals may change."""
+        return hash((type(self), self.name, self.batch, self.params.tobytes()))
+
     def __add__(self, other: Any) -> Force:
         """Return the sum of two forces, which act together."""
         if isinstance(other, Force):
@@ -321,35 +378,44 @@ class Potential(Force):
         breaks: npt.ArrayLike = (),
         name: str | None = None,
     ) -> None:
-        cases = trial_cases(as_params(params))
-        energy_function = from_user(energy, ENERGY_FORM, cases[0], arrays)
-        largest = largest_energy(energy_function.plain, energy, cases)
-        if gradient is None:
-            gradient_function = None
-            torque = _derived_torque(energy_function, energy, cases, largest)
-        else:
-            gradient_function = from_user(gradient, GRADIENT_FORM, cases[0], arrays)
-            check_gradient(energy_function.plain, gradient_function.plain, gradient, cases, largest)
-            torque = Function(TORQUE_FORM, functions.torque_of_gradient, (gradient_function,))
-        name = name or f"Potential({getattr(energy, '__name__', repr(energy))})"
+        case = trial_cases(as_params(params))[0]
         super().__init__(
-            torque, energy_function, gradient_function, params=params, time_dependent=mentions(energy, 0), axis=axis,
-            breaks=breaks, name=name,
-        )  # fmt: skip
-        if self.axis is not None:
-            check_axis(energy_function.plain, self.axis, cases, largest)
-
-
-def _derived_torque(function: Function, energy: Any, cases: list[Case], largest: float) -> Function:
-    """Return the torque computed from values of the energy `function`, whose user function is `energy`."""
-    degree = degree_of(function.plain, largest, cases)
-    if degree is None:
-        raise InputError(
-            f"energy {described(energy)} is not a polynomial in Q of degree {DEGREES[-1]} or less, so its torque "
-            "cannot be computed to rounding from its values; type Potential(energy, gradient=...) with gradient(t, Q, "
-            "p) = dV/dQ, three rows of three numbers"
+            ALWAYS_ZERO,  # until the parameters are known: see `_set`
+            from_user(energy, ENERGY_FORM, case, arrays),
+            None if gradient is None else from_user(gradient, GRADIENT_FORM, case, arrays),
+            params=params,
+            time_dependent=mentions(energy, 0),
+            axis=axis,
+            breaks=breaks,
+            name=name or f"Potential({getattr(energy, '__name__', repr(energy))})",
         )
-    return Function(TORQUE_FORM, functions.torque_of_energy, (function,), (riesz_nodes(degree),))
+        if self.axis is not None:
+            self._check_axis(self._required(self._energy, "energy"), self.axis)
+
+    def _set(self, **arguments: Any) -> None:
+        """Check and store some of params, damping, breaks and name; with new params, check the functions, too."""
+        super()._set(**arguments)
+        if "params" in arguments:
+            self._store(_torque=self._fitting_torque(self._required(self._energy, "energy")))
+
+    def _fitting_torque(self, energy: Function) -> Function:
+        """Return the torque function, after a comparison of gradient and energy at the present parameters."""
+        cases = trial_cases(self.params)
+        largest = largest_energy(energy.plain, energy.user, cases)
+        new = self._torque is ALWAYS_ZERO
+        if self._gradient is not None:
+            check_gradient(energy.plain, self._gradient.plain, self._gradient.user, cases, largest)
+            return Function(TORQUE_FORM, functions.torque_of_gradient, (self._gradient,)) if new else self._torque
+        degree = degree_of(energy.plain, largest, cases)
+        if degree is None:
+            raise InputError(
+                f"energy {described(energy.user)} is not a polynomial in Q of degree {DEGREES[-1]} or less, so its "
+                "torque cannot be computed to rounding from its values; type Potential(energy, gradient=...) with "
+                "gradient(t, Q, p) = dV/dQ, three rows of three numbers"
+            )
+        if not new and degree <= len(self._torque.settings[0]):  # nodes for a higher degree are exact, too
+            return self._torque
+        return Function(TORQUE_FORM, functions.torque_of_energy, (energy,), (riesz_nodes(degree),))
 
 
 class Torque(Force):
@@ -414,12 +480,14 @@ class Torque(Force):
 class ForceSum(Force):
     """Sum of two forces; each receives its own parameters, and their damping matrices are added."""
 
+    _both: tuple[Force, Force]
+
     def __init__(self, first: Force, second: Force) -> None:
-        self._both = first, second
+        self._store(_both=(first, second))
         k = first.params.shape[-1]
         batch = common_batch(**{first.name: first.params.shape[:-1], f"{second.name} ": second.params.shape[:-1]})
         params = [np.broadcast_to(force.params, (*batch, force.params.shape[-1])) for force in self._both]
-        acting = [force._torque for force in self._both if force._torque is not ALWAYS_ZERO]
+        acting = [force._torque for force in self._both if force._torque != ALWAYS_ZERO]
         super().__init__(
             _sum(TORQUE_FORM, functions.sum_of_torques, acting, k) or ALWAYS_ZERO,
             _sum(ENERGY_FORM, functions.sum_of_energies, [force._energy for force in self._both], k),
@@ -430,8 +498,19 @@ class ForceSum(Force):
             time_dependent=first.time_dependent or second.time_dependent,
             axis=first.axis if _same(first.axis, second.axis) else None,
             breaks=np.append(first.breaks, second.breaks),
+            depends_on_inertia=first.depends_on_inertia or second.depends_on_inertia,
             name=f"{first.name} + {second.name}",
         )
+
+    def replaced(self, **changes: Any) -> Self:
+        """Return a copy with other `params`, `damping`, `breaks` or `name`; each part receives its own parameters."""
+        other = super().replaced(**changes)
+        if "params" in changes:
+            first, second = self._both
+            k = first.params.shape[-1]
+            both = first.replaced(params=other.params[..., :k]), second.replaced(params=other.params[..., k:])
+            other._store(_both=both, _torque=ForceSum(*both)._torque)
+        return other
 
     def _parts(self) -> tuple[Force, ...]:
         """Return the forces of which this one is the sum."""
@@ -576,3 +655,11 @@ def joined(**arrays: FloatArray) -> FloatArray:
     """Return arrays (..., n) concatenated along the last axis, their batches broadcast: parameters of a force."""
     batch = common_batch(**{name: array.shape[:-1] for name, array in arrays.items()})
     return np.concatenate([np.broadcast_to(a, (*batch, a.shape[-1])) for a in arrays.values()], axis=-1)
+
+
+CHECKS: dict[str, Callable[[Any], Any]] = {
+    "params": as_params,
+    "damping": functools.partial(as_damping, name="damping"),
+    "breaks": as_breaks,
+    "name": str,
+}

@@ -13,7 +13,7 @@ import functools
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from ctypes import CFUNCTYPE, c_double, c_ssize_t, c_void_p
 from dataclasses import dataclass
 from math import prod
@@ -26,6 +26,7 @@ from numpy.ctypeslib import as_array
 from polhode.core.fingerprint import Fingerprint, Itself, digest, fingerprint, identity, merged
 from polhode.core.pickling import HoldsFunctions
 from polhode.core.rotation import matrix
+from polhode.core.value import Comparable
 from polhode.core.warning import warn
 from polhode.kernels.compiler import JIT, jit, numba_internals
 from polhode.kernels.numbers import quat
@@ -337,8 +338,11 @@ class Recent:
 RECENT = Recent(RECENT_SIZE)
 
 
-class Function(HoldsFunctions):
+class Function(Comparable, HoldsFunctions):
     """Function in fixed form, in plain Python and compiled on first use.
+
+    Functions are equal if they do the same: if their templates are the same and their user-defined functions are
+    equivalent (see ``fingerprint``), as they were compiled or, before that, as they are now.
 
     Parameters
     ----------
@@ -357,16 +361,21 @@ class Function(HoldsFunctions):
     ----------
     plain : callable
         The function in plain Python.
+    user, settings
+        As passed.
     """
 
     def __init__(
         self, form: Form, template: Any, parts: Sequence[Any], settings: tuple[Any, ...] = (), user: Any = None
     ) -> None:
         self.form = form
-        self._template, self._parts, self._settings, self._user = template, tuple(parts), settings, user
+        self.user = user
+        self.settings = settings
+        self._template, self._parts = template, tuple(parts)
         self.plain = template(*(plain(part) for part in self._parts), *settings)
         self._code: Code | None = None
         self._fingerprint: Fingerprint | None = None
+        self._own_key: tuple[Any, ...] | None = None
 
     def compiled(self) -> Any:
         """Return the compiled function of type `form.signature`; without the compiler, `plain`."""
@@ -390,12 +399,22 @@ class Function(HoldsFunctions):
         if not own:
             return merged(*inner)
         digests = fingerprint(*own) if self._fingerprint is None else self._fingerprint
-        settings = {"frame, arrays or degree": digest(repr((self._template.__name__, self._settings)))}
+        settings = {"frame, arrays or degree": digest(repr((self._template.__name__, self.settings)))}
         return merged(*inner, digests, settings)
 
     def __reduce__(self) -> Any:
         """Return the arguments for pickle and copy: machine code is valid in this process only."""
-        return type(self), (self.form, self._template, self._parts, self._settings, self._user)
+        return type(self), (self.form, self._template, self._parts, self.settings, self.user)
+
+    def _content(self) -> Mapping[str, Any]:
+        """Return what is compared."""
+        own_key = self._own_key or identity(*self._own_parts(), self.settings)[1]
+        inner = tuple(part for part in self._parts if isinstance(part, Function))
+        return {"form": self.form, "template": self._template, "own": own_key, "inner": inner}
+
+    def __hash__(self) -> int:
+        """Return a hash that does not depend on the user-defined function, whose globals may change."""
+        return hash((type(self), self.form))
 
     def _own_parts(self) -> list[Any]:
         """Return the parts that are user-defined functions."""
@@ -406,9 +425,9 @@ class Function(HoldsFunctions):
         if self._code is None:
             inner = [part._shared().key for part in self._parts if isinstance(part, Function)]
             prefix = type(self), self.form.signature, self._template, *inner
-            self._fingerprint, own_key = identity(*self._own_parts(), self._settings)
-            key = (*prefix, own_key)
-            callback_key = (*prefix, *_itself(self._user))
+            self._fingerprint, self._own_key = identity(*self._own_parts(), self.settings)
+            key = (*prefix, self._own_key)
+            callback_key = (*prefix, *_itself(self.user))
             self._code = RECENT.find(callback_key) or RECENT.find(key) or RECENT.keep(self._new_code(key, callback_key))
         return self._code
 
@@ -420,16 +439,16 @@ class Function(HoldsFunctions):
         try:
             return Code(self._compile(), key)
         except Exception as problem:  # Numba raises many types
-            if self._user is None:
+            if self.user is None:
                 raise
-            warn_slow(self._user, problem)
+            warn_slow(self.user, problem)
             call = jit.compile_user(through_callback(callback_to(self.plain, self.form)))
             return Code(jit.compile_user(self.form.called(call), self.form.signature), callback_key)
 
     def _wrapped(self) -> Any:
         """Return the template applied to the compiled parts."""
         parts = [part.compiled() if isinstance(part, Function) else jit.compile_user(part) for part in self._parts]
-        return self._template(*parts, *self._settings)
+        return self._template(*parts, *self.settings)
 
     def _compile(self) -> Any:
         """Return the function compiled for the signature of its form."""
@@ -476,6 +495,10 @@ class ReadyMade(Function):
     def __reduce__(self) -> Any:
         """Return the arguments for pickle and copy; kernels are pickled by name."""
         return ready_made, (self.form, self.plain)
+
+    def _content(self) -> Mapping[str, Any]:
+        """Return what is compared: the kernel."""
+        return {"kernel": self.plain}
 
     def _shared(self) -> Code:
         """Return the code of the kernel."""

@@ -132,6 +132,7 @@ def gravity_gradient(
         ),
         time_dependent=bool(np.any(rate)),
         axis=below if below.ndim == 1 and not np.any(rate) else None,
+        depends_on_inertia=True,
         name="gravity_gradient",
     )
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +14,14 @@ from polhode.core.checks import IDENTITY, as_floats
 from polhode.core.errors import InputError, MomentumError, TimeError
 from polhode.core.html import html_fields
 from polhode.core.state import State
+from polhode.core.value import Value
 from polhode.forces.base import Force
 from polhode.forces.nothing import nothing
 from polhode.free.motion import FreeMotion, free_motion
 from polhode.integration.rows import ProblemRows
 
 
-class Problem:
+class Problem(Value):
     """Initial value problem: a rigid body, its initial state, the force that acts on it, and a time span.
 
     Parameters
@@ -56,11 +57,34 @@ class Problem:
     TimeError
         If `t_span` is not two different finite times.
 
+    Notes
+    -----
+    A problem never changes: ``problem.replaced(t_span=...)`` returns a copy with other values of any of the arguments
+    above, checked again. The momentum stays the same if only the body is replaced, and the attitude if only ``omega``
+    is. Problems are equal if all their parts are.
+
     Examples
     --------
-    >>> Problem((1.0, 1.65, 1.97), State(m=(0.3, 0.2, 0.9)), t_span=(0, 20)).duration
+    >>> problem = Problem((1.0, 1.65, 1.97), State(m=(0.3, 0.2, 0.9)), t_span=(0, 20))
+    >>> problem.duration
     20.0
+    >>> problem.replaced(t_span=(0, 5), omega=(0.0, 1.0, 0.0)).state.m
+    array([0.  , 1.65, 0.  ])
     """
+
+    _replaceable: ClassVar = (
+        "body", "state", "force", "t_span", "omega", "q", "name", "summary", "units", "references", "h", "truth",
+    )  # fmt: skip
+    body: RigidBody
+    state: State
+    force: Force
+    t_span: tuple[float, float]
+    name: str
+    summary: str
+    units: dict[str, str]
+    references: tuple[str, ...]
+    h: float | None
+    truth: dict[float, State]
 
     def __init__(
         self,
@@ -79,21 +103,32 @@ class Problem:
         truth: Mapping[float, State] | None = None,
     ) -> None:
         """Check the arguments; see the class for their description."""
-        self.body = as_body(body)
-        if (state is None) == (omega is None):
-            passed = "neither state nor omega" if state is None else "both state and omega"
+        start = {"state": state} if omega is None else {"state": state, "omega": omega, "q": q}
+        self._set(
+            body=body, **start, force=force, t_span=t_span, name=name, summary=summary, units=units,
+            references=references, h=h, truth=truth,
+        )  # fmt: skip
+
+    def _set(self, **arguments: Any) -> None:
+        """Check and store some of the arguments of the constructor."""
+        start = {name: arguments.pop(name) for name in ("state", "omega", "q") if name in arguments}
+        self._store(**{name: CHECKS.get(name, _as_it_is)(value) for name, value in arguments.items()})
+        if start or "body" in arguments:
+            self._store(state=self._start(**start))
+
+    def _start(self, omega: Any = None, q: Any = None, **given: Any) -> State:
+        """Return the initial state, with any of state, omega and q replaced, after a check that it fits the body."""
+        state: Any = given.get("state", self.__dict__.get("state"))
+        if "state" in given and (state is None) == (omega is None):
+            passed = "neither state nor omega" if omega is None else "both state and omega"
             raise MomentumError(f"got {passed}; expected either state=State(...) or omega=..., the angular velocity")
-        self.state = state if state is not None else State.from_omega(self.body, omega, q)  # type: ignore[arg-type]
-        self.state.check_at_rest("state")
-        self.body.check_momentum(self.state.m, "state.m")
-        self.force: Force = nothing() if force is None else force
-        self.t_span = checked_span(t_span)
-        self.name = name
-        self.summary = summary
-        self.h = h
-        self.units = dict(units or {})
-        self.references = references
-        self.truth = dict(truth or {})
+        if omega is not None:
+            state = State.from_omega(self.body, omega, state.q if q is None else q)
+        elif q is not None:
+            state = state.replaced(q=q)
+        state.check_at_rest("state")
+        self.body.check_momentum(state.m, "state.m")
+        return cast(State, state)
 
     @cached_property
     def rows(self) -> ProblemRows:
@@ -154,3 +189,23 @@ def checked_span(t_span: Any) -> tuple[float, float]:
     if array.shape != (2,) or not np.isfinite(array).all() or array[0] == array[1]:
         raise TimeError(f"t_span = {t_span!r}: expected two different finite times, such as (0, 10)")
     return float(array[0]), float(array[1])
+
+
+def _as_it_is(value: Any) -> Any:
+    """Return a value that needs no check."""
+    return value
+
+
+def _as_force(value: Force | None) -> Force:
+    """Return the force; None is the zero force."""
+    return nothing() if value is None else value
+
+
+def _as_dict(value: Mapping[Any, Any] | None) -> dict[Any, Any]:
+    """Return a mapping as a dict of its own; None is empty."""
+    return dict(value or {})
+
+
+CHECKS: dict[str, Callable[[Any], Any]] = {
+    "body": as_body, "force": _as_force, "t_span": checked_span, "units": _as_dict, "truth": _as_dict,
+}  # fmt: skip

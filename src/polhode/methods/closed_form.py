@@ -123,4 +123,4 @@ def sample(
     if len(times) < MANY_TIMES:
         m_out[:], q_out[:] = propagate(body, m, q, times[:, None])
     else:
-        free_motion(body, State(m).replaced(m, q)).sample(times, out=(m_out, q_out))
+        free_motion(body, State(m)._exactly(q=q.copy())).sample(times, out=(m_out, q_out))

@@ -26,7 +26,7 @@ from polhode.core.errors import InputError, PolhodeError
 from polhode.core.messages import Hint
 from polhode.core.state import State
 from polhode.forces.base import Force, Torque
-from polhode.integration.problem import Problem, checked_span
+from polhode.integration.problem import Problem
 from polhode.methods.expressions import flow_of, method_of
 from polhode.methods.splitting import Splitting
 from polhode.scenarios import schema
@@ -299,9 +299,7 @@ def unchecked(data: dict[str, Any], source: str, settings: Mapping[str, str], *,
     with np.errstate(all="ignore"):  # numbers that overflow raise an error that names them
         problem = _built_in(data, source, settings) if "problem" in data else _own(data, source, allow_python)
         with _located_errors(source):
-            problem.t_span = checked_span(data.get("t_span", problem.t_span))
-        for label in ("name", "summary", "units"):
-            setattr(problem, label, data.get(label, getattr(problem, label)))
+            problem = problem.replaced(**{k: data[k] for k in ("t_span", "name", "summary", "units") if k in data})
         with _located_errors(source, "method", settings):
             method = _method(data.get("method", AUTO))
     output = data.get("output", {})
