@@ -66,6 +66,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test checks that the names
     from polhode.methods import schemes as schemes
     from polhode.methods.adaptive import Adaptive as Adaptive
     from polhode.methods.algo_c1 import AlgoC1 as AlgoC1
+    from polhode.methods.closed_form import ClosedForm as ClosedForm
     from polhode.methods.dir_em import DirEM as DirEM
     from polhode.methods.quat_em import QuatEM as QuatEM
     from polhode.methods.quat_vi import QuatVI as QuatVI

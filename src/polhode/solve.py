@@ -12,7 +12,7 @@ from polhode.core.capacity import memory_for
 from polhode.core.checks import whole_number
 from polhode.core.messages import Hint, joined
 from polhode.core.progress import Report
-from polhode.integration.choice import Choice, choose, closing_check, explain
+from polhode.integration.choice import Choice, choose, closing_check, explained
 from polhode.integration.event_finder import EventFinder
 from polhode.integration.problem import Problem, checked_span
 from polhode.integration.running import Run, new_run
@@ -162,10 +162,8 @@ def integrate_chosen(
         states, sol = run.compute(times, every, output.dense_output, finder, output.progress)
     result = run.trajectory(states, sol, finder, own_times=output.t_eval is None)
     if choice.why or choice.unmet or np.isfinite(choice.error):
-        explain(result, choice)
-    if estimate_error:
-        result.error_estimate = closing_check(result)
-    return result
+        result = explained(result, choice)
+    return result.replaced(error_estimate=closing_check(result)) if estimate_error else result
 
 
 def _memory_for(run: Run, states: int) -> AbstractContextManager[None]:

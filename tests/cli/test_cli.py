@@ -750,7 +750,7 @@ def test_drifts_see_an_error():
     problem = ph.Problem((1, 2, 3), ph.State(m=(1, 1, 1)), t_span=(0, 9))
     traj = ph.integrate(problem, method="V2", h=0.5)
     assert all(np.abs(drift).max() < 1e-14 for drift in drifts(traj).values())
-    traj.q = traj.q * (1 + 1e-7)
+    traj = traj.replaced(q=traj.q * (1 + 1e-7))
     assert np.abs(drifts(traj)["|q|"]).max() == pytest.approx(1e-7, rel=1e-6)
     traj.m[3] *= 1 + 1e-5
     assert np.abs(drifts(traj)["energy"]).argmax() == np.abs(drifts(traj)["|m|"]).argmax() == 3

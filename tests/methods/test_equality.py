@@ -69,9 +69,3 @@ def test_a_subclass_is_another_method():
         pass
 
     assert Louder() != Adaptive()
-
-
-def test_advice_is_not_a_setting():
-    quiet = Splitting(None, "S4_6", advises=False)
-    assert quiet == Splitting(None, "S4_6")
-    assert not quiet.advises

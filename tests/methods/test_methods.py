@@ -95,6 +95,16 @@ def test_work_precision():
     assert found.to_dict()["runs"][0]["h"] == 0.2
 
 
+def test_runs_are_found_by_the_method_and_not_by_its_name():
+    stages = (("A", "1/2"), ("B", 1), ("A", "1/2")), (("B", "1/2"), ("A", 1), ("B", "1/2"))
+    first, second = (ph.Splitting(ph.Exact(), ph.Scheme("mine", 2, each)) for each in stages)
+    found = ph.work_precision(top(), [first, second], h=(0.2,))
+    assert found.of(first) == found.runs[:1]
+    assert found.of(second) == found.runs[1:]
+    assert found.runs[0].method is first
+    assert found.to_dict()["runs"][0]["method"] == repr(first)
+
+
 def test_work_precision_with_a_given_truth():
     """Of a free body, whose exact end is known."""
     free = ph.Problem(MOMENTS, ph.State(M0), t_span=(0.0, 2.0))

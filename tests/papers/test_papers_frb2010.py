@@ -116,10 +116,10 @@ def test_perturbed_body_sees_what_is_not_bounded_nor_on_a_torus():
     problem = perturbed(2000.0)
     run = ph.integrate(problem, method="V2", h=0.5)
     size = np.linspace(1.0, 1.1, len(run))[:, None]
-    run.m = run.m * size
+    run = run.replaced(m=run.m * size)
     assert frb2010_fig7.bounded(run).verdict == "not reproduced"
     assert frb2010_fig7.close_to_free(run).verdict == "not reproduced"
-    run.m = run.m * (1 + 1e-3 * np.random.default_rng(1).normal(size=size.shape))
+    run = run.replaced(m=run.m * (1 + 1e-3 * np.random.default_rng(1).normal(size=size.shape)))
     assert frb2010_fig7.on_torus(run).verdict == "not reproduced"
 
 

@@ -200,8 +200,7 @@ def test_long_steps_are_drawn_smoothly(top):
 
 
 def test_states_too_far_apart_are_dots(top):
-    traj = ph.integrate(top, method="V2", h=1.0)
-    traj._sol = None
+    traj = ph.integrate(top, method="V2", h=1.0).replaced(sol=None)
     (axes,) = plot.plot_momentum(traj).axes
     assert axes.lines[0].get_linestyle() == "None"
     assert axes.lines[0].get_marker() == "."
@@ -273,7 +272,7 @@ def test_work_precision():
     for axes, cost in ((by_torques, "torques"), (by_time, "seconds")):
         for line, method in zip(axes.lines, ("V2", "S4_6"), strict=True):
             runs = found.of(method)
-            assert line.get_label() == runs[0].method
+            assert line.get_label() == repr(runs[0].method)
             np.testing.assert_array_equal(line.get_xydata(), [(getattr(r, cost), r.error_q) for r in runs])
     assert by_time.get_xlabel().endswith("[s]")
 

@@ -172,8 +172,8 @@ class RunError(PolhodeError, RuntimeError):
     >>> try:
     ...     ph.integrate(ph.problems.gyro_top(), method="QuatVI", h=0.01)
     ... except ph.errors.RunError as error:
-    ...     print(int(error.trajectory.status))
-    -1
+    ...     print(error.trajectory.status.message)
+    a step has no solution
     """
 
     def __init__(self, message: str, trajectory: Any) -> None:

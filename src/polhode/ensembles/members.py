@@ -7,7 +7,6 @@ halved until the failing member is alone.
 
 from __future__ import annotations
 
-import re
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -33,8 +32,6 @@ from polhode.integration.trajectory import Trajectory
 from polhode.kernels.stepping.status import Status
 from polhode.methods.method import Method
 from polhode.solve import OutputOptions, integrate_chosen
-
-STOPPED = re.compile(r"^body(\[0\])? stopped")  # the beginning of the message of a run that failed
 
 Factory = Callable[[Rows], Problem]
 Reduce = Callable[[Trajectory], Mapping[str, Any]]
@@ -158,13 +155,14 @@ class Job:
             chunk.arrays[name][start:stop] = values
         for i in np.flatnonzero(np.atleast_1d(result.status) < 0):
             alone = result if stop - start == 1 else self._integrated(member(result.problem, int(i)))
-            self._failed(chunk, start + int(i), alone.message, int(np.atleast_1d(alone.status)[0]))
+            message = f"member {chunk.first + start + int(i)} {alone.failure}"
+            self._failed(chunk, start + int(i), message, int(np.atleast_1d(alone.status)[0]))
 
     def _failed(self, chunk: Chunk, i: int, message: str, status: int = Status.FAILED) -> None:
         """Record that member ``i`` of the chunk failed, and why."""
         number = chunk.first + i
         chunk.status[i] = status
-        chunk.errors[number] = STOPPED.sub(f"member {number} stopped", message, count=1)
+        chunk.errors[number] = message
         if self.reduce is not None:  # the summary of an incomplete trajectory is not valid
             for values in chunk.arrays.values():
                 values[i] = np.nan
@@ -220,8 +218,7 @@ class Job:
         self.method.check(problem.force)
         at_start = self._integrated(problem, times=self.span[:1])
         m, q = propagate(problem.body, problem.state.m, problem.state.q, own_times - self.span[0])
-        at_start.m, at_start.q = m[None], q[None]
-        return at_start
+        return at_start.replaced(m=m[None], q=q[None])
 
     def results(self, result: Trajectory) -> Rows:
         """Return the results, arrays with the members along the first axis: states, or what ``reduce`` returns."""

@@ -18,8 +18,9 @@ from polhode.core.progress import Progress
 from polhode.files import checksums, chunked
 from polhode.files.chunked import Checkpoint, Rows
 from polhode.files.environment import environment
-from polhode.files.record import FileRecord, body_dimensions, describe, functions_of, has_energy, parameters
+from polhode.files.record import FileRecord, describe, functions_of, has_energy, parameters
 from polhode.integration.running import Run, Schedule
+from polhode.integration.table import body_dimensions
 from polhode.integration.trajectory import Stats, energies
 from polhode.kernels.stepping.status import Status
 
@@ -214,10 +215,11 @@ class StreamWriter:
         self.status = np.asarray(run.user_status())
         if not np.any(np.less(self.status, 0)):
             return None
-        self.message, cause = run.failure()
+        failure = run.failure()
+        self.message = failure.message
         if run.batch:
-            run.warn_of_failures(self.message, cause)
-        return None if run.batch else cause or RunError(self.message, None)
+            run.warn_of_failures(failure)
+        return None if run.batch else failure.cause or RunError(self.message, None)
 
     def _whole_tail(self) -> Rows:
         """Return all states that are not in a chunk yet, concatenated."""

@@ -32,6 +32,7 @@ from polhode.core.messages import Hint
 from polhode.core.warning import warn
 from polhode.forces.base import Force, diagonals
 from polhode.integration.problem import Problem
+from polhode.integration.table import body_dimensions
 from polhode.integration.trajectory import Trajectory
 
 KIND = "polhode trajectory"
@@ -74,11 +75,6 @@ class FileRecord:
     def values(self, name: str) -> npt.NDArray[Any] | None:
         """Return the values of an array, or None if it does not exist."""
         return self.arrays[name][1] if name in self.arrays else None
-
-
-def body_dimensions(batch: tuple[int, ...]) -> tuple[str, ...]:
-    """Return the names of the dimensions of a batch."""
-    return ("body",) if len(batch) == 1 else tuple(f"body_{i}" for i in range(len(batch)))
 
 
 def pack(trajectory: Trajectory) -> FileRecord:

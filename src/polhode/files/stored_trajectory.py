@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from polhode.core.arrays import FloatArray, frozen
 from polhode.core.body import RigidBody
 from polhode.core.errors import InputError
 from polhode.core.state import State
+from polhode.core.value import Comparable
 from polhode.files.record import COLUMN, FileRecord, check_format
 from polhode.forces.base import Force
 from polhode.integration.problem import Problem
@@ -30,9 +31,12 @@ class Text(str):
 class StoredTrajectory(Trajectory):
     """A trajectory read from a file, as is ``energy``; ``method`` is a string if it cannot be built from its name."""
 
+    _in_time: ClassVar[tuple[str, ...]] = ("t", "m", "q", "_energy")
+    _energy: FloatArray | None
+
     def __init__(self, *arguments: Any, energy: FloatArray | None, **more: Any) -> None:
         super().__init__(*arguments, **more)
-        self._energy = energy
+        self._store(_energy=energy)
 
     @property
     def energy(self) -> FloatArray:
@@ -47,7 +51,7 @@ class StoredTrajectory(Trajectory):
         return frozen(self.energy - self.kinetic)
 
 
-class _NotStored:
+class _NotStored(Comparable):
     """Placeholder for a user function of which only the name was stored; any access to it raises InputError."""
 
     def __init__(self, name: str) -> None:
@@ -67,7 +71,8 @@ def unpack(record: FileRecord) -> StoredTrajectory:
     attributes = record.attributes
     check_format(attributes)
     status = record.arrays["status"][1]
-    result = StoredTrajectory(
+    estimate = json.loads(attributes.get("error_estimate", "null"))
+    return StoredTrajectory(
         _problem(record),
         *(np.array(record.arrays[name][1], dtype=np.float64, order="C") for name in ("time", "m", "q")),
         energy=record.values("energy"),
@@ -77,10 +82,8 @@ def unpack(record: FileRecord) -> StoredTrajectory:
         status=status if status.ndim else Status(int(status)),
         message=attributes["message"],
         events=_events(record),
+        error_estimate=None if estimate is None else tuple(estimate),
     )
-    estimate = json.loads(attributes.get("error_estimate", "null"))
-    result.error_estimate = None if estimate is None else tuple(estimate)
-    return result
 
 
 def _method(text: str) -> Any:

@@ -1,22 +1,33 @@
-"""Base class of the trajectories of bodies and of systems: states at times, and quantities computed from m and q."""
+"""Base class of the trajectories of bodies and of systems: sequences of states, and quantities computed from them."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from operator import index as as_index
+from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
 import numpy as np
 
-from polhode.core.arrays import FloatArray
+from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.rotation import matrix, rotate
+from polhode.core.state import State
+from polhode.core.value import Value
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from polhode.integration.trajectory import Stats
 
 
-class BaseTrajectory(ABC):
-    """States at times `t` of shape (k,), with the method and the status of the run that computed them."""
+class BaseTrajectory(Value, ABC):
+    """States at times `t` of shape (k,), with the method and the status of the run that computed them.
 
+    ``traj[i]`` is a State, a slice is a trajectory, and a loop over a trajectory yields its states.
+    """
+
+    _in_time: ClassVar[tuple[str, ...]]  # attributes that are arrays with one row for each time
+    _compared: ClassVar[tuple[str, ...]]  # other attributes that matter to ``==``
     t: FloatArray
     m: FloatArray
     q: FloatArray
@@ -67,6 +78,76 @@ class BaseTrajectory(ABC):
         energy = self.energy
         return energy / energy[0] - 1.0
 
+    @overload
+    def __getitem__(self, index: int) -> State: ...
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
+    def __getitem__(self, index: int | slice) -> State | Self:
+        """Return the state at one of the saved times, or the trajectory of a slice of them."""
+        if not isinstance(index, slice):
+            return self.state(index)
+        arrays = {name: getattr(self, name) for name in self._in_time}
+        return self._copy(**{name: None if array is None else array[index] for name, array in arrays.items()})
+
+    def __iter__(self) -> Iterator[State]:
+        """Yield the states at the saved times."""
+        return map(self.state, range(len(self)))
+
+    @abstractmethod
+    def state(self, index: int = -1) -> State:
+        """Return the state at one of the saved times."""
+
+    def _row(self, index: Any) -> int:
+        """Return `index` as an int; raise IndexError, with the number of states, if it is out of range."""
+        try:
+            row = as_index(index)
+        except TypeError:
+            raise TypeError(f"the index of a trajectory is {index!r}; expected an integer or a slice") from None
+        if not -len(self) <= row < len(self):
+            raise IndexError(
+                f"index {row} is out of range: the trajectory has {len(self)} states; expected {-len(self)} to "
+                f"{len(self) - 1}"
+            )
+        return row
+
+    def to_pandas(self) -> DataFrame:
+        """Return a ``pandas.DataFrame`` with one row for each time and body.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The index is ``t``; for a batch, ``t`` and the index of the body, ``body`` or ``body_0``, ``body_1`` and so
+            on. The columns are ``m_x``, ``m_y``, ``m_z``, ``q_w`` to ``q_z``, ``omega_x`` to ``omega_z``, and
+            ``energy`` if the force has one. A system has ``x_x`` to ``x_z`` and ``p_x`` to ``p_z`` in addition, and no
+            energy, because that does not belong to a single body.
+
+        Raises
+        ------
+        MissingExtraError
+            If pandas is not installed.
+        """
+        from polhode.integration.table import table
+
+        return table(self)
+
+    @abstractmethod
+    def columns(self) -> dict[str, FloatArray]:
+        """Return the quantities of a table by name, of shapes (k,) + batch and (k,) + batch + (3 or 4,)."""
+
+    def _content(self) -> Mapping[str, Any]:
+        """Return what is compared: states to the bit, method and status, but not the cost."""
+        arrays = {name: getattr(self, name) for name in self._in_time}
+        states = {name: None if array is None else _bits(array) for name, array in arrays.items()}
+        return states | {name: getattr(self, name) for name in self._compared}
+
+    def _set(self, **arguments: Any) -> None:
+        """Store arguments of the constructor, which need no check."""
+        self._store(**arguments)
+
+    def _store(self, **attributes: Any) -> None:
+        """Set attributes; arrays stay writable, because they may be large and are often processed in place."""
+        self.__dict__.update(attributes)
+
     def view(self, path: Any = None, **options: Any) -> Any:
         """Return an animated 3-D page of the motion; see ``polhode.view``.
 
@@ -89,7 +170,13 @@ class BaseTrajectory(ABC):
         """Return a one-line summary: the states, the method, the cost and the status of the run."""
         ended = "reached the end" if self.success else f"ended early: {self.message}"
         step = f", h = {self.h:g}" if np.isfinite(self.h) else ""
+        span = f", t = {self.t[0]:g} to {self.t[-1]:g}" if len(self) else ""
         return (
-            f"{head}: {len(self.t)} states, t = {self.t[0]:g} to {self.t[-1]:g}, {self.method!r}{step}; "
+            f"{head}: {len(self)} states{span}, {self.method!r}{step}; "
             f"{self.stats.steps} steps, {self.stats.torques} {evaluations}, {self.stats.seconds:.3g} s; {ended}"
         )
+
+
+def _bits(array: FloatArray) -> IntArray:
+    """Return the bits of numbers as integers, those of every NaN being the same."""
+    return np.where(np.isnan(array), np.nan, array).view(np.int64)

@@ -550,15 +550,20 @@ def _slope(a: SearchResult, b: SearchResult, order: float) -> float:
     return min(3.0 * order, max(0.5 * order, log(a.error / b.error) / log(a.x / b.x)))
 
 
-def explain(result: Trajectory, choice: Choice) -> None:
-    """Add the choice and its reason to ``result.message``; warn if the wanted error cannot be guaranteed.
+def explained(result: Trajectory, choice: Choice) -> Trajectory:
+    """Return a result with the choice and its reason in its message; warn if the wanted error cannot be guaranteed.
 
     Parameters
     ----------
     result : Trajectory
-        Result of the run, whose message is extended in place.
+        Result of the run.
     choice : Choice
         The method and the step size that were chosen.
+
+    Returns
+    -------
+    Trajectory
+        The result with an extended message.
 
     Warns
     -----
@@ -569,9 +574,10 @@ def explain(result: Trajectory, choice: Choice) -> None:
     summary = f"chosen: {choice.method!r}{step}" + (f" ({choice.why})" if choice.why else "")
     if np.isfinite(choice.error):
         summary += f"; estimated error {choice.error:.1e}"
-    result.message = joined(result.message, "; " if result.message else "", summary, choice.unmet)
+    message = joined(result.message, "; " if result.message else "", summary, choice.unmet)
     if choice.unmet:
-        warn(result.message, RunWarning)
+        warn(message, RunWarning)
+    return result.replaced(message=message)
 
 
 def closing_check(result: Trajectory) -> tuple[float, float]:

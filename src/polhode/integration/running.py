@@ -44,6 +44,17 @@ class Schedule(NamedTuple):
     times: FloatArray | None = None  # (total,), if the method chooses its steps
 
 
+class Failure(NamedTuple):
+    """Failure of a body."""
+
+    message: str
+    text: str  # the message without the name of the body
+    cause: BaseException | None  # the exception of its torque
+
+
+NO_FAILURE = Failure("", "", None)
+
+
 class Run(ABC):
     """Base class of runs: of those with a fixed step size, and of those whose method chooses the steps.
 
@@ -217,25 +228,25 @@ class Run(ABC):
             states = finder.cut(states, own_times)
             events = finder.events_of()
         m, q = self.rows.to_user(states.m, states.q)
-        why, cause = self.failure() if (self.current.status < 0).any() else ("", None)
-        message = Status.INTERRUPTED.message if self.interrupted else why
+        failure = self.failure() if (self.current.status < 0).any() else NO_FAILURE
+        message = Status.INTERRUPTED.message if self.interrupted else failure.message
         result = Trajectory(
             self.problem, states.t, m, q, method=self.method, h=self.h, stats=self.stats(), status=self.user_status(),
-            message=message, sol=sol, events=events,
+            message=message, failure=failure.text, sol=sol, events=events,
         )  # fmt: skip
         if self.interrupted:
             raise Interrupted(result)
-        if why and not self.batch:
-            raise RunError(why, result) from cause
-        if why:
-            self.warn_of_failures(why, cause)
+        if failure.text and not self.batch:
+            raise RunError(message, result) from failure.cause
+        if failure.text:
+            self.warn_of_failures(failure)
         return result
 
-    def warn_of_failures(self, why: str, cause: BaseException | None) -> None:
-        """Issue a RunWarning that some bodies of a batch failed; `why` and `cause` are those of the first one."""
+    def warn_of_failures(self, first: Failure) -> None:
+        """Issue a RunWarning that some bodies of a batch failed; `first` is the failure of the first of them."""
         failed = int((self.current.status < 0).sum())
-        details = "" if cause is None else "\n" + "".join(traceback.format_exception(cause))
-        text = joined(f"{failed} of {self.count_bodies} bodies stopped early; ", why, details)
+        details = "" if first.cause is None else "\n" + "".join(traceback.format_exception(first.cause))
+        text = joined(f"{failed} of {self.count_bodies} bodies stopped early; ", first.message, details)
         warn(text, RunWarning)
 
     def _reached(self, states: States) -> npt.NDArray[np.bool_]:
@@ -243,18 +254,18 @@ class Run(ABC):
         m = states.m[:, self.current.status >= 0]
         return np.asarray(np.isfinite(m).all(axis=(1, 2)))
 
-    def failure(self) -> tuple[str, BaseException | None]:
-        """Return a message about the first body that failed, and the exception of its torque."""
+    def failure(self) -> Failure:
+        """Return the failure of the first body that failed."""
         i = int(np.argmax(self.current.status < 0))
         where = tuple(int(k) for k in np.unravel_index(i, self.batch)) if self.batch else ()
         t, m, q = self.failed_at(i)
         why, cause = self._why(i)
-        message = joined(
-            f"{place('body', where)} stopped in step {int(self.current.steps[i]) + 1}{self.of_steps()}, at t = "
-            f"{t:.6g}, m = {show(m)}, q = {show(q)}: ",
+        text = joined(
+            f"stopped in step {int(self.current.steps[i]) + 1}{self.of_steps()}, at t = {t:.6g}, m = {show(m)}, q = "
+            f"{show(q)}: ",
             why,
         )
-        return message, cause
+        return Failure(joined(f"{place('body', where)} ", text), text, cause)
 
     def of_steps(self) -> str:
         """Return the text that follows the number of a step in messages."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -68,7 +68,9 @@ def energies(problem: Problem, t: FloatArray, m: FloatArray, q: FloatArray) -> F
 class Trajectory(BaseTrajectory):
     """Result of an integration: states at the saved times, and quantities computed from them.
 
-    Trajectories are returned by ``integrate``, ``load`` and ``resume``.
+    Trajectories are returned by ``integrate``, ``load`` and ``resume``. They never change:
+    ``traj.replaced(message=...)`` returns a changed copy. Trajectories are equal if their problems, methods, times,
+    states, steps and statuses are, whatever the run time. ``traj[i]`` is a State, ``traj[10:20]`` a trajectory.
 
     Attributes
     ----------
@@ -83,6 +85,8 @@ class Trajectory(BaseTrajectory):
         failed, with the reason ``Status(number)``. Rows after a failure are NaN.
     message : str
         The chosen method, or the reason why the run ended early.
+    failure : str
+        What stopped the first body that failed, without its name; empty if none failed.
     problem : Problem
         The problem that was integrated.
     method : method
@@ -108,7 +112,23 @@ class Trajectory(BaseTrajectory):
     ((41, 3), (41, 4), True)
     >>> bool(abs(traj.energy_error()).max() < 1e-12)
     True
+    >>> traj[0] == traj.problem.state, len(traj[10:20]), [state.m.shape for state in traj[:2]]
+    (True, 10, [(3,), (3,)])
     """
+
+    _replaceable: ClassVar = (
+        "problem", "t", "m", "q", "method", "h", "stats", "status", "message", "failure", "sol", "events",
+        "error_estimate",
+    )  # fmt: skip
+    _in_time: ClassVar[tuple[str, ...]] = ("t", "m", "q")
+    _compared: ClassVar = ("problem", "method", "h", "status")
+    problem: Problem
+    failure: str
+    t_events: Any
+    m_events: Any
+    q_events: Any
+    error_estimate: tuple[float, float] | None
+    _sol: Any
 
     def __init__(
         self,
@@ -122,23 +142,25 @@ class Trajectory(BaseTrajectory):
         stats: Stats,
         status: Any = 0,
         message: str = "",
+        failure: str = "",
         sol: Any = None,
         events: tuple[list[Any], list[Any], list[Any]] | None = None,
+        error_estimate: tuple[float, float] | None = None,
     ) -> None:
         """Store the states and the data of the run; see the class for their description."""
-        self.problem = problem
-        self.t, self.m, self.q = t, m, q
-        self.method = method
-        self.h = h
-        self.stats = stats
-        self.status = status
-        self.message = message
-        self._sol = sol
-        self.t_events: Any
-        self.m_events: Any
-        self.q_events: Any
-        self.t_events, self.m_events, self.q_events = events or (None, None, None)
-        self.error_estimate: tuple[float, float] | None = None
+        self._set(
+            problem=problem, t=t, m=m, q=q, method=method, h=h, stats=stats, status=status, message=message,
+            failure=failure, sol=sol, events=events, error_estimate=error_estimate,
+        )  # fmt: skip
+
+    def _set(self, **arguments: Any) -> None:
+        """Store arguments of the constructor, which need no check."""
+        if "sol" in arguments:
+            arguments["_sol"] = arguments.pop("sol")
+        if "events" in arguments:
+            events = arguments.pop("events") or (None, None, None)
+            arguments |= dict(zip(("t_events", "m_events", "q_events"), events, strict=True))
+        self._store(**arguments)
 
     @property
     def sol(self) -> Any:
@@ -224,8 +246,19 @@ class Trajectory(BaseTrajectory):
         -------
         State
             The state of the body or of the batch.
+
+        Raises
+        ------
+        IndexError
+            If there is no such time.
         """
-        return self.problem.state._exactly(m=self.m[index].copy(), q=self.q[index].copy())
+        row = self._row(index)
+        return self.problem.state._exactly(m=self.m[row].copy(), q=self.q[row].copy())
+
+    def columns(self) -> dict[str, FloatArray]:
+        """Return the quantities of a table by name, of shapes (k,) + batch and (k,) + batch + (3 or 4,)."""
+        columns = {"m": self.m, "q": self.q, "omega": self.omega}
+        return columns | ({"energy": self.energy} if self.problem.force.has_energy else {})
 
     def to_xarray(self) -> Any:
         """Return the trajectory as an ``xarray.Dataset``, with units and frames in its attributes."""
@@ -277,7 +310,7 @@ class Trajectory(BaseTrajectory):
             {
                 "states": len(self.t),
                 "bodies": " x ".join(map(str, self.m.shape[1:-1])),
-                "time": f"{self.t[0]:g} to {self.t[-1]:g}",
+                "time": f"{self.t[0]:g} to {self.t[-1]:g}" if len(self) else "",
                 "method": self.method,
                 "step": f"{self.h:g}",
                 "steps": self.stats.steps,

@@ -31,7 +31,7 @@ from polhode.files import long_runs as streaming
 from polhode.files import saving as store
 from polhode.files.atomic import replacing, telling
 from polhode.files.long_run_writer import Streamed
-from polhode.integration.choice import DEFAULT_RTOL, Choice, choose, explain
+from polhode.integration.choice import DEFAULT_RTOL, Choice, choose, explained
 from polhode.integration.own_steps_run import EVEN_STATES
 from polhode.integration.problem import Problem
 from polhode.integration.running import new_run
@@ -148,8 +148,7 @@ def run_scenario(scenario: Scenario, folder: Path, *, progress: bool = False, vi
     except (RunError, Interrupted) as error:
         result = error.trajectory
         failure = error if isinstance(error, RunError) else None
-    rows = report.rows_reached(result)
-    result.t, result.m, result.q = result.t[:rows], result.m[:rows], result.q[:rows]
+    result = result[: report.rows_reached(result)]
     return _saved(scenario, folder, _used(scenario, choice, states), result, failure)
 
 
@@ -282,9 +281,9 @@ def _streamed(scenario: Scenario, folder: Path, choice: Choice | None, start: Ca
     result: Any = None
     if 0 < run.rows * bodies <= READ_AGAIN:
         result = store.load(path)
-        result.problem = problem  # including its functions, which are not in the file
+        result = result.replaced(problem=problem)  # including its functions, which are not in the file
         if choice is not None and choice.is_made:
-            explain(result, choice)
+            result = explained(result, choice)
         summary = report.summary(result)
     else:
         summary = report.streamed_summary(problem, run)

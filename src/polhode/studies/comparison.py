@@ -35,7 +35,7 @@ class MethodRun(NamedTuple):
 
     Attributes
     ----------
-    method : str
+    method : method
         The method.
     h : float
         Step size.
@@ -47,7 +47,7 @@ class MethodRun(NamedTuple):
         Run time.
     """
 
-    method: str
+    method: Any
     h: float
     error_m: float
     error_q: float
@@ -79,18 +79,18 @@ class WorkPrecision:
 
     def of(self, method: Any) -> tuple[MethodRun, ...]:
         """Return the runs of one method, given by its name or as an object."""
-        name = repr(as_method(method))
-        return tuple(run for run in self.runs if run.method == name)
+        wanted = as_method(method)
+        return tuple(run for run in self.runs if run.method == wanted)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as a dict of plain numbers and lists."""
-        return {"problem": self.problem, "runs": [run._asdict() for run in self.runs]}
+        return {"problem": self.problem, "runs": [run._asdict() for run in self._named()]}
 
     def to_pandas(self) -> DataFrame:
         """Return a ``pandas.DataFrame`` with one row for each run."""
         with optional("pandas", "store"):
             import pandas
-        return pandas.DataFrame(self.runs, columns=MethodRun._fields)
+        return pandas.DataFrame(self._named(), columns=MethodRun._fields)
 
     def plot(self) -> Figure:
         """Plot the errors over torques and seconds; see ``polhode.plot.plot_work_precision``."""
@@ -98,16 +98,20 @@ class WorkPrecision:
 
         return plot_work_precision(self)
 
+    def _named(self) -> list[MethodRun]:
+        """Return the runs with the methods as text."""
+        return [run._replace(method=repr(run.method)) for run in self.runs]
+
     def _cells(self) -> list[tuple[str, ...]]:
         """Return the rows of the table as text, with the columns of ``HEADER``."""
         return [
             (r.method, f"{r.h:.4g}", f"{r.error_m:.1e}", f"{r.error_q:.1e}", f"{r.torques}", f"{1e3 * r.seconds:.3g}")
-            for r in self.runs
+            for r in self._named()
         ]
 
     def __str__(self) -> str:
         """Return the problem and a table with one row for each run."""
-        width = max(len(run.method) for run in self.runs)
+        width = max(len(run.method) for run in self._named())
         row = f"{{:{width}}} {{:>10}} {{:>9}} {{:>9}} {{:>9}} {{:>9}}"
         return "\n".join([self.problem, *(row.format(*cells) for cells in (HEADER, *self._cells()))])
 
@@ -190,8 +194,8 @@ def _run(problem: Problem, method: Method, h: float | None, truth: State) -> Met
         run = integrate(problem, h=h, method=method, save_every=2**40)
     except RunError as error:
         stats = error.trajectory.stats
-        return MethodRun(repr(method), h or np.nan, np.nan, np.nan, stats.torques, stats.seconds)
+        return MethodRun(method, h or np.nan, np.nan, np.nan, stats.torques, stats.seconds)
     end: State = run.state()
     error_m = float(np.linalg.norm(end.m - truth.m)) / (float(np.linalg.norm(truth.m)) or 1.0)
     error_q = min(float(np.linalg.norm(end.q - sign * truth.q)) for sign in (1, -1))
-    return MethodRun(repr(method), run.h, error_m, error_q, run.stats.torques, run.stats.seconds)
+    return MethodRun(method, run.h, error_m, error_q, run.stats.torques, run.stats.seconds)

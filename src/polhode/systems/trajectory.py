@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -53,7 +53,16 @@ class SystemTrajectory(BaseTrajectory):
     >>> traj = integrate(gas, (0, 1), method="RKN4_6b", h=0.1)
     >>> traj.x.shape, traj.q.shape, bool(abs(traj.momentum).max() < 1e-13)
     ((11, 8, 3), (11, 8, 4), True)
+    >>> traj[-1].x.shape, len(traj[2:5])
+    ((8, 3), 3)
     """
+
+    _replaceable: ClassVar = ("system", "t", "x", "p", "m", "q", "method", "h", "stats", "status", "message")
+    _in_time: ClassVar[tuple[str, ...]] = ("t", "x", "p", "m", "q")
+    _compared: ClassVar = ("system", "method", "h", "status")
+    system: System
+    x: FloatArray
+    p: FloatArray
 
     def __init__(
         self,
@@ -71,14 +80,9 @@ class SystemTrajectory(BaseTrajectory):
         message: str = "",
     ) -> None:
         """Store the states and the data of the run; see the class for their description."""
-        self.system = system
-        self.t = t
-        self.x, self.p, self.m, self.q = x, p, m, q
-        self.method = method
-        self.h = h
-        self.stats = stats
-        self.status = status
-        self.message = message
+        self._set(
+            system=system, t=t, x=x, p=p, m=m, q=q, method=method, h=h, stats=stats, status=status, message=message,
+        )  # fmt: skip
 
     @property
     def wrapped(self) -> FloatArray:
@@ -165,8 +169,18 @@ class SystemTrajectory(BaseTrajectory):
         -------
         State
             A batch of shape (n,) with positions and linear momenta.
+
+        Raises
+        ------
+        IndexError
+            If there is no such time.
         """
-        return State(self.m[index], self.q[index], x=self.x[index], p=self.p[index])
+        row = self._row(index)
+        return State(self.m[row], self.q[row], x=self.x[row], p=self.p[row])
+
+    def columns(self) -> dict[str, FloatArray]:
+        """Return the quantities of a table by name, of shapes (k, n, 3) and (k, n, 4)."""
+        return {"x": self.x, "p": self.p, "m": self.m, "q": self.q, "omega": self.omega}
 
     def __repr__(self) -> str:
         """Return a one-line summary: the states, the method, the cost and the status of the run."""

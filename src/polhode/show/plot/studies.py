@@ -40,7 +40,7 @@ def plot_work_precision(found: WorkPrecision) -> Figure:
         runs = [run for run in found.runs if run.method == method and np.isfinite(run.error_q)]
         for axes, cost in zip(panels, ("torques", "seconds"), strict=True):
             axes.loglog(
-                [getattr(r, cost) for r in runs], [r.error_q for r in runs], label=method, **series_style(number)
+                [getattr(r, cost) for r in runs], [r.error_q for r in runs], label=repr(method), **series_style(number)
             )
     labels = {"torques": "torque evaluations", "seconds": "time of the computation [s]"}
     for axes, (cost, label) in zip(panels, labels.items(), strict=True):
