@@ -20,7 +20,6 @@ import polhode as ph
 from picklable import BREAKS, HOW, MOMENTS, STATE, Controller, problem
 from polhode import errors, events, forces, interactions, sampling
 from polhode.ensembles.members import Job
-from polhode.ensembles.variation import with_params
 from polhode.flows import variants
 from polhode.forces.functions import SlowTorqueWarning
 from polhode.forces.nothing import nothing
@@ -86,7 +85,7 @@ def by_name():
         ph.Torque(picklable.jitted),
         ph.Potential(picklable.height, params=(2.0,), axis=(0, 0, 1)),
         ph.Potential(picklable.height, picklable.slope, params=(2.0,)),
-        with_params(ph.Torque(picklable.wind, (0.3,)), [(0.1,), (0.2,)], np.eye(3)),
+        ph.Torque(picklable.wind, (0.3,)).replaced(params=[(0.1,), (0.2,)], damping=np.eye(3)),
         ph.Torque(picklable.wind, (0.3,)) + forces.gravity(1.0, (0, 0, 0.3)) + forces.damping(0.1),
         forces.damping(0.1) + forces.gravity(1.0, (0, 0, 0.3)),
     ]
@@ -233,7 +232,7 @@ def test_a_copy_does_not_lock_arrays_of_the_user():
     mass = np.array([1.0, 2.0])
     copy.copy(ph.RigidBody.from_moments([(1, 2, 3), (2, 3, 4)], mass=mass))
     D = np.stack([np.eye(3)] * 2)
-    copy.copy(with_params(forces.damping(1.0), damping=D))
+    copy.copy(forces.damping(1.0).replaced(damping=D))
     assert mass.flags.writeable
     assert D.flags.writeable
 

@@ -179,10 +179,6 @@ def folder(tmp_path_factory):
             ("run", "heavy_top", "--method", "Adaptive", "--h", "0.1"),
             '; add --method "Adaptive(rtol, max_step=0.1)", or omit --h',
         ),
-        (
-            ("run", "heavy_top", "--method", "Adaptive", "--h", "0.1", "--set", "output.format=zarr"),
-            "with a fixed step size: add --method S6_10, for instance",
-        ),
         (("run", "heavy_top", "--rtol", "1e-17"), "the level of round-off; add --rtol 1e-9"),
         (("run", "heavy_top", "--method", "Adaptive(1e-17)"), "the level of round-off; add --rtol 1e-9"),
         (

@@ -299,7 +299,7 @@ def test_interruption_keeps_what_was_computed(monkeypatch):
 
     monkeypatch.setattr(Progress, "show", show)
     with pytest.raises(KeyboardInterrupt) as caught:
-        integrate(top(), h=0.01)
+        integrate(top(), h=0.01, progress=True)
     run = caught.value.trajectory
     assert run.message.startswith("interrupted")
     assert run.status is Status.INTERRUPTED

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copyreg
 from typing import Any
 
 from polhode.core.messages import joined
@@ -33,6 +32,13 @@ def __dir__() -> list[str]:
     return __all__
 
 
+def _restored(kind: type[BaseException], args: tuple[Any, ...]) -> BaseException:
+    """Return an exception with these arguments, without calling its ``__init__``, which may take others."""
+    error = kind.__new__(kind)
+    error.args = args
+    return error
+
+
 class PolhodeError(Exception):
     """Base class of all exceptions that polhode raises.
 
@@ -53,7 +59,7 @@ class PolhodeError(Exception):
 
     def __reduce__(self) -> Any:
         """Return the message and the attributes for pickle, which are not always the arguments of ``__init__``."""
-        return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
+        return _restored, (type(self), self.args), vars(self)
 
     def __init__(self, *parts: object) -> None:
         super().__init__(joined(*parts))
@@ -198,6 +204,10 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, trajectory: Any) -> None:
         super().__init__("interrupted; the attribute trajectory has the states computed so far")
         self.trajectory = trajectory
+
+    def __reduce__(self) -> Any:
+        """Return the trajectory for pickle."""
+        return type(self), (self.trajectory,)
 
 
 class RunWarning(RuntimeWarning):

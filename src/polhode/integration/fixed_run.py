@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,7 +60,7 @@ class FixedRun(Run):
         steps = self._steps_to_save(times, every, keep)
         # The dense output also requires the states at breaks of the torque.
         saved_steps = np.union1d(steps, self.grid.first[:-1]) if self.force.breaks.size else steps
-        with Progress(progress, **self.progress()) as bar:
+        with Progress(progress, **self.progress()) if progress else nullcontext() as bar:
             states = self.at_steps(saved_steps, bar) if finder is None else self._searched(finder, saved_steps, bar)
         sol = FixedSolution(self, saved_steps, states.m, states.q, finder)
         if times is not None:
@@ -77,7 +78,7 @@ class FixedRun(Run):
         steps = np.append(np.arange(0, self.count, every, dtype=np.int64), self.count)
         return steps if times is None else np.union1d(before, steps)
 
-    def _searched(self, finder: EventFinder, saved_steps: IntArray, bar: Progress) -> States:
+    def _searched(self, finder: EventFinder, saved_steps: IntArray, bar: Progress | None) -> States:
         """Return the states after the steps to save, and search every step for events."""
         n = self.count_bodies
         saved = not_reached(self.times(saved_steps), n)
@@ -124,9 +125,9 @@ class FixedRun(Run):
 
     def end(self) -> States:
         """Run to the end and return the states there."""
-        return self.at_steps(np.array([self.count]), Progress(False, self.count))
+        return self.at_steps(np.array([self.count]), None)
 
-    def at_steps(self, saves: IntArray, bar: Progress) -> States:
+    def at_steps(self, saves: IntArray, bar: Progress | None) -> States:
         """Return the states after the steps `saves` (k,); NaN where a body did not reach them."""
         states = not_reached(self.times(saves), self.count_bodies)
         _ = self.advance  # compilation does not count as run time
@@ -138,13 +139,13 @@ class FixedRun(Run):
         self.seconds += time.perf_counter() - began
         return states
 
-    def _advance(self, saves: IntArray, states: States, bar: Progress) -> None:
+    def _advance(self, saves: IntArray, states: States, bar: Progress | None) -> None:
         """Advance to the last of `saves`, in calls of about PIECE_SECONDS, none of which crosses a break."""
         going = self.current.status == Status.REACHED_END
         done = int(self.current.steps[going].min(initial=self.count))
         saved = 0
         piece = first_piece(self.count_bodies)
-        while saved < len(saves) and not self.all_stopped:
+        while saved < len(saves) and (self.current.status == Status.REACHED_END).any():
             k = int(self.grid.of(done))
             clock = self.grid.clock(k)
             end = int(self.grid.first[k + 1])
@@ -158,7 +159,8 @@ class FixedRun(Run):
             done = limit
             if done == end < self.count:
                 self._restart(clock, end)
-            bar.show(min(done, self.count))
+            if bar is not None:
+                bar.show(min(done, self.count))
             piece = next_piece(advanced, elapsed)
 
     def _restart(self, clock: Clock, step: int) -> None:

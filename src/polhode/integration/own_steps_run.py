@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -90,7 +91,7 @@ class OwnStepsRun(Run):
         _ = self.advance  # compilation does not count as run time
         self._begin(keep)
         began = time.perf_counter()
-        with Progress(progress, **self.progress()) as bar:
+        with Progress(progress, **self.progress()) if progress else nullcontext() as bar:
             try:
                 self._advance(self.t1, states, keep, finder, bar)
             except KeyboardInterrupt:
@@ -157,7 +158,9 @@ class OwnStepsRun(Run):
         """Return the time at a mark of the progress bar."""
         return self.t0 + mark * (self.t1 - self.t0) / MARKS
 
-    def _advance(self, target: float, states: States, keep: bool, finder: EventFinder | None, bar: Progress) -> None:
+    def _advance(
+        self, target: float, states: States, keep: bool, finder: EventFinder | None, bar: Progress | None
+    ) -> None:
         """Advance all bodies to the time `target` at least, in calls that take about PIECE_SECONDS each."""
         current = self.current
         while self.stretch < len(self.stretches.ends):
@@ -170,7 +173,7 @@ class OwnStepsRun(Run):
             current.h[current.status == Status.REACHED_END] = 0.0  # the first step after a break is chosen anew
 
     def _advance_in_stretch(
-        self, clock: Clock, goal: float, states: States, keep: bool, finder: EventFinder | None, bar: Progress
+        self, clock: Clock, goal: float, states: States, keep: bool, finder: EventFinder | None, bar: Progress | None
     ) -> None:
         """Advance all bodies to the time `goal` at least, before the end of the clock."""
         current = self.current
@@ -189,7 +192,8 @@ class OwnStepsRun(Run):
                 longest = saved.counts.max()
                 block = saved.step_t[:longest], saved.step_m[:longest], saved.step_q[:longest]
                 self._save(before, block, finder)
-            bar.show(self._mark())
+            if bar is not None:
+                bar.show(self._mark())
             piece = next_piece(piece, elapsed)
             piece = min(piece, max(2, LARGEST_PIECE // n)) if keep else piece
 

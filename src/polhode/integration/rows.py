@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from polhode.core.body import RigidBody, flow_moments, from_principal, to_princi
 from polhode.core.checks import check_spread, common_batch, rows_of
 from polhode.forces.base import Force, diagonals
 from polhode.kernels.stepping.damping import OBLIQUE
-from polhode.methods.method import Bodies
+from polhode.methods.method import Advance, Bodies, Method
 
 if TYPE_CHECKING:
     from polhode.integration.problem import Problem
@@ -41,6 +41,8 @@ class ProblemRows:
         Constants of the bodies.
     m, q : ndarray, shape (count, 3) and (count, 4)
         Initial states in principal axes.
+    loops : dict
+        Compiled loops of the methods that were used, by the id of the method.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -61,7 +63,12 @@ class ProblemRows:
             writable(rows_of(force.params, self.batch, force.params.shape[-1])),
         )
         m, q = to_principal(self._axes, state.m, state.q)
+        self.loops: dict[int, tuple[Method, Advance]] = {}
         self.m, self.q = (np.broadcast_to(x, (*self.batch, k)).reshape(self.count, k) for x, k in ((m, 3), (q, 4)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the data; compiled code stays in its process."""
+        return vars(self) | {"loops": {}}
 
     def _damping(self, body: RigidBody, force: Force) -> FloatArray:
         """Return the damping of each body in the format of ``kernels.stepping.damping``: rows (n, 3) or (n, 21)."""

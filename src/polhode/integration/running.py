@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import traceback
 from abc import ABC, abstractmethod
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
 
 PIECE_SECONDS = 0.1  # time after which a compiled loop returns, to show progress and to notice Ctrl-C
 FIRST_PIECE = 1000  # steps of all bodies together in the first call of a compiled loop
+MOST_LOOPS = 32  # that a problem remembers
 BY_TORQUE = (Status.TORQUE_RAISED, Status.NOT_FINITE)  # statuses of bodies that their torque stopped
 
 
@@ -82,6 +82,7 @@ class Run(ABC):
         self.batch, self.count_bodies, self.bodies = self.rows.batch, self.rows.count, self.rows.bodies
         self.interrupted = False
         self.seconds = 0.0
+        functions.CTRL_C.clear()
 
     @abstractmethod
     def compute(
@@ -160,20 +161,23 @@ class Run(ABC):
             functions.raise_ctrl_c()
         return time.perf_counter() - began
 
-    @cached_property
+    @property
     def advance(self) -> Advance:
-        """The compiled loop over steps. It is compiled here, because compilation cannot be interrupted."""
-        return self.method.advance(self.force)
+        """The compiled loop over steps, shared by all runs of the problem; it is compiled here, before the run."""
+        loops = self.rows.loops
+        known = loops.get(id(self.method))
+        if known is None:
+            known = self.method, self.method.advance(self.force)
+            if len(loops) == MOST_LOOPS:
+                loops.clear()
+            loops[id(self.method)] = known
+        return known[1]
 
     def load(self) -> None:
         """Compile all functions of the run, or load them from the cache."""
         _ = self.advance
         if self.force.has_energy:
             self.force.potential(self.t0, self.problem.state.q)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the data of the run; compiled code stays in its process."""
-        return {name: value for name, value in vars(self).items() if name != "advance"}
 
     def snapshot(self) -> dict[str, npt.NDArray[Any]]:
         """Return copies of all arrays that are needed to continue the run."""
