@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,9 @@ from polhode.systems.integration import integrate_system
 from polhode.systems.system import System
 from polhode.systems.trajectory import SystemTrajectory
 
+if TYPE_CHECKING:
+    from polhode.methods import MethodLike
+
 STATE_BYTES = 7 * 8  # size of m and q
 FEWER_STATES = joined(
     "keep fewer, with ",
@@ -33,7 +36,7 @@ FEWER_STATES = joined(
 class Options(TypedDict, total=False):
     """The keyword arguments of ``integrate``, for type checkers."""
 
-    method: Any
+    method: MethodLike | None
     h: float | None
     rtol: float | None
     atol: float
@@ -56,7 +59,7 @@ def integrate(
     problem: Problem | System,
     t_span: Span = None,
     *,
-    method: Any = None,
+    method: MethodLike | None = None,
     h: float | None = None,
     rtol: float | None = None,
     atol: float = 0.0,
@@ -115,7 +118,8 @@ def integrate(
     InputError
         If an argument is invalid, or ``h`` is given with ``Adaptive``.
     Interrupted
-        If Ctrl-C is pressed. It is a KeyboardInterrupt, and its ``trajectory`` contains the states computed so far.
+        If Ctrl-C is pressed. It is a KeyboardInterrupt, and its ``trajectory`` contains the states computed so far,
+        or None if there are none.
     RunError
         If the integration fails. Its ``trajectory`` contains the states up to the failure.
     MemoryLimitError
@@ -135,9 +139,13 @@ def integrate(
             atol=atol, dense_output=dense_output, events=events, estimate_error=estimate_error,
         )  # fmt: skip
     span = problem.t_span if t_span is None else checked_span(t_span)
-    choice = choose(problem, span, method, h, rtol, atol)
     output = OutputOptions(t_eval, save_every, dense_output, events, progress)
-    return integrate_chosen(problem, span, choice, output, estimate_error=estimate_error)
+    try:
+        choice = choose(problem, span, method, h, rtol, atol)
+        return integrate_chosen(problem, span, choice, output, estimate_error=estimate_error)
+    except KeyboardInterrupt as stop:
+        vars(stop).setdefault("trajectory", None)  # before the first step
+        raise
 
 
 class OutputOptions(NamedTuple):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
@@ -34,6 +34,9 @@ from polhode.files.environment import environment
 from polhode.files.writer_lock import only_writer
 from polhode.integration.problem import Problem
 
+if TYPE_CHECKING:
+    from polhode.methods import MethodLike
+
 Sink = InMemory | OnDisk
 Compute = Callable[[Job, list[tuple[int, Samples]], Sink, Progress], None]
 
@@ -43,7 +46,7 @@ def ensemble(
     samples: Samples | Mapping[str, Any],
     *,
     t_span: tuple[float, float] | None = None,
-    method: Any = None,
+    method: MethodLike | None = None,
     h: float | None = None,
     rtol: float | None = None,
     t_eval: npt.ArrayLike | None = None,

@@ -20,16 +20,39 @@ from polhode.integration.problem import Problem
 from polhode.integration.trajectory import Stats, Trajectory
 from polhode.kernels.stepping.status import Status
 from polhode.methods.expressions import method_of
+from polhode.methods.method import Advance, Method
 
 
-class Text(str):
-    """A string whose repr has no quotes: the name of a method that was stored without the method itself."""
+class StoredMethod(Method):
+    """Method of which only the name was stored, because it has a scheme or a flow of the user."""
 
-    __repr__ = str.__str__
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    def order(self) -> int:
+        """Raise InputError: the order is not known."""
+        raise self._unknown()
+
+    def check(self, force: Force) -> None:
+        """Raise InputError: the method cannot be used."""
+        raise self._unknown()
+
+    def advance(self, force: Force) -> Advance:
+        """Raise InputError: the method cannot be used."""
+        raise self._unknown()
+
+    def _unknown(self) -> InputError:
+        """Return the error that the method is not known."""
+        return InputError(f"{self.name}: only the name of the method was stored; pass the method itself")
+
+    def __repr__(self) -> str:
+        """Return the name."""
+        return self.name
 
 
 class StoredTrajectory(Trajectory):
-    """A trajectory read from a file, as is ``energy``; ``method`` is a string if it cannot be built from its name."""
+    """A trajectory read from a file, as is ``energy``; ``method`` has a name only if it cannot be built from it."""
 
     _in_time: ClassVar[tuple[str, ...]] = ("t", "m", "q", "_energy")
     _energy: FloatArray | None
@@ -86,12 +109,12 @@ def unpack(record: FileRecord) -> StoredTrajectory:
     )
 
 
-def _method(text: str) -> Any:
+def _method(text: str) -> Method:
     """Return the method that is called `text`; schemes of the user are stored by name only."""
     try:
         return method_of(text)
     except InputError:
-        return Text(text)
+        return StoredMethod(text)
 
 
 def _events(record: FileRecord) -> tuple[list[Any], list[Any], list[Any]] | None:

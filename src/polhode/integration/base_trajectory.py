@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from polhode.integration.trajectory import Stats
+    from polhode.methods.method import Method
 
 
 class BaseTrajectory(Value, ABC):
@@ -31,7 +32,7 @@ class BaseTrajectory(Value, ABC):
     t: FloatArray
     m: FloatArray
     q: FloatArray
-    method: Any
+    method: Method
     h: float
     stats: Stats
     status: Any

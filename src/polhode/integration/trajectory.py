@@ -17,6 +17,7 @@ from polhode.core.state import State
 from polhode.integration.base_trajectory import BaseTrajectory
 from polhode.integration.invariants import drifts
 from polhode.integration.problem import Problem
+from polhode.methods.method import Method
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -137,7 +138,7 @@ class Trajectory(BaseTrajectory):
         m: FloatArray,
         q: FloatArray,
         *,
-        method: Any,
+        method: Method,
         h: float,
         stats: Stats,
         status: Any = 0,

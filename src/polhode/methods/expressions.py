@@ -16,6 +16,7 @@ from polhode.core.errors import InputError
 
 if TYPE_CHECKING:
     from polhode.flows.flow import Flow
+    from polhode.methods.method import Method
 
 LONGEST = 200  # characters
 FLOW, METHOD = "flow", "method"
@@ -47,7 +48,7 @@ def flow_of(text: str) -> Flow:
     return _built(_parsed(text, FLOW), FLOW, text, {FLOW: flows})
 
 
-def method_of(text: str) -> Any:
+def method_of(text: str) -> Method:
     """Return the method that `text` describes.
 
     Parameters

@@ -28,6 +28,7 @@ from polhode.core.state import State
 from polhode.forces.base import Force, Torque
 from polhode.integration.problem import Problem
 from polhode.methods.expressions import flow_of, method_of
+from polhode.methods.method import Method
 from polhode.methods.splitting import Splitting
 from polhode.scenarios import schema
 from polhode.scenarios.structure import json_schema
@@ -112,7 +113,7 @@ class Scenario:
 
     data: dict[str, Any]
     problem: Problem
-    method: Any = None
+    method: Method | None = None
     h: float | None = None
     rtol: float | None = None
     output: Output = field(default_factory=Output)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
+    from polhode.methods import MethodLike
+
 FINEST = 1e-13  # tolerance of a reference solution by ``Adaptive``
 FINER = 4  # ratio of the shortest step compared to that of the reference solution
 HEADER = ("method", "h", "error m", "error q", "torques", "ms")
@@ -47,7 +49,7 @@ class MethodRun(NamedTuple):
         Run time.
     """
 
-    method: Any
+    method: Method
     h: float
     error_m: float
     error_q: float
@@ -77,20 +79,20 @@ class WorkPrecision:
     problem: str
     runs: tuple[MethodRun, ...]
 
-    def of(self, method: Any) -> tuple[MethodRun, ...]:
+    def of(self, method: MethodLike) -> tuple[MethodRun, ...]:
         """Return the runs of one method, given by its name or as an object."""
         wanted = as_method(method)
         return tuple(run for run in self.runs if run.method == wanted)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as a dict of plain numbers and lists."""
-        return {"problem": self.problem, "runs": [run._asdict() for run in self._named()]}
+        return {"problem": self.problem, "runs": self._rows()}
 
     def to_pandas(self) -> DataFrame:
         """Return a ``pandas.DataFrame`` with one row for each run."""
         with optional("pandas", "store"):
             import pandas
-        return pandas.DataFrame(self._named(), columns=MethodRun._fields)
+        return pandas.DataFrame(self._rows(), columns=MethodRun._fields)
 
     def plot(self) -> Figure:
         """Plot the errors over torques and seconds; see ``polhode.plot.plot_work_precision``."""
@@ -98,20 +100,20 @@ class WorkPrecision:
 
         return plot_work_precision(self)
 
-    def _named(self) -> list[MethodRun]:
-        """Return the runs with the methods as text."""
-        return [run._replace(method=repr(run.method)) for run in self.runs]
+    def _rows(self) -> list[dict[str, Any]]:
+        """Return the runs as dicts, with the methods as text."""
+        return [run._asdict() | {"method": repr(run.method)} for run in self.runs]
 
     def _cells(self) -> list[tuple[str, ...]]:
         """Return the rows of the table as text, with the columns of ``HEADER``."""
         return [
-            (r.method, f"{r.h:.4g}", f"{r.error_m:.1e}", f"{r.error_q:.1e}", f"{r.torques}", f"{1e3 * r.seconds:.3g}")
-            for r in self._named()
+            (repr(method), f"{h:.4g}", f"{error_m:.1e}", f"{error_q:.1e}", f"{torques}", f"{1e3 * seconds:.3g}")
+            for method, h, error_m, error_q, torques, seconds in self.runs
         ]
 
     def __str__(self) -> str:
         """Return the problem and a table with one row for each run."""
-        width = max(len(run.method) for run in self._named())
+        width = max(len(repr(run.method)) for run in self.runs)
         row = f"{{:{width}}} {{:>10}} {{:>9}} {{:>9}} {{:>9}} {{:>9}}"
         return "\n".join([self.problem, *(row.format(*cells) for cells in (HEADER, *self._cells()))])
 
@@ -122,7 +124,7 @@ class WorkPrecision:
 
 def work_precision(
     problem: Problem,
-    methods: Sequence[Any],
+    methods: Sequence[MethodLike],
     h: npt.ArrayLike,
     *,
     reference: State | None = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,9 @@ from polhode.systems.run import StepFailure, SystemRun
 from polhode.systems.system import System
 from polhode.systems.trajectory import SystemTrajectory
 
+if TYPE_CHECKING:
+    from polhode.methods import MethodLike
+
 DEFAULT_METHOD = "V2"
 STATE_BYTES = 13 * 8  # memory of x, p, m and q of one body
 FEWER_STATES = "keep fewer, with save_every=... or t_eval=..."
@@ -33,7 +36,7 @@ def integrate_system(
     system: System,
     t_span: tuple[float, float] | None = None,
     *,
-    method: Any = None,
+    method: MethodLike | None = None,
     h: float | None = None,
     t_eval: npt.ArrayLike | None = None,
     save_every: int = 1,

@@ -14,6 +14,7 @@ from polhode.files.system_record import pack_system
 from polhode.integration.base_trajectory import BaseTrajectory
 from polhode.integration.trajectory import Stats
 from polhode.kernels.stepping.status import Status
+from polhode.methods.method import Method
 from polhode.systems.system import System
 
 
@@ -73,7 +74,7 @@ class SystemTrajectory(BaseTrajectory):
         m: FloatArray,
         q: FloatArray,
         *,
-        method: Any,
+        method: Method,
         h: float,
         stats: Stats,
         status: Status = Status.REACHED_END,

@@ -22,7 +22,6 @@ from polhode.free.motion import FreeMotion
 from polhode.integration.problem import Problem, checked_span
 from polhode.integration.trajectory import Trajectory, potentials, velocities
 from polhode.methods.closed_form import ClosedForm
-from polhode.methods.method import Method
 
 SMOOTH = 0.1  # radians from one frame to the next
 COARSE = 1.0  # radians between frames beyond which the page does not interpolate
@@ -92,7 +91,7 @@ def _source(shown: Any, span: tuple[float, float] | None) -> Source:
     _check_count(shown.m.shape[1:-1])
     span = _within(shown, span)
     problem = shown.problem
-    if isinstance(shown.method, Method) and shown.method.is_exact_for(problem.force):
+    if shown.method.is_exact_for(problem.force):
         return _exact(problem, problem.free_motion(), float(shown.t[0]), span)
     label = repr(shown.method)
     sol = getattr(shown, "sol", None)

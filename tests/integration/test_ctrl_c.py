@@ -1,0 +1,62 @@
+"""Ctrl-C in a program of its own: it ends a loop of runs, and what was computed is in the exception."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import polhode as ph
+from polhode.integration import choice
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to other processes")
+
+PROGRAM = """
+import os, signal, sys, threading, time
+import numpy as np
+import polhode as ph
+
+def slow(t, Q, w, p):
+    {work}
+    return 0.0, 0.0, 0.01
+
+force = ph.Torque(slow)
+problem = ph.Problem((1.0, 2.0, 3.0), ph.State([(0.3, 0.2, 0.9)] * {bodies}), force, (0.0, 1e4))
+TIMES = np.linspace(0.0, 0.1, 3)
+ph.integrate(problem, (0.0, 0.1), {options})
+TIMES = np.linspace(0.0, 1e4, 1_000_001)
+threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT)).start()
+runs = 0
+try:
+    for _ in range(3):
+        ph.integrate(problem, {options}, save_every=100)
+        runs += 1
+except KeyboardInterrupt as stop:
+    traj = stop.trajectory
+    print(runs, len(traj) > 1, bool(np.isfinite(traj.m).all()), np.unique(traj.status).tolist(), traj.message)
+"""
+
+
+@pytest.mark.parametrize("bodies", [1, 3])
+@pytest.mark.parametrize("work", ["pass", "open(os.devnull).close()"], ids=["compiled", "in Python"])
+@pytest.mark.parametrize(
+    "options", ["method='V2', h=0.001", "method=ph.Adaptive(1e-9, max_step=0.001), t_eval=TIMES"], ids=["fixed", "own"]
+)
+def test_ctrl_c_ends_a_loop_of_runs(bodies, work, options):
+    program = textwrap.dedent(PROGRAM).format(work=work, bodies=bodies, options=options)
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "0 True True [-2] interrupted\n", done.stderr
+
+
+def test_nothing_is_lost_where_nothing_was_computed(monkeypatch):
+    """Also during the choice of a method the exception has the attribute."""
+
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(choice, "_end_of_run", interrupted)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        ph.integrate(ph.problems.heavy_top())
+    assert caught.value.trajectory is None
