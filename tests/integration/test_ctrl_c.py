@@ -27,11 +27,17 @@ problem = ph.Problem((1.0, 2.0, 3.0), ph.State([(0.3, 0.2, 0.9)] * {bodies}), fo
 TIMES = np.linspace(0.0, 0.1, 3)
 ph.integrate(problem, (0.0, 0.1), {options})
 TIMES = np.linspace(0.0, 1e4, 1_000_001)
-threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT)).start()
+timers = []
+
+def soon(fraction):
+    if not timers:
+        timers.append(threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)))
+        timers[0].start()
+
 runs = 0
 try:
     for _ in range(3):
-        ph.integrate(problem, {options}, save_every=100)
+        ph.integrate(problem, {options}, save_every=100, progress=soon)
         runs += 1
 except KeyboardInterrupt as stop:
     traj = stop.trajectory
