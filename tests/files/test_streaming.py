@@ -144,7 +144,7 @@ def kill_often(path, kills):
     return counts
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.release)])
+@pytest.mark.parametrize("kills", [3, pytest.param(48, marks=pytest.mark.release)])
 def test_killed_and_resumed(tmp_path, kills):
     """Killed while it began, computed and wrote: never a lost state, and in the end the same bits."""
     path, done = tmp_path / "run.zarr", 0
@@ -594,6 +594,21 @@ def test_methods_that_choose_their_steps(tmp_path, monkeypatch, calls):
     assert same(loaded, expected)
     assert loaded.stats.steps == expected.stats.steps
     assert streaming.resume(path, batch).finished
+
+
+def test_a_free_body_goes_on(tmp_path, monkeypatch):
+    path = tmp_path / "run.zarr"
+    free = ph.Problem((1.0, 2.0, 3.0), ph.State((0.3, 0.2, 0.9)), t_span=(0.0, 10.0))
+    start = free.rows.m.copy()
+    with monkeypatch.context() as patch:
+        fails_at(patch, stream_writer.StreamWriter, "_take", 5, KeyboardInterrupt())
+        with pytest.raises(KeyboardInterrupt):
+            streaming.stream(free, path, h=0.01, chunk=7)
+    assert streaming.resume(path, free).success
+    loaded, expected = store.load(path), integrate(free, h=0.01)
+    assert np.array_equal(loaded.t, expected.t)
+    assert np.abs(loaded.q - expected.q).max() < 1e-14
+    assert np.array_equal(free.rows.m, start)
 
 
 def test_evenly_spaced_states_of_a_method_that_chooses_its_steps(tmp_path):

@@ -27,6 +27,7 @@ problem = ph.Problem((1.0, 2.0, 3.0), ph.State([(0.3, 0.2, 0.9)] * {bodies}), fo
 TIMES = np.linspace(0.0, 0.1, 3)
 ph.integrate(problem, (0.0, 0.1), {options})
 TIMES = np.linspace(0.0, 1e4, 1_000_001)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also if it is ignored where the tests run
 timers = []
 
 def soon(fraction):

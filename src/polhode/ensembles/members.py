@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from math import prod
@@ -137,9 +137,14 @@ class Job:
             if report is not None:
                 report((start + fraction * (stop - start)) / len(chunk.status))
 
+        rows = {name: values[start:stop] for name, values in chunk.samples.items()}
+        result = None
         try:
-            result = self.follow({name: values[start:stop] for name, values in chunk.samples.items()}, report_range)
-            arrays = self.results(result)
+            if self.times is None:
+                arrays = self._at_own_times(rows)
+            else:
+                result = self.follow(rows, report_range)
+                arrays = self.results(result)
         except MemoryError:
             raise
         except Exception as problem:  # raised for one member, possibly by a user function
@@ -153,6 +158,8 @@ class Job:
         report_range(1.0)
         for name, values in arrays.items():
             chunk.arrays[name][start:stop] = values
+        if result is None:
+            return
         for i in np.flatnonzero(np.atleast_1d(result.status) < 0):
             alone = result if stop - start == 1 else self._integrated(member(result.problem, int(i)))
             message = f"member {chunk.first + start + int(i)} {alone.failure}"
@@ -172,21 +179,15 @@ class Job:
 
         If the job is not vectorized, ``rows`` has one member and the arrays have shape (times, ...).
         """
-        problem = self.problem(rows)
-        if self.times is None:
-            own_times = rows[OWN_TIME] if self.vectorized else rows[OWN_TIME][0]
-            return self._at_own_times(problem, own_times)
-        return self._integrated(problem, report)
+        return self._integrated(self.problem(rows), report)
 
-    def _integrated(
-        self, problem: Problem, report: Report | None = None, times: Sequence[float] | None = None
-    ) -> Trajectory:
+    def _integrated(self, problem: Problem, report: Report | None = None) -> Trajectory:
         """Return the trajectory computed by ``integrate``, also if bodies stop early."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RunWarning)  # every member that stops is recorded
             warnings.simplefilter("ignore", MethodWarning)  # issued once, by the plan
             try:
-                output = OutputOptions(self.times if times is None else times, progress=report or False)
+                output = OutputOptions(self.times, progress=report or False)
                 return integrate_chosen(problem, self.span, Choice(self.method, self.h), output)
             except RunError as stopped:  # raised for a single body, never for a batch
                 return stopped.trajectory
@@ -213,19 +214,18 @@ class Job:
             )
         return problem
 
-    def _at_own_times(self, problem: Problem, own_times: FloatArray) -> Trajectory:
-        """Return the states of free bodies, each at a time of its own, as one row of a trajectory."""
+    def _at_own_times(self, rows: Rows) -> Rows:
+        """Return the states of free bodies, each at a time of its own."""
+        problem = self.problem(rows)
         self.method.check(problem.force)
-        at_start = self._integrated(problem, times=self.span[:1])
+        own_times = rows[OWN_TIME] if self.vectorized else rows[OWN_TIME][0]
         m, q = propagate(problem.body, problem.state.m, problem.state.q, own_times - self.span[0])
-        return at_start.replaced(m=m[None], q=q[None])
+        return {"m": m, "q": q}
 
     def results(self, result: Trajectory) -> Rows:
         """Return the results, arrays with the members along the first axis: states, or what ``reduce`` returns."""
         if self.reduce is None:
-            has_own_times = self.times is None
-            states = {"m": result.m, "q": result.q}
-            return {name: x[0] if has_own_times else _members_first(x, self.vectorized) for name, x in states.items()}
+            return {name: _members_first(x, self.vectorized) for name, x in (("m", result.m), ("q", result.q))}
         summary = self.reduce(result)
         if not isinstance(summary, Mapping) or not summary:
             raise InputError(

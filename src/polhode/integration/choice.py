@@ -146,7 +146,7 @@ class Task:
         """Wanted error, not below round-off."""
         return max(self.rtol, ROUNDING)
 
-    def order_of(self, method: Method) -> int:
+    def order_of(self, method: Method) -> float:
         """Return the order of the method with the force of the problem."""
         return method.order_for(self.problem.force)
 

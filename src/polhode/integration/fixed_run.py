@@ -45,7 +45,7 @@ class FixedRun(Run):
         self.count = self.grid.count
         self.times = self.grid.times
         self.h = float(self.grid.h[np.argmax(np.abs(self.grid.h))])
-        self.current = method.new_batch_state(self.rows.m.copy(), self.rows.q.copy())
+        self.current = method.new_batch_state(self.rows.m, self.rows.q)
         self._next_save = -1  # step of the next state of a schedule, if it is the only one of its block
 
     def states_to_save(self, times: FloatArray | None, every: int, keep: bool) -> int:
@@ -193,7 +193,7 @@ class FixedRun(Run):
         m, q : ndarray, shape (r, 3) and (r, 4)
             States after the steps; NaN where they failed.
         """
-        current = self.method.new_batch_state(m.copy(), q.copy())
+        current = self.method.new_batch_state(m, q)
         current.status[~np.isfinite(m).all(axis=-1)] = Status.NOT_FINITE
         saved = Saved(np.full((1, *m.shape), np.nan), np.full((1, *q.shape), np.nan))
         advance = self.advance

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import nullcontext
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,7 +33,7 @@ Rows = tuple[FloatArray, FloatArray, FloatArray]  # t, m and q
 
 
 class OwnStepsRun(Run):
-    """Run in which each body has its own steps; `steps` returns the (t, m, q) of the steps that are kept.
+    """Run in which each body has its own steps.
 
     All bodies reach a break of the torque before any of them continues, with a first step size chosen as at the start.
     """
@@ -55,7 +56,7 @@ class OwnStepsRun(Run):
             """Return the longest steps that skip no feature of the torque."""
             return time_structure(self.force, self.bodies.params, span).longest if longest is None else longest
 
-        self.current = method.new_batch_state(self.rows.m.copy(), self.rows.q.copy(), self.t0, longest_steps)
+        self.current = method.new_batch_state(self.rows.m, self.rows.q, self.t0, longest_steps)
 
     def states_to_save(self, times: FloatArray | None, every: int, keep: bool) -> int:
         """Return the number of times; the number of steps is not known in advance."""
@@ -68,14 +69,16 @@ class OwnStepsRun(Run):
 
         If `times` is None, the states are those of the steps of a single body, or start and end of a batch.
         """
-        keep = keep or times is None or finder is not None or self.method.is_exact_for(self.force)
+        keep = keep or times is None or finder is not None
         wanted = NO_TIMES if times is None else times
         if times is None and self.batch:
             wanted = np.array([self.t0, self.t1])
         states = self._to_end(wanted, keep, finder, progress)
-        sol = OwnStepsSolution(self, self.steps(), finder) if keep else None
+        if self.method.is_exact_for(self.force) and not keep:  # start and end suffice
+            self._kept = [self._start(), self._now()]
+        sol = OwnStepsSolution(self, self._kept, finder) if self._kept else None
         if times is None and not self.batch:
-            t, m, q = (_every_nth(array, every) for array in self.steps()[0])
+            t, m, q = (_every_nth(array, every) for array in _by_body(self._kept)[0])
             states = States(t, m[:, None], q[:, None])
         return states, sol
 
@@ -110,7 +113,7 @@ class OwnStepsRun(Run):
             self._advance(float(times[-1]), not_reached(NO_TIMES, self.count_bodies), True, None, bar)
         except KeyboardInterrupt:
             self.interrupted = True
-        states = OwnStepsSolution(self, self.steps()).states(times)
+        states = OwnStepsSolution(self, self._kept).states(times)
         self._forget(float(times[-1]))
         self.seconds += time.perf_counter() - began
         return states
@@ -141,9 +144,16 @@ class OwnStepsRun(Run):
 
     def _begin(self, keep: bool) -> None:
         """Keep the initial states, if `keep` is true."""
-        current = self.current
         if keep:
-            self._kept = [(current.t[None].copy(), current.m[None].copy(), current.q[None].copy())]
+            self._kept = [self._start()]
+
+    def _start(self) -> Rows:
+        """Return times (1, n) and states (1, n, .) of the start."""
+        return np.full((1, self.count_bodies), self.t0), self.rows.m[None], self.rows.q[None]
+
+    def _now(self) -> Rows:
+        """Return times (1, n) and states (1, n, .) that bodies have reached."""
+        return self.current.t[None], self.current.m[None], self.current.q[None]
 
     def _forget(self, t: float) -> None:
         """Remove kept steps that are not required for times after `t`."""
@@ -180,7 +190,7 @@ class OwnStepsRun(Run):
         n = self.count_bodies
         piece = first_piece(n)
         while (behind := (current.status == Status.REACHED_END) & (self._sign * current.t < self._sign * goal)).any():
-            before = current.t[None].copy(), current.m[None].copy(), current.q[None].copy()
+            before = tuple(np.copy(array) for array in self._now()) if keep else ()
             saved = new_saved(states, piece if keep else 0)
             waiting = (current.status == Status.REACHED_END) & ~behind
             current.status[waiting] = Status.ENDED_BY_EVENT  # so that they do not go on
@@ -197,16 +207,12 @@ class OwnStepsRun(Run):
             piece = next_piece(piece, elapsed)
             piece = min(piece, max(2, LARGEST_PIECE // n)) if keep else piece
 
-    def _save(self, before: Rows, block: Rows, finder: EventFinder | None) -> None:
+    def _save(self, before: Any, block: Rows, finder: EventFinder | None) -> None:
         """Keep steps (k, n, .) and search them for events; `before`, (1, n, .), are the states where they began."""
         self._kept.append(block)
         if finder is not None:
             t, m, q = (np.concatenate(pair) for pair in zip(before, block, strict=True))
-            finder.search(t, m, q, OwnStepsSolution(self, _by_body([before, block])))
-
-    def steps(self) -> list[Rows]:
-        """Return, for each body, arrays t (k,), m (k, 3) and q (k, 4) at the ends of its steps that are kept."""
-        return _by_body(self._kept)
+            finder.search(t, m, q, OwnStepsSolution(self, [before, block]))
 
     def snapshot(self) -> dict[str, npt.NDArray[Any]]:
         """Return copies of all arrays that are needed to continue the run."""
@@ -224,8 +230,7 @@ class OwnStepsRun(Run):
     def failed_at(self, i: int) -> tuple[float, FloatArray, FloatArray]:
         """Return (t, m, q) where body `i` failed, in principal axes."""
         current = self.current
-        trouble = current.trouble[i]
-        if current.status[i] in BY_TORQUE and np.isfinite(trouble).all():
+        if current.status[i] in BY_TORQUE and np.isfinite(trouble := current.trouble[i]).all():
             k = self.stretches.at(current.t[i])
             t = np.clip(trouble[0], self.stretches.low[k], self.stretches.high[k])
             return float(t), trouble[1:4], trouble[4:]
@@ -258,11 +263,16 @@ def _by_body(blocks: list[Rows]) -> list[Rows]:
 class OwnStepsSolution(Solution):
     """Dense output of a run with own steps: evaluates the step that contains a time, by ``Method.between``."""
 
-    def __init__(self, run: OwnStepsRun, steps: list[Rows], event_finder: EventFinder | None = None) -> None:
-        """Store the run and its steps: for each body, arrays t (k,), m (k, 3) and q (k, 4)."""
+    def __init__(self, run: OwnStepsRun, blocks: list[Rows], event_finder: EventFinder | None = None) -> None:
+        """Store the run and blocks of its steps."""
         super().__init__(run, run.t0, run.t1, event_finder)
         self._own = run
-        self._steps = steps
+        self._blocks = blocks
+
+    @cached_property
+    def _steps(self) -> list[Rows]:
+        """For each body, arrays t (k,), m (k, 3) and q (k, 4) at the ends of its steps, arranged when they are used."""
+        return _by_body(self._blocks)
 
     def rows(self, t: FloatArray, body: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return (m, q), of shapes (r, 3) and (r, 4), at times t (r,) of bodies (r,); NaN after a body's last step."""

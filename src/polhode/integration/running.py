@@ -187,9 +187,8 @@ class Run(ABC):
 
     def restore(self, snapshot: dict[str, npt.NDArray[Any]]) -> None:
         """Restore a snapshot; results do not depend, to the bit, on whether the run was interrupted."""
-        for name, value in vars(self.current).items():
-            if name in snapshot:  # earlier versions had fewer counters
-                value[...] = snapshot[name]
+        known = vars(self.current)
+        known |= {name: np.array(snapshot[name]) for name in known if name in snapshot}  # earlier versions had fewer
         self.seconds = float(snapshot["seconds"])
 
     @property

@@ -115,7 +115,8 @@ class Adaptive(Method):
         """
         n = len(m)
         bound = longest() if self.max_step is None else self.max_step
-        return OwnTimes(m, q, np.zeros((n, self.memory)), np.full(n, t0), np.full(n, bound))
+        trouble = np.full((n, 8), np.nan)
+        return OwnTimes(m.copy(), q.copy(), np.zeros((n, self.memory)), np.full(n, t0), np.full(n, bound), trouble)
 
     def advance(self, force: Force) -> Advance:
         """Return the compiled loop for this force; see `Advance` for its signature.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,7 +47,7 @@ class ClosedForm(Method):
     """
 
     references = (CELLEDONI_2008,)
-    order = 99
+    order = inf
     stages = 0
     chooses_steps = True
     any_time = True
@@ -68,7 +69,8 @@ class ClosedForm(Method):
 
     def new_batch_state(self, m: FloatArray, q: FloatArray, t0: float = 0.0, longest: Longest = anything) -> OwnTimes:
         """Return the state of bodies at `t0`, with momenta of shape (n, 3) and attitudes of shape (n, 4)."""
-        return OwnTimes(m, q, np.zeros((len(m), self.memory)), np.full(len(m), t0), np.full(len(m), np.inf))
+        n = len(m)
+        return OwnTimes(m, q, np.zeros((n, 0)), np.full(n, t0), np.broadcast_to(np.inf, n), np.empty((0, 8)))
 
     def advance(self, force: Force) -> Advance:
         """Return the function that evaluates the motion; see `Advance` for its signature."""
@@ -82,8 +84,12 @@ class ClosedForm(Method):
             body = RigidBody.from_moments(bodies.inertia)
             if len(times):
                 sample(body, current.m, current.q, times - t0, saved.m, saved.q)
-            m, q = propagate(body, current.m, current.q, clock.end - t0)
-            current.m[:], current.q[:], current.t[:] = m, q, clock.end
+            if len(times) and times[-1] == clock.end:
+                m, q = saved.m[-1], saved.q[-1]
+            else:
+                m, q = propagate(body, current.m, current.q, clock.end - t0)
+            current.m, current.q = m, q
+            current.t[:] = clock.end
             current.steps += 1
             current.seen[:] = len(times)
             if len(saved.step_t):

@@ -96,17 +96,15 @@ class OwnTimes(BatchState):
 
     t: FloatArray  # (n,)
     longest: FloatArray  # (n,), the upper bound on step lengths
+    trouble: FloatArray  # (n, 8): t, m, q where the torque failed last, in principal axes; (0, 8) if it cannot fail
     h: FloatArray = field(init=False)  # (n,), the next trial step; 0 before the first
     seen: IntArray = field(init=False)  # (n,), the number of output times already passed
-    trouble: FloatArray = field(init=False)  # (n, 8): t, m, q where the torque failed last, in principal axes
 
     def __post_init__(self) -> None:
         """Allocate the arrays that depend on the number of bodies."""
         super().__post_init__()
-        n = len(self.m)
-        self.h = np.zeros(n)
-        self.trouble = np.full((n, 8), np.nan)
-        self.seen = np.zeros(n, np.int64)
+        self.h = np.zeros(len(self.m))
+        self.seen = np.zeros(len(self.m), np.int64)
 
 
 # advance(bodies, clock, wanted, start, stop, current, saved) advances bodies start..stop in place.
@@ -132,7 +130,7 @@ class Method(Comparable, ABC):
 
     Attributes
     ----------
-    order : int
+    order : int, or infinity
         Order of the method: the error of a step of length h is proportional to h^(order + 1) for torques that depend on
         time and attitude alone, and for damping if the method supports it. With other torques the order may be lower:
         see `order_for`.
@@ -155,8 +153,8 @@ class Method(Comparable, ABC):
 
     @property
     @abstractmethod
-    def order(self) -> int:
-        """Return the order of the method."""
+    def order(self) -> float:
+        """Return the order of the method, a whole number; infinity if it is exact."""
 
     @property
     def stages(self) -> int:
@@ -185,12 +183,14 @@ class Method(Comparable, ABC):
     def new_batch_state(self, m: FloatArray, q: FloatArray, t0: float = 0.0, longest: Longest = anything) -> Any:
         """Return the initial BatchState of bodies with momenta `m` of shape (n, 3) and attitudes `q` of shape (n, 4).
 
+        The arrays `m` and `q` are not changed later.
+
         Methods that choose their steps begin at `t0`. They may ask for the `longest` steps that skip no feature of the
         torque, a number or an array (n,).
         """
-        return BatchState(m, q, np.zeros((len(m), self.memory)))
+        return BatchState(m.copy(), q.copy(), np.zeros((len(m), self.memory)))
 
-    def order_for(self, force: Force) -> int:
+    def order_for(self, force: Force) -> float:
         """Return the order of the method with this force."""
         return self.order
 
@@ -209,6 +209,10 @@ class Method(Comparable, ABC):
     def time_of(self, current: BatchState, i: int, clock: Clock) -> float:
         """Return the time that body `i` has reached."""
         return float(clock.start[0] + (current.steps[i] - clock.first) * clock.h[0])
+
+    def __hash__(self) -> int:
+        """Return a hash that is equal for equal methods, faster than one of all coefficients."""
+        return hash((type(self), repr(self)))
 
     def why_no_step(self, force: Force, bodies: Bodies, current: BatchState, i: int, h: float) -> str:
         """Return why body `i` cannot make a step; if steps have the size `h`, only more about it, such as a bound."""
