@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from polhode.core.progress import Progress, Report
 from polhode.core.threads import in_ranges
 from polhode.integration.problem import Problem
 from polhode.integration.rows import States, not_reached
-from polhode.integration.running import BY_TORQUE, Run, Schedule, first_piece, next_piece
+from polhode.integration.running import BY_TORQUE, Run, Schedule, first_piece, next_piece, run_time
 from polhode.integration.solution import Solution
 from polhode.integration.stretches import Stretches
 from polhode.integration.time_structure import time_structure
@@ -91,15 +90,15 @@ class OwnStepsRun(Run):
     ) -> States:
         """Run to the end and return the states at `times` (k,)."""
         states = not_reached(times, self.count_bodies)
-        _ = self.advance  # compilation does not count as run time
         self._begin(keep)
-        began = time.perf_counter()
+        _ = self.advance  # loading does not count as run time
+        began = run_time()
         with Progress(progress, **self.progress()) if progress else nullcontext() as bar:
             try:
                 self._advance(self.t1, states, keep, finder, bar)
             except KeyboardInterrupt:
                 self.interrupted = True
-        self.seconds += time.perf_counter() - began
+        self.seconds += run_time() - began
         return states
 
     def at_times(self, times: FloatArray, bar: Progress) -> States:
@@ -108,14 +107,14 @@ class OwnStepsRun(Run):
         Times must be in the order of integration, also from call to call.
         """
         self._begin(keep=not self._kept)
-        began = time.perf_counter()
+        began = run_time()
         try:
             self._advance(float(times[-1]), not_reached(NO_TIMES, self.count_bodies), True, None, bar)
         except KeyboardInterrupt:
             self.interrupted = True
         states = OwnStepsSolution(self, self._kept).states(times)
         self._forget(float(times[-1]))
-        self.seconds += time.perf_counter() - began
+        self.seconds += run_time() - began
         return states
 
     def schedule(self, times: FloatArray | None, every: int) -> Schedule:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -74,7 +73,7 @@ class ClosedForm(Method):
 
     def advance(self, force: Force) -> Advance:
         """Return the function that evaluates the motion; see `Advance` for its signature."""
-        load()
+        from polhode.kernels.exact import batch, dense, secular  # noqa: F401  loaded here, not in the run
 
         def advance(
             bodies: Bodies, clock: Clock, wanted: Wanted, start: int, stop: int, current: Any, saved: Saved
@@ -112,14 +111,6 @@ class ClosedForm(Method):
     def __repr__(self) -> str:
         """Return the call that creates this method."""
         return "ClosedForm()"
-
-
-@cache
-def load() -> None:
-    """Compile what is used, or load it from the cache, so that compilation does not count as run time."""
-    m, q = np.ones((1, 3)), np.array([[1.0, 0.0, 0.0, 0.0]])
-    for count in (1, MANY_TIMES):
-        sample(RigidBody((1.0, 2.0, 3.0)), m, q, np.ones(count), np.empty((count, 1, 3)), np.empty((count, 1, 4)))
 
 
 def sample(

@@ -14,9 +14,33 @@ from __future__ import annotations
 import functools
 import threading
 import warnings
+from time import perf_counter
 
 from polhode.kernels.compiler import JIT
 from polhode.kernels.compiler.cache import cache_folder
+
+
+class CompileTime:
+    """Seconds that this process has spent compiling or loading machine code; a context that adds to them."""
+
+    seconds = 0.0
+    _depth = 0  # a compilation may begin another one
+    _began = 0.0
+
+    def __enter__(self):
+        """Begin to count, unless another compilation is counted already."""
+        if self._depth == 0:
+            self._began = perf_counter()
+        self._depth += 1
+
+    def __exit__(self, *error):
+        """Add the time since the beginning."""
+        self._depth -= 1
+        if self._depth == 0:
+            self.seconds += perf_counter() - self._began
+
+
+COMPILE_TIME = CompileTime()
 
 if JIT:
     import numba
@@ -68,7 +92,9 @@ if JIT:
         def function(self):
             """Return the compiled function, which other compiled code can call."""
             with COMPILE_LOCK:
-                self._compiled = self._compiled or self._compile()
+                if self._compiled is None:
+                    with COMPILE_TIME:
+                        self._compiled = self._compile()
             return self._compiled
 
         def _compile(self):
@@ -124,7 +150,7 @@ if JIT:
             return func
         if signature is None:
             return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **PYTHON_SEMANTICS)(func)
-        with COMPILE_LOCK, without_scipy_linalg(), warnings.catch_warnings():
+        with COMPILE_LOCK, COMPILE_TIME, without_scipy_linalg(), warnings.catch_warnings():
             warnings.simplefilter("ignore", numba.NumbaWarning)
             return numba.njit(signature, **PYTHON_SEMANTICS)(func)
 
