@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack, overload
 
 import numpy as np
@@ -15,7 +14,7 @@ from polhode.core.progress import Report
 from polhode.integration.choice import Choice, choose, closing_check, explained
 from polhode.integration.event_finder import EventFinder
 from polhode.integration.problem import Problem, checked_span
-from polhode.integration.running import Run, new_run
+from polhode.integration.running import new_run
 from polhode.integration.trajectory import Trajectory
 from polhode.systems.integration import integrate_system
 from polhode.systems.system import System
@@ -166,15 +165,11 @@ def integrate_chosen(
     every = whole_number(output.save_every, "save_every", 1)
     times = choice.times(span, output.t_eval, every)
     finder = None if output.events is None else EventFinder(output.events, run)
-    with _memory_for(run, run.states_to_save(times, every, output.dense_output)):
+    count = run.states_to_save(times, every, output.dense_output)
+    what = f"{count} states of {run.count_bodies} bodies each" if run.batch else f"{count} states"
+    with memory_for(what, count * (STATE_BYTES * run.count_bodies + 8), FEWER_STATES):
         states, sol = run.compute(times, every, output.dense_output, finder, output.progress)
     result = run.trajectory(states, sol, finder, own_times=output.t_eval is None)
     if choice.why or choice.unmet or np.isfinite(choice.error):
         result = explained(result, choice)
     return result.replaced(error_estimate=closing_check(result)) if estimate_error else result
-
-
-def _memory_for(run: Run, states: int) -> AbstractContextManager[None]:
-    """Return a context that raises MemoryLimitError if that many states per body do not fit into memory."""
-    bodies = f" of {run.count_bodies} bodies each" if run.batch else ""
-    return memory_for(f"{states} states{bodies}", states * (STATE_BYTES * run.count_bodies + 8), FEWER_STATES)

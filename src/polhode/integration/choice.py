@@ -216,10 +216,10 @@ def choose(
         user_method.check(problem.force)
         if advice := user_method.advice(problem.force):
             warn(advice, MethodWarning)
-        is_named = isinstance(method, str)
-        if not _has_to_choose(user_method, is_named, h is None, rtol is None, problem.h is None):
-            is_fixed = h is None and not user_method.chooses_steps
-            return Choice(user_method, problem.h if is_fixed else h, is_made=False)
+        if h is not None:
+            return Choice(user_method, h, is_made=False)
+        if not _has_to_choose(user_method, isinstance(method, str), rtol is None, problem.h is None):
+            return Choice(user_method, None if user_method.chooses_steps else problem.h, is_made=False)
     simplest = user_method or (ClosedForm() if problem.force.is_zero else Splitting(None, "V2"))
     if simplest.is_exact_for(problem.force) or 0 in problem.rows.batch:
         why = "no bodies" if 0 in problem.rows.batch else FREE
@@ -247,10 +247,8 @@ def _no_step_taken(method: Method, h: float) -> InputError:
     return InputError(f"h = {h!r}: {name} chooses its steps; ", advice)
 
 
-def _has_to_choose(method: Method, is_named: bool, no_h: bool, no_rtol: bool, no_suggestion: bool) -> bool:
-    """Return whether a step size or a tolerance has to be chosen for a method of the user."""
-    if not no_h:
-        return False
+def _has_to_choose(method: Method, is_named: bool, no_rtol: bool, no_suggestion: bool) -> bool:
+    """Return whether a step size or a tolerance has to be chosen for a method of the user, who passed no `h`."""
     if method.chooses_steps:
         return method.takes_h or (is_named and not no_rtol)
     return not no_rtol or no_suggestion

@@ -160,6 +160,8 @@ class FixedRun(Run):
                 self._restart(clock, end)
             if bar is not None:
                 bar.show(min(done, self.count))
+            if saved == len(saves):
+                return
             piece = next_piece(advanced, elapsed)
 
     def _restart(self, clock: Clock, step: int) -> None:

@@ -262,11 +262,18 @@ def _by_body(blocks: list[Rows]) -> list[Rows]:
 class OwnStepsSolution(Solution):
     """Dense output of a run with own steps: evaluates the step that contains a time, by ``Method.between``."""
 
+    _run: OwnStepsRun
+
     def __init__(self, run: OwnStepsRun, blocks: list[Rows], event_finder: EventFinder | None = None) -> None:
         """Store the run and blocks of its steps."""
-        super().__init__(run, run.t0, run.t1, event_finder)
-        self._own = run
+        self._run = run
+        self._event_finder = event_finder
         self._blocks = blocks
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        """First and last time."""
+        return self._run.t0, self._run.t1
 
     @cached_property
     def _steps(self) -> list[Rows]:
@@ -295,7 +302,7 @@ class OwnStepsSolution(Solution):
         self, t: FloatArray, body: IntArray, ends: FloatArray, m: FloatArray, q: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Return (m, q) at times t (r,) inside steps from `ends[0]` to `ends[1]`, which begin at states m and q."""
-        run = self._own
+        run = self._run
         m_out, q_out = np.full_like(m, np.nan), np.full_like(q, np.nan)
         between = run.method.between(run.force)
         bodies = run.bodies.take(body)

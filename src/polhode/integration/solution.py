@@ -22,11 +22,23 @@ if TYPE_CHECKING:
 class Solution(ABC):
     """Callable that returns (m, q) at any times of a run; NaN after a body stopped."""
 
-    def __init__(self, run: Run, first: float, last: float, event_finder: EventFinder | None = None) -> None:
-        """Store the run, its first and last time, and the event finder that knows when bodies stopped."""
-        self._run = run
-        self._event_finder = event_finder
-        self.t_min, self.t_max = min(first, last), max(first, last)
+    _run: Run
+    _event_finder: EventFinder | None  # it knows when bodies stopped
+
+    @property
+    @abstractmethod
+    def _ends(self) -> tuple[float, float]:
+        """First and last time."""
+
+    @property
+    def t_min(self) -> float:
+        """Earliest time."""
+        return min(self._ends)
+
+    @property
+    def t_max(self) -> float:
+        """Latest time."""
+        return max(self._ends)
 
     def __call__(self, t: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Return the states at times `t`.
@@ -80,19 +92,26 @@ class FixedSolution(Solution):
     The states at breaks of the torque are always saved, so that no steps are repeated across a break.
     """
 
+    _run: FixedRun
+
     def __init__(
         self, run: FixedRun, steps: IntArray, m: FloatArray, q: FloatArray, event_finder: EventFinder | None = None
     ) -> None:
         """Store states m (k, n, 3) and q (k, n, 4) after the steps (k,), in principal axes."""
-        first, last = run.times(np.array([steps[0], run.count]))
-        super().__init__(run, float(first), float(last), event_finder)
-        self._fixed = run
+        self._run = run
+        self._event_finder = event_finder
         self._steps = steps
         self._m, self._q = m, q
 
+    @property
+    def _ends(self) -> tuple[float, float]:
+        """First and last time."""
+        first, last = self._run.times(np.array([self._steps[0], self._run.count]))
+        return float(first), float(last)
+
     def rows(self, t: FloatArray, body: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return (m, q), of shapes (r, 3) and (r, 4), in principal axes at times t (r,) of bodies with indices (r,)."""
-        run = self._fixed
+        run = self._run
         steps = self._steps
         whole = np.maximum(run.grid.before(t), steps[0])
         stretch = run.grid.of(whole)
