@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack, overload
 
-import numpy as np
 import numpy.typing as npt
 
 from polhode.core.capacity import memory_for
@@ -170,6 +169,6 @@ def integrate_chosen(
     with memory_for(what, count * (STATE_BYTES * run.count_bodies + 8), FEWER_STATES):
         states, sol = run.compute(times, every, output.dense_output, finder, output.progress)
     result = run.trajectory(states, sol, finder, own_times=output.t_eval is None)
-    if choice.why or choice.unmet or np.isfinite(choice.error):
+    if choice.is_made:
         result = explained(result, choice)
     return result.replaced(error_estimate=closing_check(result)) if estimate_error else result

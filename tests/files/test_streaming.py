@@ -611,6 +611,36 @@ def test_a_free_body_goes_on(tmp_path, monkeypatch):
     assert np.array_equal(free.rows.m, start)
 
 
+@pytest.mark.parametrize("calls", [3, 7, 11])
+def test_own_steps_between_breaks(tmp_path, monkeypatch, calls):
+    """Also after Ctrl-C before, between and after breaks, where the first step is chosen anew."""
+    path = tmp_path / "run.zarr"
+    torque = ph.Torque(lambda t, Q, w, p: (0.0, 0.3 if 3.0 < t < 7.0 else 0.0, 0.1), breaks=(3.0, 7.0))
+    body = Problem((1.0, 2.0, 3.0), ph.State([(0.3, 0.2, 0.9), (0.1, -0.7, 4.0)]), torque, (0.0, 10.0))
+    method = ph.Adaptive(1e-10)
+    times = np.linspace(0.0, 10.0, 101)
+    monkeypatch.setattr(running, "FIRST_PIECE", 8)
+    monkeypatch.setattr(running, "PIECE_SECONDS", 1e-9)
+    with monkeypatch.context() as patch:
+        fails_at(patch, Progress, "show", calls, KeyboardInterrupt())
+        with pytest.raises(KeyboardInterrupt):
+            streaming.stream(body, path, method=method, t_eval=times, chunk=4)
+    assert streaming.resume(path, body).success
+    expected = integrate(body, method=method, t_eval=times)
+    loaded = store.load(path)
+    assert all(getattr(loaded, name).tobytes() == getattr(expected, name).tobytes() for name in ("t", "m", "q"))
+    assert loaded.stats.steps == expected.stats.steps
+
+
+def test_times_of_a_long_run_are_checked(tmp_path):
+    """Also for free bodies, whose states ``integrate`` computes at any times: a store grows in one direction."""
+    free = ph.Problem((1.0, 2.0, 3.0), ph.State((0.3, 0.2, 0.9)), t_span=(0.0, 10.0))
+    for times in ([5.0, 20.0], [5.0, 1.0]):
+        with pytest.raises(errors.TimeError):
+            streaming.stream(free, tmp_path / "run.zarr", t_eval=times)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_evenly_spaced_states_of_a_method_that_chooses_its_steps(tmp_path):
     done = streaming.stream(problem(12.0), tmp_path / "run.zarr", method="Adaptive")
     assert (done.rows, done.total) == (1001, 1001)

@@ -188,7 +188,7 @@ class Job:
             warnings.simplefilter("ignore", MethodWarning)  # issued once, by the plan
             try:
                 output = OutputOptions(self.times, progress=report or False)
-                return integrate_chosen(problem, self.span, Choice(self.method, self.h), output)
+                return integrate_chosen(problem, self.span, Choice(self.method, self.h, is_made=False), output)
             except RunError as stopped:  # raised for a single body, never for a batch
                 return stopped.trajectory
 

@@ -16,7 +16,7 @@ from polhode.integration.problem import Problem
 from polhode.integration.rows import States, not_reached
 from polhode.integration.running import BY_TORQUE, Run, Schedule, first_piece, next_piece, run_time
 from polhode.integration.solution import Solution
-from polhode.integration.stretches import Stretches
+from polhode.integration.stretches import Stretches, checked_times
 from polhode.integration.time_structure import time_structure
 from polhode.kernels.stepping.status import Status
 from polhode.methods.method import Clock, Method, OwnTimes, Saved, Wanted
@@ -119,7 +119,8 @@ class OwnStepsRun(Run):
 
     def schedule(self, times: FloatArray | None, every: int) -> Schedule:
         """Return the states that a long run saves, at `times` or at evenly spaced times."""
-        saved = np.linspace(self.t0, self.t1, EVEN_STATES) if times is None else times
+        span = self.t0, self.t1
+        saved = np.linspace(*span, EVEN_STATES) if times is None else checked_times(times, span)
         return Schedule(len(saved), 1, saved)
 
     def scheduled(self, schedule: Schedule, first: int, last: int, bar: Progress) -> States:
