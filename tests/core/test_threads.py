@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from math import inf
 
 import numpy as np
@@ -145,6 +146,28 @@ def test_what_a_piece_raises_is_raised(use):
     with pytest.raises(ZeroDivisionError):
         in_ranges(lambda start, stop: 1 // 0, 8, PARALLEL_FROM)
     assert (counted(8) == 1).all()
+
+
+def test_after_ctrl_c_no_thread_works_on(use):
+    """The caller is interrupted while another thread works: that thread ends its piece first, and takes no other."""
+    use(2)
+    together = threading.Barrier(2)
+    begun, ended = [], []
+
+    def work(start, stop):
+        begun.append(start)
+        if len(begun) < 3:
+            together.wait(timeout=30)
+        if threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+        time.sleep(0.2)
+        ended.append(start)
+        return 0
+
+    with pytest.raises(KeyboardInterrupt):
+        in_ranges(work, 8, PARALLEL_FROM)
+    assert len(begun) == 2
+    assert len(ended) == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")

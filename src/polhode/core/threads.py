@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
 from math import ceil, inf
 from pathlib import Path, PurePosixPath
@@ -121,10 +121,25 @@ def in_ranges(work: Callable[[int, int], int], count: int, weight: float = 1.0) 
         futures = [_pools[helpers].submit(process_queue) for _ in range(helpers)]
     except RuntimeError:  # the interpreter is shutting down and has stopped all pools
         futures = []
-    process_queue()
-    for future in futures:
-        future.result()
+    try:
+        process_queue()
+        for future in futures:
+            future.result()
+    except BaseException:
+        _stop(work_queue, futures)
+        raise
     return min(results)
+
+
+def _stop(work_queue: SimpleQueue[tuple[int, int]], futures: list[Future[None]]) -> None:
+    """Discard the rest of the work, and wait until no thread writes to the results anymore, also after Ctrl-C."""
+    while not all(future.done() for future in futures):
+        try:
+            while not work_queue.empty():
+                work_queue.get_nowait()
+            wait(futures)
+        except (Empty, KeyboardInterrupt):  # another thread took the last item; Ctrl-C was pressed again
+            continue
 
 
 def _after_fork() -> None:
