@@ -15,7 +15,7 @@ import sys
 import numpy as np
 
 import polhode as ph
-from polhode.systems.integration import integrate_system
+from polhode.solve import integrate as integrate_system
 from polhode.systems.interactions import DipolarSoftSpheres
 from polhode.systems.start import random_attitudes
 from polhode.systems.system import System

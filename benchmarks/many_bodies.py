@@ -27,7 +27,7 @@ import numpy as np
 import polhode as ph
 from polhode.core.rotation import matrix
 from polhode.systems.drift import Drift
-from polhode.systems.integration import integrate_system
+from polhode.solve import integrate as integrate_system
 from polhode.systems.interactions import BOLTZMANN, DipolarSoftSpheres, water
 from polhode.systems.interactions.neighbors import Neighbors
 

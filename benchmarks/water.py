@@ -19,7 +19,7 @@ import time
 import numpy as np
 
 import polhode as ph
-from polhode.systems.integration import integrate_system
+from polhode.solve import integrate as integrate_system
 from polhode.systems.interactions import BOLTZMANN, water
 
 KT = 298.15 * BOLTZMANN

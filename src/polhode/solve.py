@@ -13,16 +13,16 @@ from polhode.core.progress import Report
 from polhode.integration.choice import Choice, choose, closing_check, explained
 from polhode.integration.event_finder import EventFinder
 from polhode.integration.problem import Problem, checked_span
+from polhode.integration.rows import Integrable
 from polhode.integration.running import new_run
 from polhode.integration.trajectory import Trajectory
-from polhode.systems.integration import integrate_system
+from polhode.systems.choice import choose_for_system
 from polhode.systems.system import System
 from polhode.systems.trajectory import SystemTrajectory
 
 if TYPE_CHECKING:
     from polhode.methods import MethodLike
 
-STATE_BYTES = 7 * 8  # size of m and q
 FEWER_STATES = joined(
     "keep fewer, with ",
     Hint("save_every=... or t_eval=...", "--set output.save_every=... or --set output.states=..."),
@@ -131,19 +131,23 @@ def integrate(
     >>> len(traj), bool(abs(traj.energy_error()).max() < 1e-9)
     (201, True)
     """
-    if isinstance(problem, System):
-        return integrate_system(
-            problem, t_span, method=method, h=h, t_eval=t_eval, save_every=save_every, progress=progress, rtol=rtol,
-            atol=atol, dense_output=dense_output, events=events, estimate_error=estimate_error,
-        )  # fmt: skip
     span = problem.t_span if t_span is None else checked_span(t_span)
     output = OutputOptions(t_eval, save_every, dense_output, events, progress)
     try:
-        choice = choose(problem, span, method, h, rtol, atol)
+        choice = choice_for(problem, span, method, h, rtol, atol)
         return integrate_chosen(problem, span, choice, output, estimate_error=estimate_error)
     except KeyboardInterrupt as stop:
         vars(stop).setdefault("trajectory", None)  # before the first step
         raise
+
+
+def choice_for(
+    problem: Problem | System, span: tuple[float, float], method: MethodLike | None = None, h: float | None = None,
+    rtol: float | None = None, atol: float = 0.0,
+) -> Choice:  # fmt: skip
+    """Choose a method, a step size or both, whichever the user omitted, for bodies or for a system."""
+    choose_it = choose_for_system if isinstance(problem, System) else choose
+    return choose_it(problem, span, method, h, rtol, atol)  # type: ignore[arg-type]
 
 
 class OutputOptions(NamedTuple):
@@ -157,18 +161,20 @@ class OutputOptions(NamedTuple):
 
 
 def integrate_chosen(
-    problem: Problem, span: tuple[float, float], choice: Choice, output: OutputOptions, *, estimate_error: bool = False
-) -> Trajectory:
+    problem: Integrable, span: tuple[float, float], choice: Choice, output: OutputOptions, *,
+    estimate_error: bool = False,
+) -> Any:  # fmt: skip
     """Integrate a problem with the method and the step size of a choice; see ``integrate``."""
     run = new_run(problem, span, choice.method, choice.h)
     every = whole_number(output.save_every, "save_every", 1)
     times = choice.times(span, output.t_eval, every)
     finder = None if output.events is None else EventFinder(output.events, run)
     count = run.states_to_save(times, every, output.dense_output)
-    what = f"{count} states of {run.count_bodies} bodies each" if run.batch else f"{count} states"
-    with memory_for(what, count * (STATE_BYTES * run.count_bodies + 8), FEWER_STATES):
+    rows = run.rows
+    what = f"{count} states of {rows.size} bodies each" if rows.size > 1 else f"{count} states"
+    with memory_for(what, 8 * count * (rows.floats * rows.count + 1), FEWER_STATES):
         states, sol = run.compute(times, every, output.dense_output, finder, output.progress)
     result = run.trajectory(states, sol, finder, own_times=output.t_eval is None)
     if choice.is_made:
         result = explained(result, choice)
-    return result.replaced(error_estimate=closing_check(result)) if estimate_error else result
+    return result.replaced(error_estimate=closing_check(problem, result)) if estimate_error else result

@@ -99,7 +99,7 @@ def error(traj, row, t):
 def in_calls(problem, method, at, limit, span=None):
     """All there is after calls of ``limit`` trials each: states at times, current, and the ends of steps."""
     run = OwnStepsRun(problem, span or problem.t_span, method)
-    n, cap, at = run.count_bodies, 1000, np.array(at, dtype=float)
+    n, cap, at = run.count_rows, 1000, np.array(at, dtype=float)
     current = method.new_batch_state(run.rows.m.copy(), run.rows.q.copy(), run.t0)
     advance = method.advance(run.force)
     clock = run.stretches.window(0)

@@ -9,8 +9,8 @@ import polhode as ph
 from conftest import random_attitude
 from polhode.core.errors import InputError, RunError, ShapeError
 from polhode.core.rotation import matrix
+from polhode.solve import integrate
 from polhode.systems.adapters import SiteForces
-from polhode.systems.integration import integrate_system
 from polhode.systems.interactions import BOLTZMANN, COULOMB, water
 from polhode.systems.interactions.neighbors import Box
 from polhode.systems.system import System
@@ -37,9 +37,7 @@ class Springs:
 def test_an_engine_in_a_run():
     """Energy stays, to the order of the method; a body of two sites on springs."""
     system = System(BODY, state(), SiteForces(SITES, Springs()))
-    errors = [
-        np.abs(integrate_system(system, (0.0, 2.0), method="RKN4_6b", h=h).energy_error()).max() for h in (0.2, 0.1)
-    ]
+    errors = [np.abs(integrate(system, (0.0, 2.0), method="RKN4_6b", h=h).energy_error()).max() for h in (0.2, 0.1)]
     assert np.log2(errors[0] / errors[1]) > 3
     assert errors[1] < 1e-5
 
@@ -63,7 +61,7 @@ class Broken:
 def test_what_an_engine_raises_is_the_cause():
     start = ph.State(np.zeros((1, 3)), x=[(0, 0, 0)], p=[(4.0, 0, 0)])
     with pytest.raises(RunError, match="engine lost") as failure:
-        integrate_system(System(BODY, start, SiteForces(SITES, Broken())), (0, 5), h=0.1)
+        integrate(System(BODY, start, SiteForces(SITES, Broken())), (0, 5), h=0.1)
     assert isinstance(failure.value.__cause__, OSError)
     assert len(failure.value.trajectory) > 5
 
@@ -91,7 +89,7 @@ def test_bad_engines(make, error, told):
 
 
 def run(interaction, box=None):
-    return integrate_system(System(BODY, state(), interaction, box), h=0.1)
+    return integrate(System(BODY, state(), interaction, box), h=0.1)
 
 
 class Waves:
@@ -114,7 +112,7 @@ def test_small_units(sites):
     atoms = ph.State(m=np.zeros((2, 3)), x=[(0.3e-10, 0, 0), (4e-10, 1e-10, 0)])
     body = ph.RigidBody((1e-46, 2e-46, 2.5e-46), mass=3e-26)
     System(body, atoms, SiteForces(sites, Waves()))
-    integrate_system(System(body, atoms, SiteForces(sites, Waves())), (0, 1e-15), h=1e-15)
+    integrate(System(body, atoms, SiteForces(sites, Waves())), (0, 1e-15), h=1e-15)
     with pytest.raises(InputError, match="box"):
         System(body, atoms, SiteForces(sites, Waves(box=6e-10)), 5e-10)
 
@@ -229,7 +227,7 @@ def test_liquid_water_with_its_switch():
     """64 molecules, most pairs of them in the switch or beyond the cut-off; no site is beyond half a box."""
     mm, model = openmm(), water("SPC/E", cutoff=0.42, switch=0.3)
     liquid = System.liquid(model, 64, kT=298.15 * BOLTZMANN, seed=3)
-    traj = integrate_system(liquid, (0.0, 0.05), method="V2", h=0.001, save_every=50)
+    traj = integrate(liquid, (0.0, 0.05), method="V2", h=0.001, save_every=50)
     length = float(liquid.box.lengths[0])
     compare(model, traj.x[-1], matrix(traj.q[-1]), switched_pairs(mm, model, 64, length), length, 1e-11)
 
@@ -240,7 +238,7 @@ def test_a_run_with_openmm_is_ours():
     liquid = System.liquid(water("TIP3P", cutoff=0.3), 8, kT=298.15 * BOLTZMANN, seed=1)
     engine = nonbonded(mm, model, 8, None, None, None)
     runs = [
-        integrate_system(System(model.body, liquid.state, interaction), (0.0, 0.1), method="RKN4_6b", h=0.005)
+        integrate(System(model.body, liquid.state, interaction), (0.0, 0.1), method="RKN4_6b", h=0.005)
         for interaction in (model, SiteForces(model.sites, engine, name="OpenMM"))
     ]
     for k in "xpmq":

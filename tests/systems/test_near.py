@@ -11,7 +11,7 @@ from conftest import EPS, random_attitude
 from polhode.core.errors import InputError, RunError
 from polhode.core.rotation import matrix
 from polhode.kernels.compiler import JIT
-from polhode.systems.integration import integrate_system
+from polhode.solve import integrate
 from polhode.systems.interactions import DipolarSoftSpheres, Field, Molecular, PairPotential, SitePotential
 from polhode.systems.interactions.near import NearInteraction
 from polhode.systems.interactions.neighbors import Box, Neighbors, closest_pair
@@ -270,7 +270,7 @@ def test_no_bit_depends_on_when_lists_are_made(monkeypatch):
     for skin in (1e-9, 0.2, 1.0):
         system = lattice(side, skin)
         count[0] = 0
-        traj = integrate_system(system, (0.0, 0.02 * steps), method="V2", h=0.02, save_every=steps)
+        traj = integrate(system, (0.0, 0.02 * steps), method="V2", h=0.02, save_every=steps)
         runs.append((traj.x, traj.p, traj.m, traj.q, traj.energy))
         lists.append(count[0])
     assert not JIT or lists[0] > steps > lists[1] > lists[2]
@@ -312,7 +312,7 @@ def test_energy_and_momentum_in_a_box():
     system = lattice(6)
     errors = []
     for h in (0.04, 0.02):
-        traj = integrate_system(system, (0.0, 1.6), method="RKN4_6b", h=h)
+        traj = integrate(system, (0.0, 1.6), method="RKN4_6b", h=h)
         errors.append(np.abs(traj.energy - traj.energy[0]).max())
         assert np.abs(traj.momentum).max() < 1e-12
     assert 3 < np.log2(errors[0] / errors[1]) < 6
@@ -374,7 +374,7 @@ def test_bodies_on_top_of_each_other_in_a_box_are_refused():
     state = ph.State(np.zeros((3, 3)), x=[(0, 0, 0), (1, 0, 0), (0, 0, 8)])
     system = System(BODY, state, DipolarSoftSpheres((0, 0, 1), cutoff=3.0), 8.0)
     with pytest.raises(InputError, match=r"at the start.*bodies, 0 and 2, are 0 apart"):
-        integrate_system(system, h=0.1)
+        integrate(system, h=0.1)
 
 
 def test_bodies_that_fly_apart_end_the_run():
@@ -382,7 +382,7 @@ def test_bodies_that_fly_apart_end_the_run():
     state = ph.State(np.zeros((2, 3)), x=[(0, 0, 0), (0, 0, 1e-20)])
     system = System(BODY, state, DipolarSoftSpheres((0, 0, 0), cutoff=3.0), 8.0)
     with pytest.raises(RunError, match="stopped in step"):
-        integrate_system(system, h=0.1, method="V2_BAB")
+        integrate(system, h=0.1, method="V2_BAB")
 
 
 def test_a_field_in_a_box_sees_places_as_they_are():
@@ -390,5 +390,5 @@ def test_a_field_in_a_box_sees_places_as_they_are():
         F[:, 0] = x[:, 0]
 
     system = System(BODY, ph.State(np.zeros((1, 3)), x=[(20.0, 0, 0)]), Field(wind, arrays=True), 2.0)
-    assert integrate_system(system, (0, 0.1), h=0.1).p[-1, 0, 0] == pytest.approx(2.0)
+    assert integrate(system, (0, 0.1), h=0.1).p[-1, 0, 0] == pytest.approx(2.0)
     assert "box (2, 2, 2)" in repr(system)

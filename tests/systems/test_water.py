@@ -11,7 +11,7 @@ import pytest
 import polhode as ph
 from conftest import ROOT
 from polhode.core.errors import InputError, UnknownNameError
-from polhode.systems.integration import integrate_system
+from polhode.solve import integrate
 from polhode.systems.interactions import BOLTZMANN, COULOMB, Molecular, water
 from polhode.systems.interactions.molecular import DALTON_PER_NM3
 from polhode.systems.system import System
@@ -85,7 +85,7 @@ def test_linear_molecules():
     assert gas.body.is_linear
     np.testing.assert_allclose(np.abs(gas.sites), [(0.116, 0, 0), (0, 0, 0), (0.116, 0, 0)], atol=1e-15)
     box = System.liquid(gas, 27, kT=2.0, density=6.0, seed=1)
-    traj = integrate_system(box, (0.0, 0.1), method="RKN4_6b", h=0.01)
+    traj = integrate(box, (0.0, 0.1), method="RKN4_6b", h=0.01)
     assert np.abs(traj.energy - traj.energy[0]).max() < 1e-4 * 27 * 2.0
     assert (traj.m[..., 0] == 0.0).all()
 
@@ -98,7 +98,7 @@ def test_starts():
     assert len(np.unique(box.state.x, axis=0)) == 50
     assert np.abs(box.state.x.mean(axis=0)).max() < 0.2 * box.box.lengths[0] / 4  # the 14 gaps of 64 are spread
     warm = box.at_temperature(2.0 * KT)
-    still = integrate_system(warm, (0.0, 1e-3), h=1e-3, t_eval=[0.0])
+    still = integrate(warm, (0.0, 1e-3), h=1e-3, t_eval=[0.0])
     assert still.temperature_translation[0] == pytest.approx(2.0 * KT)
     assert still.temperature_rotation[0] == pytest.approx(2.0 * KT)
     assert box.replaced(warm.state).box is box.box
@@ -115,13 +115,13 @@ def liquid():
     """125 molecules, melted for half a picosecond."""
     system = System.liquid(water("SPC/E", cutoff=0.75), 125, kT=KT, seed=1)
     for _ in range(10):
-        traj = integrate_system(system, (0.0, 0.05), method="V2", h=0.002, save_every=100)
+        traj = integrate(system, (0.0, 0.05), method="V2", h=0.002, save_every=100)
         system = system.replaced(traj.state()).at_temperature(KT)
     return system
 
 
 def energies(system, method, h, t_end):
-    traj = integrate_system(system, (0.0, t_end), method=method, h=h)
+    traj = integrate(system, (0.0, t_end), method=method, h=h)
     return traj.t, traj.energy / (KT * system.count), traj
 
 

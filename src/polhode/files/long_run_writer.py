@@ -19,9 +19,10 @@ from polhode.files import checksums, chunked
 from polhode.files.chunked import Checkpoint, Rows
 from polhode.files.environment import environment
 from polhode.files.record import FileRecord, describe, functions_of, has_energy, parameters
+from polhode.integration.base_trajectory import Stats
 from polhode.integration.running import Run, Schedule
 from polhode.integration.table import body_dimensions
-from polhode.integration.trajectory import Stats, energies
+from polhode.integration.trajectory import energies
 from polhode.kernels.stepping.status import Status
 
 TIMES = "saved_times"  # array of the times of states, and its dimension, if the method chooses its steps

@@ -16,8 +16,9 @@ from polhode.core.state import State
 from polhode.core.value import Comparable
 from polhode.files.record import COLUMN, FileRecord, check_format
 from polhode.forces.base import Force
+from polhode.integration.base_trajectory import Stats
 from polhode.integration.problem import Problem
-from polhode.integration.trajectory import Stats, Trajectory
+from polhode.integration.trajectory import Trajectory
 from polhode.kernels.stepping.status import Status
 from polhode.methods.expressions import method_of
 from polhode.methods.method import Advance, Method

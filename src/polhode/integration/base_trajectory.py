@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from operator import index as as_index
 from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
@@ -17,8 +18,32 @@ from polhode.core.value import Value
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from polhode.integration.trajectory import Stats
     from polhode.methods.method import Method
+
+
+@dataclass(frozen=True)
+class Stats:
+    """Cost of a run: numbers for all bodies together, and the run time.
+
+    Attributes
+    ----------
+    steps : int
+        Number of steps.
+    torques : int
+        Number of torque evaluations.
+    seconds : float
+        Run time without compilation.
+    iterations : int
+        Number of iterations of methods that solve equations.
+    rejected : int
+        Number of rejected steps of adaptive methods.
+    """
+
+    steps: int
+    torques: int
+    seconds: float
+    iterations: int = 0
+    rejected: int = 0
 
 
 class BaseTrajectory(Value, ABC):
@@ -27,6 +52,7 @@ class BaseTrajectory(Value, ABC):
     ``traj[i]`` is a State, a slice is a trajectory, and a loop over a trajectory yields its states.
     """
 
+    _arrays: ClassVar[tuple[str, ...]]  # the names of the arrays of states, as ``Rows.names``
     _in_time: ClassVar[tuple[str, ...]]  # attributes that are arrays with one row for each time
     _compared: ClassVar[tuple[str, ...]]  # other attributes that matter to ``==``
     t: FloatArray
@@ -37,6 +63,22 @@ class BaseTrajectory(Value, ABC):
     stats: Stats
     status: Any
     message: str
+    failure: str
+    t_events: Any
+    error_estimate: tuple[float, ...] | None
+    _sol: Any
+
+    @property
+    def sol(self) -> Any:
+        """Dense output: ``sol(t)`` returns the states at times t of shape (...).
+
+        For bodies these are m, of shape (...) + batch + (3,), and q, of shape (...) + batch + (4,); for a system of n
+        bodies x, p, m, of shape (...) + (n, 3), and q, of shape (...) + (n, 4). Steps are repeated from saved states.
+        An AttributeError is raised if the steps were not saved.
+        """
+        if self._sol is None:
+            raise AttributeError(f"steps of {self.method!r} were not saved; type integrate(..., dense_output=True)")
+        return self._sol
 
     @property
     def success(self) -> bool:
@@ -143,6 +185,12 @@ class BaseTrajectory(Value, ABC):
 
     def _set(self, **arguments: Any) -> None:
         """Store arguments of the constructor, which need no check."""
+        if "sol" in arguments:
+            arguments["_sol"] = arguments.pop("sol")
+        if "events" in arguments:
+            names = [f"{name}_events" for name in ("t", *self._arrays)]
+            events = arguments.pop("events") or (None,) * len(names)
+            arguments |= dict(zip(names, events, strict=True))
         self._store(**arguments)
 
     def _store(self, **attributes: Any) -> None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import inf, log, nan
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +27,12 @@ from polhode.core.messages import Hint, joined
 from polhode.core.warning import warn
 from polhode.forces.base import Force
 from polhode.free.propagation import propagate
+from polhode.integration.base_trajectory import BaseTrajectory
 from polhode.integration.problem import Problem
+from polhode.integration.rows import EndState, Integrable
 from polhode.integration.running import new_run
 from polhode.integration.stretches import Steps, checked_times, finite_times, step_length
-from polhode.integration.time_structure import CELLS, TimeStructure, time_structure
-from polhode.integration.trajectory import Trajectory
+from polhode.integration.time_structure import CELLS, TimeStructure
 from polhode.methods import as_method
 from polhode.methods.adaptive import SMALLEST_RTOL, Adaptive, checked_tolerances
 from polhode.methods.closed_form import ClosedForm
@@ -41,6 +42,7 @@ from polhode.methods.splitting import Splitting
 if TYPE_CHECKING:
     from polhode.methods import MethodLike
 
+Result = TypeVar("Result", bound=BaseTrajectory)
 WEAK, STRONG, DAMPED = (
     ("ABA82", "ABA864", "ABA1064"),
     ("RKN4_6b", "RKN6_11b", "RKN8_19"),
@@ -121,14 +123,15 @@ class Choice:
 
 @dataclass(frozen=True)
 class Task:
-    """Problem, time span and tolerances, with the time scales that are known before any trial run."""
+    """Problem or system, time span and tolerances, with the time scales that are known before any trial run."""
 
-    problem: Problem
+    problem: Integrable
     span: tuple[float, float]
     rtol: float
     atol: float
     radian: float  # time in which the body rotates by one radian
     structure: TimeStructure
+    most_torques: int = MOST_TORQUES
     ends: dict[Any, EndState | None] = field(default_factory=dict)  # results of trial runs
 
     @property
@@ -139,7 +142,7 @@ class Task:
     @property
     def is_ready_made(self) -> bool:
         """Whether the force is one of the library, which is known to be smooth."""
-        return self.problem.force.is_ready_made
+        return self.problem.rows.is_ready_made
 
     @property
     def wanted(self) -> float:
@@ -147,8 +150,8 @@ class Task:
         return max(self.rtol, ROUNDING)
 
     def order_of(self, method: Method) -> float:
-        """Return the order of the method with the force of the problem."""
-        return method.order_for(self.problem.force)
+        """Return the order of the method with the forces of the problem."""
+        return self.problem.rows.order_of(method)
 
     def first(self, part: float) -> Task:
         """Return the task for the first `part` (0 to 1) of the time span, with the same part of the error."""
@@ -159,15 +162,19 @@ class Task:
         """Return the task for trial runs: the first part of a long time span, unless the torque changes in time."""
         if np.isfinite(self.structure.longest).any():
             return self
-        return self.first(MOST_TORQUES / (self.length / h * method.stages))
+        return self.first(self.most_torques / (self.length / h * method.stages))
 
     def rounding(self, steps: float) -> float:
         """Return the round-off error that is expected after `steps` steps."""
         return STEP_ROUNDING * max(1.0, self.length / self.radian) * max(1.0, steps) ** 0.5
 
+    def trial_error(self, method: Method, h: float) -> float:
+        """Return the estimated error with step size `h`, by a run with half of it."""
+        return self.error(end_state(self, method, h), end_state(self, method, h / 2, 2))
+
     def error(self, a: EndState | None, b: EndState | None) -> float:
         """Return the error of state `a` with respect to `b`; infinite if either run did not reach the end."""
-        return inf if a is None or b is None else max(differences(a, b, self.atol / self.wanted))
+        return inf if a is None or b is None else max(self.problem.rows.differences(a, b, self.atol / self.wanted))
 
     def unmet(self, result: SearchResult) -> str:
         """Return the reason why the wanted error cannot be guaranteed; empty if it can."""
@@ -206,37 +213,48 @@ def choose(
     InputError
         If an argument is invalid, or `h` is passed with a method that does not take it.
     """
-    user_method = None if method is None else as_method(method)
-    tolerances = DEFAULT_RTOL, 0.0
-    if not (rtol is None and isinstance(atol, float) and atol == 0.0):
-        tolerances = checked_tolerances(DEFAULT_RTOL if rtol is None else rtol, atol)
+    user_method = user_method_of(method, h)
+    tolerances = wanted_tolerances(rtol, atol)
     if user_method is not None:
-        if h is not None and not user_method.takes_h:
-            raise _no_step_taken(user_method, h)
         user_method.check(problem.force)
         if advice := user_method.advice(problem.force):
             warn(advice, MethodWarning)
         if h is not None:
             return Choice(user_method, h, is_made=False)
-        if not _has_to_choose(user_method, isinstance(method, str), rtol is None, problem.h is None):
+        if not has_to_choose(user_method, isinstance(method, str), rtol is None, problem.h is None):
             return Choice(user_method, None if user_method.chooses_steps else problem.h, is_made=False)
     simplest = user_method or (ClosedForm() if problem.force.is_zero else Splitting(None, "V2"))
     if simplest.is_exact_for(problem.force) or 0 in problem.rows.batch:
         why = "no bodies" if 0 in problem.rows.batch else FREE
         return Choice(simplest, _spacing(problem, span, simplest) if h is None else h, why, 0.0)
     strength = measured(problem, span)
-    task = Task(problem, span, *tolerances, strength.radian, _structure(problem, span))
+    task = Task(problem, span, *tolerances, strength.radian, problem.rows.structure(span))
     if user_method is not None:
-        find = _own_steps_choice if user_method.chooses_steps else _with_user_method
+        find = own_steps_choice if user_method.chooses_steps else with_user_method
         return find(task, user_method)
     family, names = _family(problem, strength)
     if h is not None:
         return Choice(Splitting(None, BY_FAMILY[names]), h, f"{family}, so {BY_FAMILY[names]}", np.nan)
     if task.structure.rough.any():
-        return _own_steps_choice(task, Adaptive(), "the torque is not smooth in time")
+        return own_steps_choice(task, Adaptive(), "the torque is not smooth in time")
     if names == VELOCITY:
-        return _own_steps_choice(task, Adaptive(), family)
-    return _best_of_family(task, family, names)
+        return own_steps_choice(task, Adaptive(), family)
+    return best_of_family(task, family, names)
+
+
+def user_method_of(method: MethodLike | None, h: float | None) -> Method | None:
+    """Return the method of the user, or None; raise InputError if `h` is passed with a method that does not take it."""
+    user_method = None if method is None else as_method(method)
+    if user_method is not None and h is not None and not user_method.takes_h:
+        raise _no_step_taken(user_method, h)
+    return user_method
+
+
+def wanted_tolerances(rtol: float | None, atol: float) -> tuple[float, float]:
+    """Return the wanted errors; raise InputError if they are invalid."""
+    if rtol is None and isinstance(atol, float) and atol == 0.0:
+        return DEFAULT_RTOL, 0.0
+    return checked_tolerances(DEFAULT_RTOL if rtol is None else rtol, atol)
 
 
 def _no_step_taken(method: Method, h: float) -> InputError:
@@ -247,7 +265,7 @@ def _no_step_taken(method: Method, h: float) -> InputError:
     return InputError(f"h = {h!r}: {name} chooses its steps; ", advice)
 
 
-def _has_to_choose(method: Method, is_named: bool, no_rtol: bool, no_suggestion: bool) -> bool:
+def has_to_choose(method: Method, is_named: bool, no_rtol: bool, no_suggestion: bool) -> bool:
     """Return whether a step size or a tolerance has to be chosen for a method of the user, who passed no `h`."""
     if method.chooses_steps:
         return method.takes_h or (is_named and not no_rtol)
@@ -261,12 +279,7 @@ def _spacing(problem: Problem, span: tuple[float, float], method: Method) -> flo
     return None if problem.rows.batch else abs(span[1] - span[0]) / FREE_STATES
 
 
-def _structure(problem: Problem, span: tuple[float, float]) -> TimeStructure:
-    """Return the time structure of the torque of `problem`, for all bodies."""
-    return time_structure(problem.force, problem.rows.bodies.params, span)
-
-
-def _best_of_family(task: Task, family: str, names: tuple[str, ...]) -> Choice:
+def best_of_family(task: Task, family: str, names: tuple[str, ...]) -> Choice:
     """Choose the scheme that needs the fewest torques, or ``Adaptive`` if it does not meet the wanted error."""
     piece = task.first(RADIANS * task.radian / task.length)
     best = ""
@@ -285,16 +298,16 @@ def _best_of_family(task: Task, family: str, names: tuple[str, ...]) -> Choice:
     confirmed = not result.met or _is_confirmed(task, method, result)
     if (result.met and confirmed) or result.unmet == ROUND_OFF:
         return choice
-    other = _own_steps_choice(task, Adaptive(), f"{family}; {best} does not converge with its order")
+    other = own_steps_choice(task, Adaptive(), f"{family}; {best} does not converge with its order")
     return other if not confirmed or not other.unmet or other.error < CLEARLY_BETTER * result.error else choice
 
 
-def _with_user_method(task: Task, method: Method) -> Choice:
+def with_user_method(task: Task, method: Method) -> Choice:
     """Choose the step size for a method of the user."""
     result = None if task.structure.rough.any() else _find_step(task, method, task.radian)
     if result is None or (result.met and not _is_confirmed(task, method, result)):
         first_step = task.radian if result is None else result.x
-        result = _find_step(task, method, first_step, truth=_finer(_own_steps_choice(task, Adaptive()).method))
+        result = _find_step(task, method, first_step, truth=_finer(own_steps_choice(task, Adaptive()).method))
     return Choice(method, result.x, "", result.error, task.unmet(result))
 
 
@@ -352,14 +365,12 @@ def _find_step(
     judged = task.judged(method, first) if truth is None else task
     order = task.order_of(method) if truth is None else 1  # errors at a jump are of first order
     longest = min(judged.length, task.structure.longest.min() / 2)
-    shortest = max(shortest, judged.length * method.stages / (SHORTER * MOST_TORQUES))
-    known = None if truth is None else _end_state(judged, truth)
+    shortest = max(shortest, judged.length * method.stages / (SHORTER * task.most_torques))
+    known = None if truth is None else end_state(judged, truth)
 
     def error(h: float) -> float:
         """Return the estimated error with step size `h`."""
-        return judged.error(
-            _end_state(judged, method, h), _end_state(judged, method, h / 2, 2) if truth is None else known
-        )
+        return judged.trial_error(method, h) if truth is None else judged.error(end_state(judged, method, h), known)
 
     def rounding(h: float) -> float:
         """Return the round-off error with step size `h`."""
@@ -379,17 +390,17 @@ def _is_confirmed(task: Task, method: Method, result: SearchResult) -> bool:
         return True
     judged = task.judged(method, result.x)
     coarse = Adaptive(max(CONFIRMING * judged.wanted, SMALLEST_RTOL), task.atol)
-    ends = [_end_state(judged, method, result.x), _end_state(judged, coarse), _end_state(judged, _finer(coarse))]
+    ends = [end_state(judged, method, result.x), end_state(judged, coarse), end_state(judged, _finer(coarse))]
     if min(judged.error(ends[0], ends[1]), judged.error(ends[0], ends[2])) <= judged.wanted:
         return True
     if coarse.rtol > SMALLEST_TOLERANCE and judged.error(ends[1], ends[2]) <= judged.wanted:
         return False
-    next_error = judged.error(_end_state(judged, method, result.x / 2, 2), _end_state(judged, method, result.x / 4, 4))
+    next_error = judged.error(end_state(judged, method, result.x / 2, 2), end_state(judged, method, result.x / 4, 4))
     rounding = judged.rounding(4 * judged.length / result.x)
     return next_error <= max(result.error * 2.0 ** (-task.order_of(method) / 2), rounding)
 
 
-def _own_steps_choice(task: Task, family: Method, why: str = "") -> Choice:
+def own_steps_choice(task: Task, family: Method, why: str = "") -> Choice:
     """Choose the tolerance with which a method that chooses its steps meets rtol at the end of the span.
 
     If a torque jumps, errors do not always decrease with the tolerance. Therefore the tolerance for a user-defined
@@ -403,8 +414,8 @@ def _own_steps_choice(task: Task, family: Method, why: str = "") -> Choice:
 
     def error(x: float) -> float | None:
         """Return the estimated error with tolerance `x`; None if a run did not reach the end."""
-        coarse = _end_state(task, method(x))
-        fine = truth[0] if truth else _end_state(task, _finer(method(x)))
+        coarse = end_state(task, method(x))
+        fine = truth[0] if truth else end_state(task, _finer(method(x)))
         return None if coarse is None or fine is None else task.error(coarse, fine)
 
     def rounding(x: float) -> float:
@@ -414,7 +425,7 @@ def _own_steps_choice(task: Task, family: Method, why: str = "") -> Choice:
     bounds = SMALLEST_TOLERANCE, LARGEST_TOLERANCE
     result = _search(error, max(task.rtol, SMALLEST_TOLERANCE), bounds, 1.0, task.wanted, rounding)
     if result.met and not task.is_ready_made:
-        truth.append(_end_state(task, _finer(_finer(method(result.x)))))
+        truth.append(end_state(task, _finer(_finer(method(result.x)))))
         result = _search(error, result.x, bounds, 1.0, task.wanted, rounding)
     unmet = task.unmet(result)
     return Choice(method(result.x), None, why, result.error, SMALLEST if unmet == TOO_LONG else unmet)
@@ -425,14 +436,7 @@ def _finer(method: Method) -> Method:
     return method.finer(None)[0]
 
 
-class EndState(NamedTuple):
-    """State of all bodies at the end of a run."""
-
-    m: FloatArray  # batch + (3,)
-    q: FloatArray  # batch + (4,)
-
-
-def _end_state(task: Task, method: Method, h: float | None = None, least: int = 1) -> EndState | None:
+def end_state(task: Task, method: Method, h: float | None = None, least: int = 1) -> EndState | None:
     """Return the state of all bodies at the end of a run; None if a body did not reach it.
 
     A run with fixed steps has at least `least` steps between breaks of the torque. No run is made twice.
@@ -444,23 +448,14 @@ def _end_state(task: Task, method: Method, h: float | None = None, least: int = 
 
 
 def _end_of_run(task: Task, method: Method, h: float | None, least: int) -> EndState | None:
-    """Run, and return the state of all bodies at the end; see `_end_state`."""
+    """Run, and return the state of all bodies at the end; see `end_state`."""
     run = new_run(task.problem, task.span, method, h, least=least, longest=task.structure.longest)
     states = run.end()
     if run.interrupted:
         raise KeyboardInterrupt
     if (run.current.status < 0).any():
         return None
-    m, q = run.rows.to_user(states.m, states.q)
-    return EndState(m[0], q[0])
-
-
-def differences(a: EndState, b: EndState, floor: float = 0.0) -> tuple[float, float]:
-    """Return the errors of ``m/|m|`` and of q, each the largest of all bodies; `floor` is added to ``|m|``."""
-    size = np.linalg.norm(b.m, axis=-1) + floor
-    error_m = np.linalg.norm(a.m - b.m, axis=-1) / np.where(size > 0, size, 1.0)
-    error_q = np.minimum(np.linalg.norm(a.q - b.q, axis=-1), np.linalg.norm(a.q + b.q, axis=-1))
-    return float(error_m.max(initial=0.0)), float(error_q.max(initial=0.0))
+    return tuple(array[0] for array in run.rows.to_user(states.m, states.q))
 
 
 class SearchResult(NamedTuple):
@@ -548,7 +543,7 @@ def _slope(a: SearchResult, b: SearchResult, order: float) -> float:
     return min(3.0 * order, max(0.5 * order, log(a.error / b.error) / log(a.x / b.x)))
 
 
-def explained(result: Trajectory, choice: Choice) -> Trajectory:
+def explained(result: Result, choice: Choice) -> Result:
     """Return a result with the choice and its reason in its message; warn if the wanted error cannot be guaranteed.
 
     Parameters
@@ -578,12 +573,12 @@ def explained(result: Trajectory, choice: Choice) -> Trajectory:
     return result.replaced(message=message)
 
 
-def closing_check(result: Trajectory) -> tuple[float, float]:
-    """Return the errors of ``m/|m|`` and of q at the end, the largest of all bodies, by a run with half the step."""
-    problem = result.problem
+def closing_check(problem: Integrable, result: BaseTrajectory) -> tuple[float, ...]:
+    """Return the errors at the end by a run with half the step, the largest of all bodies: see ``Rows.differences``."""
     method = result.method
     span = (float(result.t[0]), float(result.t[-1]))
     finer, h = method.finer(abs(result.h))
-    task = Task(problem, span, ROUNDING, 0.0, inf, _structure(problem, span))
-    end = _end_state(task, finer, h, least=2)
-    return (inf, inf) if end is None else differences(EndState(result.m[-1], result.q[-1]), end)
+    task = Task(problem, span, ROUNDING, 0.0, inf, problem.rows.structure(span))
+    end = end_state(task, finer, h, least=2)
+    last = tuple(getattr(result, name)[-1] for name in problem.rows.names)
+    return (inf,) * len(last) if end is None else problem.rows.differences(last, end)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from polhode.integration.running import Run
     from polhode.integration.solution import Solution
 
-Event = Callable[[FloatArray, FloatArray, FloatArray], Any]
+Event = Callable[..., Any]
 EventState = tuple[Any, FloatArray, FloatArray]  # t, m, q
 FARTHEST = 0.5  # largest rotation, in radians, between two evaluations of an event
 MOST_PARTS, LARGEST_BLOCK = 256, 2**18
@@ -31,7 +31,7 @@ class EventFinder:
     Parameters
     ----------
     events : callable or sequence of callables
-        Functions ``event(t, m, q)`` as in ``polhode.events``.
+        Functions ``event(t, m, q)``, or ``event(t, x, p, m, q)`` of a system, as in ``polhode.events``.
     run : Run
         The run whose states are searched.
     """
@@ -40,10 +40,9 @@ class EventFinder:
         """Check that `events` are callable, and read their attributes ``terminal`` and ``direction``."""
         self.events: list[Event] = list(events) if isinstance(events, Sequence) else [events]
         if not all(map(callable, self.events)) or not self.events:
-            raise InputError(
-                f"events is {events!r}; expected a function event(t, m, q) -> number, or a list of such functions"
-            )
-        n = run.count_bodies
+            call = f"event(t, {', '.join(run.rows.names)})"
+            raise InputError(f"events is {events!r}; expected a function {call} -> number, or a list of such functions")
+        n = run.count_rows
         self._run = run
         self._direction = [float(getattr(event, "direction", 0.0)) for event in self.events]
         # Number of occurrences after which an event ends the run; 0 if it does not.
@@ -66,7 +65,7 @@ class EventFinder:
         ----------
         t : ndarray, shape (k,) or (k, n)
             Times of the states.
-        m, q : ndarray, shape (k, n, 3) and (k, n, 4)
+        m, q : ndarray, shape (k, n, ...)
             States in principal axes.
         sol : Solution
             Dense output that contains these states.
@@ -84,8 +83,7 @@ class EventFinder:
 
     def _parts(self, t: FloatArray, m: FloatArray) -> int:
         """Return the number of parts into which steps are divided, so that no rotation is missed."""
-        speed = np.linalg.norm(m[:-1] / self._run.bodies.inertia, axis=-1)
-        angle = np.nanmax(speed * np.abs(np.diff(t, axis=0)), initial=0.0)
+        angle = np.nanmax(self._run.rows.speed(m[:-1]) * np.abs(np.diff(t, axis=0)), initial=0.0)
         return min(MOST_PARTS, max(1, ceil(angle / FARTHEST)))
 
     def _search_block(self, times: FloatArray, m: FloatArray, q: FloatArray, sol: Solution) -> None:
@@ -104,11 +102,13 @@ class EventFinder:
         """Return the values (k, n) of an event at states (k, n, .), passed to it in the body axes of the user."""
         run = self._run
         shape = len(t), *run.batch
-        value = np.asarray(event(t.reshape(shape), *run.rows.to_user(m, q)), dtype=np.float64)
+        arrays = run.rows.to_user(m, q)
+        value = np.asarray(event(t.reshape(shape), *arrays), dtype=np.float64)
         if value.shape != shape:
             name = getattr(event, "__name__", repr(event))
+            passed = [f"{key} {array.shape}" for key, array in zip(run.rows.names, arrays, strict=True)]
             raise ShapeError(
-                f"event {name} returned shape {value.shape} for t {shape}, m {(*shape, 3)} and q {(*shape, 4)}; "
+                f"event {name} returned shape {value.shape} for t {shape}, {', '.join(passed[:-1])} and {passed[-1]}; "
                 f"expected {shape}, one number for each state; type m[..., 0] instead of m[0]"
             )
         return value.reshape(len(t), -1)
@@ -128,7 +128,9 @@ class EventFinder:
             """Return the event at `times`; it is evaluated for all bodies because it may depend on their index."""
             now[count, body] = times
             m, q = sol.rows(now.ravel(), all_bodies)
-            return self._values(event, now, m.reshape(*now.shape, 3), q.reshape(*now.shape, 4))[count, body]
+            return self._values(event, now, m.reshape(*now.shape, *m.shape[1:]), q.reshape(*now.shape, *q.shape[1:]))[
+                count, body
+            ]
 
         begin = t[row, body]
         end = np.where(g[row, body] == 0, begin, t[row + 1, body])
@@ -170,33 +172,32 @@ class EventFinder:
         return self._with_last(kept) if own_times and late.any() else kept
 
     def _with_last(self, states: States) -> States:
-        """Return states of a single body, with the state at its terminal event appended."""
+        """Return states of a single row, with the state at its terminal event appended."""
         last = max((found[0][-1] for found in self._states if found[0]), key=lambda state: self._sign * state[0])
         return States(
             np.append(states.t, last[0]),
-            np.append(states.m, last[1].reshape(1, 1, 3), 0),
-            np.append(states.q, last[2].reshape(1, 1, 4), 0),
+            np.append(states.m, last[1][None, None], 0),
+            np.append(states.q, last[2][None, None], 0),
         )
 
-    def events_of(self) -> tuple[list[Any], list[Any], list[Any]]:
-        """Return lists of times, m and q, with one item for each event: an array, or an object array for a batch."""
-        return tuple(  # type: ignore[return-value]
-            [self._gathered(by_body, part, width) for by_body in self._states]
-            for part, width in enumerate((None, 3, 4))
-        )
+    def events_of(self) -> tuple[list[Any], ...]:
+        """Return lists of times and of each array of the user, with one item for each event.
 
-    def _gathered(self, by_body: list[list[Any]], part: int, width: int | None) -> Any:
-        """Return t, m or q (`part` 0, 1 or 2) of the events of each body, in the axes of the user."""
-        run = self._run
-        arrays = np.empty(len(by_body), dtype=object)
-        for i, states in enumerate(by_body):
-            rows = np.array([state[part] for state in states]).reshape((-1, width) if width else -1)
-            if width:
-                other = np.array([state[3 - part] for state in states]).reshape(-1, 7 - width)
-                both = (rows, other) if part == 1 else (other, rows)
-                rows = run.rows.rows_to_user(both[0], both[1], np.full(len(rows), i))[part - 1]
-            arrays[i] = rows
-        return arrays.reshape(run.batch) if run.batch else arrays[0]
+        An item is an array, or for a batch an object array of such arrays.
+        """
+        found = [self._gathered(by_row) for by_row in self._states]
+        return tuple([event[part] for event in found] for part in range(1 + len(self._run.rows.names)))
+
+    def _gathered(self, by_row: list[list[EventState]]) -> tuple[Any, ...]:
+        """Return the times and arrays of one event, in the axes of the user; for a batch, arrays of arrays."""
+        rows = self._run.rows
+        parts = [np.empty(len(by_row), dtype=object) for _ in range(1 + len(rows.names))]
+        for i, states in enumerate(by_row):
+            t, m, q = (np.array([state[part] for state in states]) for part in range(3))
+            m, q = m.reshape(-1, *rows.m_shape), q.reshape(-1, *rows.q_shape)
+            for part, values in zip(parts, (t, *rows.rows_to_user(m, q, np.full(len(t), i))), strict=True):
+                part[i] = values
+        return tuple(part.reshape(rows.batch) if rows.batch else part[0] for part in parts)
 
 
 def _divided(t: FloatArray, m: FloatArray, q: FloatArray, parts: int, sol: Solution) -> EventState:
@@ -208,4 +209,4 @@ def _divided(t: FloatArray, m: FloatArray, q: FloatArray, parts: int, sol: Solut
     between = (t[:-1, None] + part * np.diff(t, axis=0)[:, None]).reshape(-1, n)
     fine = np.concatenate((between, t[-1:]))
     m_fine, q_fine = sol.rows(fine.ravel(), np.tile(np.arange(n), len(fine)))
-    return fine, m_fine.reshape(-1, n, 3), q_fine.reshape(-1, n, 4)
+    return fine, m_fine.reshape(-1, n, *m.shape[2:]), q_fine.reshape(-1, n, *q.shape[2:])

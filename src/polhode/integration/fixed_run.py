@@ -11,9 +11,7 @@ import numpy as np
 from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.errors import InputError
 from polhode.core.progress import Progress, Report
-from polhode.core.threads import in_ranges
-from polhode.integration.problem import Problem
-from polhode.integration.rows import States, not_reached
+from polhode.integration.rows import Integrable, States
 from polhode.integration.running import Run, Schedule, first_piece, next_piece, run_time
 from polhode.integration.solution import FixedSolution, Solution
 from polhode.integration.stretches import Steps, step_length
@@ -36,15 +34,15 @@ class FixedRun(Run):
     """
 
     def __init__(
-        self, problem: Problem, span: tuple[float, float], method: Method, h: float | None, least: int = 1
+        self, problem: Integrable, span: tuple[float, float], method: Method, h: float | None, least: int = 1
     ) -> None:
         """Divide `span` into steps no longer than `h`, or than the step size of the problem if `h` is None."""
         super().__init__(problem, span, method)
-        self.grid = Steps(span, self.force.breaks, step_length(problem.h if h is None else h), least)
+        self.grid = Steps(span, self.rows.breaks, step_length(problem.h if h is None else h), least)
         self.count = self.grid.count
         self.times = self.grid.times
         self.h = float(self.grid.h[np.argmax(np.abs(self.grid.h))])
-        self.current = method.new_batch_state(self.rows.m, self.rows.q)
+        self.current = self.rows.new_state(method, self.rows.m, self.rows.q)
         self._next_save = -1  # step of the next state of a schedule, if it is the only one of its block
 
     def states_to_save(self, times: FloatArray | None, every: int, keep: bool) -> int:
@@ -58,7 +56,7 @@ class FixedRun(Run):
         """Run to the end; return the states to save, and the dense output."""
         steps = self._steps_to_save(times, every, keep)
         # The dense output also requires the states at breaks of the torque.
-        saved_steps = np.union1d(steps, self.grid.first[:-1]) if self.force.breaks.size else steps
+        saved_steps = np.union1d(steps, self.grid.first[:-1]) if self.rows.breaks.size else steps
         with Progress(progress, **self.progress()) if progress else nullcontext() as bar:
             states = self.at_steps(saved_steps, bar) if finder is None else self._searched(finder, saved_steps, bar)
         sol = FixedSolution(self, saved_steps, states.m, states.q, finder)
@@ -79,10 +77,9 @@ class FixedRun(Run):
 
     def _searched(self, finder: EventFinder, saved_steps: IntArray, bar: Progress | None) -> States:
         """Return the states after the steps to save, and search every step for events."""
-        n = self.count_bodies
-        saved = not_reached(self.times(saved_steps), n)
-        last = not_reached(np.empty(0), n)
-        for steps in _blocks(self.count, n):
+        saved = self.rows.not_reached(self.times(saved_steps))
+        last = self.rows.not_reached(np.empty(0))
+        for steps in _blocks(self.count, self.rows.size):
             block = self.at_steps(steps, bar)
             known = States(*(np.concatenate((a[-1:], b)) for a, b in zip(last, block, strict=True)))
             first, end = np.searchsorted(saved_steps, (steps[0], steps[-1] + 1))
@@ -128,7 +125,7 @@ class FixedRun(Run):
 
     def at_steps(self, saves: IntArray, bar: Progress | None) -> States:
         """Return the states after the steps `saves` (k,); NaN where a body did not reach them."""
-        states = not_reached(self.times(saves), self.count_bodies)
+        states = self.rows.not_reached(self.times(saves))
         _ = self.advance  # loading does not count as run time
         began = run_time()
         try:
@@ -143,7 +140,7 @@ class FixedRun(Run):
         going = self.current.status == Status.REACHED_END
         done = int(self.current.steps[going].min(initial=self.count))
         saved = 0
-        piece = first_piece(self.count_bodies)
+        piece = first_piece(self.rows.size)
         while saved < len(saves) and (self.current.status == Status.REACHED_END).any():
             k = int(self.grid.of(done))
             clock = self.grid.clock(k)
@@ -167,38 +164,38 @@ class FixedRun(Run):
     def _restart(self, clock: Clock, step: int) -> None:
         """Restart from the states after `step` as they would be saved; `clock` is that of the steps up to there."""
         current = self.current
-        states = not_reached(np.empty(1), self.count_bodies)
+        states = self.rows.not_reached(np.empty(1))
         self.call(clock, Wanted(np.array([step]), step), Saved(states.m, states.q), 1)
         going = current.status == Status.REACHED_END
         current.m[going], current.q[going], current.memory[going] = states.m[0, going], states.q[0, going], 0.0
 
     def single_steps(
-        self, body: IntArray, stretch: IntArray, t: FloatArray, h: FloatArray, m: FloatArray, q: FloatArray,
+        self, row: IntArray, stretch: IntArray, t: FloatArray, h: FloatArray, m: FloatArray, q: FloatArray,
         steps: int = 1,
     ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
         """Return (m, q) after `steps` steps from each of r states.
 
         Parameters
         ----------
-        body, stretch : ndarray of int, shape (r,)
-            Indices of the bodies, and of the stretches of time in which the steps are.
+        row, stretch : ndarray of int, shape (r,)
+            Indices of the rows, and of the stretches of time in which the steps are.
         t, h : ndarray, shape (r,)
             Initial times and step sizes.
-        m, q : ndarray, shape (r, 3) and (r, 4)
+        m, q : ndarray, shape (r,) + m_shape and (r,) + q_shape
             Initial states in principal axes.
         steps : int, optional
             Number of steps. The default is 1.
 
         Returns
         -------
-        m, q : ndarray, shape (r, 3) and (r, 4)
+        m, q : ndarray, shape (r,) + m_shape and (r,) + q_shape
             States after the steps; NaN where they failed.
         """
-        current = self.method.new_batch_state(m, q)
-        current.status[~np.isfinite(m).all(axis=-1)] = Status.NOT_FINITE
+        current = self.rows.new_state(self.method, m, q)
+        current.status[~np.isfinite(m).reshape(len(m), -1).all(axis=-1)] = Status.NOT_FINITE
         saved = Saved(np.full((1, *m.shape), np.nan), np.full((1, *q.shape), np.nan))
         advance = self.advance
-        bodies = self.bodies.take(body)
+        bodies = self.bodies.take(row)
         clock = Clock(t, h, self.grid.low[stretch], self.grid.high[stretch])
         wanted = Wanted(np.array([steps]), steps)
 
@@ -206,7 +203,7 @@ class FixedRun(Run):
             advance(bodies, clock, wanted, start, stop, current, saved)
             return 0
 
-        in_ranges(work, len(m), steps * self.method.stages)
+        self.rows.in_threads(work, len(m), steps * self.method.stages)
         self.current.torques[0] += current.torques.sum()
         return saved.m[0], saved.q[0]
 
@@ -229,7 +226,7 @@ class FixedRun(Run):
         residual = float(self.current.residual[i])
         why = f"a step of {self.method!r} has no solution"
         why += f" (residual {residual:.1e})" if residual else ""
-        why += self.method.why_no_step(self.force, self.bodies, self.current, i, float(self._clock_of(i).h[0]))
+        why += self.rows.why_no_step(self.method, self.current, i, float(self._clock_of(i).h[0]))
         works = self._working_step(i)
         return f"{why}; {'no shorter step with a solution was found' if works is None else f'h = {works:.3g} has one'}"
 

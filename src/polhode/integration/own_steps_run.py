@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from functools import cached_property
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,13 +12,10 @@ import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.progress import Progress, Report
-from polhode.core.threads import in_ranges
-from polhode.integration.problem import Problem
-from polhode.integration.rows import States, not_reached
+from polhode.integration.rows import Integrable, Rows, States
 from polhode.integration.running import BY_TORQUE, Run, Schedule, first_piece, next_piece, run_time
 from polhode.integration.solution import Solution
 from polhode.integration.stretches import Stretches, checked_times
-from polhode.integration.time_structure import time_structure
 from polhode.kernels.stepping.status import Status
 from polhode.methods.method import Clock, Method, OwnTimes, Saved, Wanted
 
@@ -28,7 +26,7 @@ LARGEST_PIECE = 2**18  # saved steps of all bodies together in one call
 EVEN_STATES = 1001  # that a long run saves by default
 MARKS = 1000  # resolution of the progress bar
 NO_TIMES = np.empty(0)
-Rows = tuple[FloatArray, FloatArray, FloatArray]  # t, m and q
+StepRows = tuple[FloatArray, FloatArray, FloatArray]  # t, m and q
 
 
 class OwnStepsRun(Run):
@@ -40,22 +38,22 @@ class OwnStepsRun(Run):
     current: OwnTimes
 
     def __init__(
-        self, problem: Problem, span: tuple[float, float], method: Method, longest: FloatArray | None = None
+        self, problem: Integrable, span: tuple[float, float], method: Method, longest: FloatArray | None = None
     ) -> None:
         """Prepare the run; `longest`, of shape (n,) or (1,), are step sizes that skip no feature, if already known."""
         super().__init__(problem, span, method)
-        self.stretches = Stretches(span, self.force.breaks)
+        self.stretches = Stretches(span, self.rows.breaks)
         self.stretch = 0  # the index of the stretch in which all bodies are
         self.h = np.nan
         self._sign = np.sign(self.t1 - self.t0)
-        # Blocks of shapes (k, n), (k, n, 3) and (k, n, 4), with NaN where a body made fewer steps than others.
-        self._kept: list[Rows] = []
+        # Blocks (k, n), (k, n) + m_shape and (k, n) + q_shape, with NaN where a row made fewer steps than others.
+        self._kept: list[StepRows] = []
 
         def longest_steps() -> FloatArray:
             """Return the longest steps that skip no feature of the torque."""
-            return time_structure(self.force, self.bodies.params, span).longest if longest is None else longest
+            return self.rows.structure(span).longest if longest is None else longest
 
-        self.current = method.new_batch_state(self.rows.m, self.rows.q, self.t0, longest_steps)
+        self.current = self.rows.new_state(method, self.rows.m, self.rows.q, self.t0, longest_steps)
 
     def states_to_save(self, times: FloatArray | None, every: int, keep: bool) -> int:
         """Return the number of times; the number of steps is not known in advance."""
@@ -73,7 +71,7 @@ class OwnStepsRun(Run):
         if times is None and self.batch:
             wanted = np.array([self.t0, self.t1])
         states = self._to_end(wanted, keep, finder, progress)
-        if self.method.is_exact_for(self.force) and not keep:  # start and end suffice
+        if self.rows.is_exact(self.method) and not keep:  # start and end suffice
             self._kept = [self._start(), self._now()]
         sol = OwnStepsSolution(self, self._kept, finder) if self._kept else None
         if times is None and not self.batch:
@@ -89,7 +87,7 @@ class OwnStepsRun(Run):
         self, times: FloatArray, keep: bool = False, finder: EventFinder | None = None, progress: bool | Report = False
     ) -> States:
         """Run to the end and return the states at `times` (k,)."""
-        states = not_reached(times, self.count_bodies)
+        states = self.rows.not_reached(times)
         self._begin(keep)
         _ = self.advance  # loading does not count as run time
         began = run_time()
@@ -109,7 +107,7 @@ class OwnStepsRun(Run):
         self._begin(keep=not self._kept)
         began = run_time()
         try:
-            self._advance(float(times[-1]), not_reached(NO_TIMES, self.count_bodies), True, None, bar)
+            self._advance(float(times[-1]), self.rows.not_reached(NO_TIMES), True, None, bar)
         except KeyboardInterrupt:
             self.interrupted = True
         states = OwnStepsSolution(self, self._kept).states(times)
@@ -147,11 +145,11 @@ class OwnStepsRun(Run):
         if keep:
             self._kept = [self._start()]
 
-    def _start(self) -> Rows:
+    def _start(self) -> StepRows:
         """Return times (1, n) and states (1, n, .) of the start."""
-        return np.full((1, self.count_bodies), self.t0), self.rows.m[None], self.rows.q[None]
+        return np.full((1, self.count_rows), self.t0), self.rows.m[None], self.rows.q[None]
 
-    def _now(self) -> Rows:
+    def _now(self) -> StepRows:
         """Return times (1, n) and states (1, n, .) that bodies have reached."""
         return self.current.t[None], self.current.m[None], self.current.q[None]
 
@@ -187,11 +185,10 @@ class OwnStepsRun(Run):
     ) -> None:
         """Advance all bodies to the time `goal` at least, before the end of the clock."""
         current = self.current
-        n = self.count_bodies
-        piece = first_piece(n)
+        piece = first_piece(self.rows.size)
         while (behind := (current.status == Status.REACHED_END) & (self._sign * current.t < self._sign * goal)).any():
             before = tuple(np.copy(array) for array in self._now()) if keep else ()
-            saved = new_saved(states, piece if keep else 0)
+            saved = new_saved(self.rows, states, piece if keep else 0)
             waiting = (current.status == Status.REACHED_END) & ~behind
             current.status[waiting] = Status.ENDED_BY_EVENT  # so that they do not go on
             try:
@@ -205,9 +202,9 @@ class OwnStepsRun(Run):
             if bar is not None:
                 bar.show(self._mark())
             piece = next_piece(piece, elapsed)
-            piece = min(piece, max(2, LARGEST_PIECE // n)) if keep else piece
+            piece = min(piece, max(2, LARGEST_PIECE // self.rows.size)) if keep else piece
 
-    def _save(self, before: Any, block: Rows, finder: EventFinder | None) -> None:
+    def _save(self, before: Any, block: StepRows, finder: EventFinder | None) -> None:
         """Keep steps (k, n, .) and search them for events; `before`, (1, n, .), are the states where they began."""
         self._kept.append(block)
         if finder is not None:
@@ -233,19 +230,20 @@ class OwnStepsRun(Run):
         if current.status[i] in BY_TORQUE and np.isfinite(trouble := current.trouble[i]).all():
             k = self.stretches.at(current.t[i])
             t = np.clip(trouble[0], self.stretches.low[k], self.stretches.high[k])
-            return float(t), trouble[1:4], trouble[4:]
+            m, q = np.split(trouble[1:], [prod(self.rows.m_shape)])
+            return float(t), m.reshape(self.rows.m_shape), q.reshape(self.rows.q_shape)
         return float(current.t[i]), current.m[i], current.q[i]
 
     def why_no_step(self, i: int) -> str:
         """Return the reason why body `i` cannot make a step, and what to do."""
-        return self.method.why_no_step(self.force, self.bodies, self.current, i, np.nan)
+        return self.rows.why_no_step(self.method, self.current, i, np.nan)
 
 
-def new_saved(states: States, capacity: int) -> Saved:
-    """Return the arrays of states, and arrays for the ends of `capacity` steps of each body."""
-    n = states.m.shape[1]
-    steps = not_reached(np.empty(capacity), n)
-    return Saved(states.m, states.q, np.full((capacity, n), np.nan), steps.m, steps.q, np.zeros(n, np.int64))
+def new_saved(rows: Rows, states: States, capacity: int) -> Saved:
+    """Return the arrays of states, and arrays for the ends of `capacity` steps of each row."""
+    steps = rows.not_reached(np.empty(capacity))
+    times = np.full((capacity, rows.count), np.nan)
+    return Saved(states.m, states.q, times, steps.m, steps.q, np.zeros(rows.count, np.int64))
 
 
 def _every_nth(rows: FloatArray, every: int) -> FloatArray:
@@ -253,7 +251,7 @@ def _every_nth(rows: FloatArray, every: int) -> FloatArray:
     return rows[np.union1d(np.arange(0, len(rows), every), [len(rows) - 1])]
 
 
-def _by_body(blocks: list[Rows]) -> list[Rows]:
+def _by_body(blocks: list[StepRows]) -> list[StepRows]:
     """Return the concatenated steps of each body, without the rows that are NaN."""
     t, m, q = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     valid = np.isfinite(t)
@@ -265,7 +263,7 @@ class OwnStepsSolution(Solution):
 
     _run: OwnStepsRun
 
-    def __init__(self, run: OwnStepsRun, blocks: list[Rows], event_finder: EventFinder | None = None) -> None:
+    def __init__(self, run: OwnStepsRun, blocks: list[StepRows], event_finder: EventFinder | None = None) -> None:
         """Store the run and blocks of its steps."""
         self._run = run
         self._event_finder = event_finder
@@ -277,36 +275,37 @@ class OwnStepsSolution(Solution):
         return self._run.t0, self._run.t1
 
     @cached_property
-    def _steps(self) -> list[Rows]:
-        """For each body, arrays t (k,), m (k, 3) and q (k, 4) at the ends of its steps, arranged when they are used."""
+    def _steps(self) -> list[StepRows]:
+        """For each row, t (k,), m and q (k, ...) at the ends of its steps, arranged when they are used."""
         return _by_body(self._blocks)
 
-    def rows(self, t: FloatArray, body: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return (m, q), of shapes (r, 3) and (r, 4), at times t (r,) of bodies (r,); NaN after a body's last step."""
+    def rows(self, t: FloatArray, row: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return (m, q) of shape (r, ...) at times t (r,) of rows (r,); NaN after the last step of a row."""
         sign = 1.0 if self._run.t1 > self._run.t0 else -1.0
         ends = np.full((2, len(t)), np.nan)
-        m, q = np.full((len(t), 3), np.nan), np.full((len(t), 4), np.nan)
-        for i in np.unique(body):
-            rows = np.flatnonzero(body == i)
+        shapes = self._run.rows.m_shape, self._run.rows.q_shape
+        m, q = (np.full((len(t), *shape), np.nan) for shape in shapes)
+        for i in np.unique(row):
+            own = np.flatnonzero(row == i)
             t_steps, m_steps, q_steps = self._steps[i]
-            left = np.searchsorted(sign * t_steps, sign * t[rows], side="right") - 1
-            inside = (left >= 0) & (sign * t[rows] <= sign * (t_steps[-1] if len(t_steps) else np.nan))
-            left, rows = left[inside], rows[inside]
-            m[rows], q[rows] = m_steps[left], q_steps[left]
-            ends[:, rows] = t_steps[left], t_steps[np.minimum(left + 1, len(t_steps) - 1)]
+            left = np.searchsorted(sign * t_steps, sign * t[own], side="right") - 1
+            inside = (left >= 0) & (sign * t[own] <= sign * (t_steps[-1] if len(t_steps) else np.nan))
+            left, own = left[inside], own[inside]
+            m[own], q[own] = m_steps[left], q_steps[left]
+            ends[:, own] = t_steps[left], t_steps[np.minimum(left + 1, len(t_steps) - 1)]
         within = np.flatnonzero(np.isfinite(ends[0]) & (ends[0] != t))
         if len(within):
-            m[within], q[within] = self._within(t[within], body[within], ends[:, within], m[within], q[within])
+            m[within], q[within] = self._within(t[within], row[within], ends[:, within], m[within], q[within])
         return m, q
 
     def _within(
-        self, t: FloatArray, body: IntArray, ends: FloatArray, m: FloatArray, q: FloatArray
+        self, t: FloatArray, row: IntArray, ends: FloatArray, m: FloatArray, q: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Return (m, q) at times t (r,) inside steps from `ends[0]` to `ends[1]`, which begin at states m and q."""
         run = self._run
         m_out, q_out = np.full_like(m, np.nan), np.full_like(q, np.nan)
-        between = run.method.between(run.force)
-        bodies = run.bodies.take(body)
+        between = run.rows.between(run.method)
+        bodies = run.bodies.take(row)
         stretch = run.stretches.at(ends[0])
         intervals = ends[0].copy(), ends[1].copy(), run.stretches.low[stretch], run.stretches.high[stretch]
 
@@ -314,5 +313,5 @@ class OwnStepsSolution(Solution):
             between(bodies, *intervals, start, stop, m, q, t, m_out, q_out)
             return 0
 
-        in_ranges(work, len(t), run.method.stages)
+        run.rows.in_threads(work, len(t), run.method.stages)
         return m_out, q_out

@@ -1,57 +1,218 @@
-"""The bodies of a problem as rows of arrays in principal axes, as kernels take them."""
+"""What runs require of a problem or of a system: its states as rows of arrays in principal axes, and its loops."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from polhode.core.arrays import FloatArray, IntArray, writable
 from polhode.core.body import RigidBody, flow_moments, from_principal, to_principal
-from polhode.core.checks import check_spread, common_batch, rows_of
+from polhode.core.checks import check_spread, common_batch, place, rows_of, show
+from polhode.core.rotation import matrix
+from polhode.core.threads import in_ranges
 from polhode.forces.base import Force, diagonals
+from polhode.integration.time_structure import TimeStructure, time_structure
 from polhode.kernels.stepping.damping import OBLIQUE
-from polhode.methods.method import Advance, Bodies, Method
+from polhode.methods.method import Advance, BatchState, Between, Bodies, Longest, Method, anything
 
 if TYPE_CHECKING:
+    from polhode.integration.base_trajectory import BaseTrajectory
     from polhode.integration.problem import Problem
 
+MOST_LOOPS = 32  # that are remembered
 ACROSS = np.outer((0.0, 1.0, 1.0), (0.0, 1.0, 1.0))  # the part of a damping matrix that acts on a linear rotor
 
 
 class States(NamedTuple):
-    """States of all bodies at times, in principal axes."""
+    """States of n rows at times, in principal axes; NaN where a row did not get."""
 
     t: FloatArray  # (k,)
-    m: FloatArray  # (k, n, 3); NaN where a body did not get
-    q: FloatArray  # (k, n, 4)
+    m: FloatArray  # (k, n) + m_shape
+    q: FloatArray  # (k, n) + q_shape
 
 
-class ProblemRows:
-    """Bodies, initial states and forces of a problem, broadcast and arranged in rows.
+EndState = tuple[FloatArray, ...]  # the arrays of the user at the end of a run, of shape batch + (...)
+
+
+class Rows(ABC):
+    """Base class of problems and systems as runs take them.
+
+    A row is what moves on its own: a body of a batch, or a whole system.
 
     Attributes
     ----------
     batch : tuple of int
-        Common shape of bodies, states and forces; () for one body.
+        Shape of the batch of rows; () for one body, and for a system.
     count : int
-        Number of bodies.
-    bodies : Bodies
-        Constants of the bodies.
-    m, q : ndarray, shape (count, 3) and (count, 4)
-        Initial states in principal axes.
+        Number of rows.
+    size : int
+        Number of bodies in all rows.
+    m, q : ndarray, shape (count,) + m_shape and (count,) + q_shape
+        Initial momenta and coordinates in principal axes.
+    m_shape, q_shape : tuple of int
+        Shapes of the momenta and coordinates of a row.
+    names : tuple of str
+        Names of the arrays that users see, in the order in which `to_user` returns them.
+    breaks : ndarray, shape (b,)
+        Times at which torques jump.
+    is_ready_made : bool
+        Whether the forces are known to be smooth in time.
     loops : dict
-        Compiled loops of the methods that were used, by the id of the method.
+        Loops of the methods that were used, by the id of the method.
     """
+
+    batch: tuple[int, ...]
+    count: int
+    size: int
+    m: FloatArray
+    q: FloatArray
+    m_shape: tuple[int, ...]
+    q_shape: tuple[int, ...]
+    names: tuple[str, ...]
+    breaks: FloatArray
+    is_ready_made: bool
+    loops: dict[int, tuple[Method, Advance]]
+
+    @abstractmethod
+    def check(self, method: Method) -> None:
+        """Raise InputError if `method` cannot integrate these rows."""
+
+    @abstractmethod
+    def bodies_for_run(self) -> Any:
+        """Return what the loops of one run take as bodies: constants, and working memory if they need any."""
+
+    @abstractmethod
+    def new_state(
+        self, method: Method, m: FloatArray, q: FloatArray, t0: float = 0.0, longest: Longest = anything
+    ) -> Any:
+        """Return a BatchState of `method` for rows with momenta m (r,) + m_shape and coordinates q (r,) + q_shape."""
+
+    @abstractmethod
+    def differences(self, a: EndState, b: EndState, floor: float = 0.0) -> tuple[float, ...]:
+        """Return the errors of each of the arrays `names`, the largest of all bodies; those of momenta are relative.
+
+        `floor` is added to the sizes of momenta.
+        """
+
+    @abstractmethod
+    def new_loop(self, method: Method) -> Advance:
+        """Return the loop over steps of `method`."""
+
+    @abstractmethod
+    def in_threads(self, work: Callable[[int, int], int], count: int, weight: float) -> int:
+        """Run ``work(start, stop)`` over `count` rows with `weight` evaluations each, in threads if that is useful."""
+
+    @abstractmethod
+    def between(self, method: Method) -> Between:
+        """Return the function that computes states within the steps that `method` has chosen."""
+
+    @abstractmethod
+    def is_exact(self, method: Method) -> bool:
+        """Return whether steps of any size are exact to rounding."""
+
+    @abstractmethod
+    def order_of(self, method: Method) -> float:
+        """Return the order of `method` with these forces."""
+
+    @abstractmethod
+    def structure(self, span: tuple[float, float]) -> TimeStructure:
+        """Return the time structure of the forces: the longest steps that skip no feature, and so on."""
+
+    @abstractmethod
+    def load(self) -> None:
+        """Compile the functions that are used after a run, or load them from the cache."""
+
+    @abstractmethod
+    def to_user(self, m: FloatArray, q: FloatArray) -> tuple[FloatArray, ...]:
+        """Convert (m, q), (k, n) + m_shape and q_shape, to the arrays `names`, (k,) + batch + (...)."""
+
+    @abstractmethod
+    def rows_to_user(self, m: FloatArray, q: FloatArray, row: IntArray) -> tuple[FloatArray, ...]:
+        """Convert (m, q) of r states of the rows with indices (r,) to the arrays `names`, (r, ...)."""
+
+    @abstractmethod
+    def speed(self, m: FloatArray) -> FloatArray:
+        """Return the largest angular speeds of rows with momenta m of shape (k, n) + m_shape, as (k, n)."""
+
+    @abstractmethod
+    def trajectory(self, *arguments: Any, **more: Any) -> BaseTrajectory:
+        """Return the trajectory with these arguments: times, the arrays `names`, and data of the run."""
+
+    @abstractmethod
+    def name_of(self, i: int) -> str:
+        """Return what messages call row `i`."""
+
+    @abstractmethod
+    def show(self, m: FloatArray, q: FloatArray) -> str:
+        """Return a state of one row as text that follows its time."""
+
+    @abstractmethod
+    def why_no_torque(self, i: int, status: int, t: float, m: FloatArray, q: FloatArray) -> tuple[str, Any]:
+        """Return why the torque on row `i` stopped it, and the original exception, for which it is evaluated again."""
+
+    @abstractmethod
+    def why_no_step(self, method: Method, current: BatchState, i: int, h: float) -> str:
+        """Return why row `i` cannot make a step; if steps have the size `h`, only more about it, such as a bound."""
+
+    @property
+    def floats(self) -> int:
+        """Number of floats of the state of a row."""
+        return prod(self.m_shape) + prod(self.q_shape)
+
+    def not_reached(self, t: FloatArray) -> States:
+        """Return states of NaN at times (k,)."""
+        shape = len(t), self.count
+        return States(t, np.full((*shape, *self.m_shape), np.nan), np.full((*shape, *self.q_shape), np.nan))
+
+    def advance(self, method: Method) -> Advance:
+        """Return the loop over steps of `method`, shared by all runs; it is compiled here, before the run."""
+        known = self.loops.get(id(method))
+        if known is None:
+            known = method, self.new_loop(method)
+            if len(self.loops) == MOST_LOOPS:
+                self.loops.clear()
+            self.loops[id(method)] = known
+        return known[1]
+
+
+class Integrable(Protocol):
+    """What can be integrated: a problem or a system."""
+
+    @property
+    def rows(self) -> Rows:
+        """Rows that move on their own."""
+
+    @property
+    def t_span(self) -> tuple[float, float]:
+        """Time span."""
+
+    @property
+    def h(self) -> float | None:
+        """Suggested step size."""
+
+
+class ProblemRows(Rows):
+    """Bodies, initial states and forces of a problem, broadcast and arranged in rows."""
+
+    m_shape = (3,)
+    q_shape = (4,)
+    names = ("m", "q")
 
     def __init__(self, problem: Problem) -> None:
         """Arrange the data of `problem`."""
         body, state, force = problem.body, problem.state, problem.force
+        self.problem = problem
+        self.force = force
+        self.breaks = force.breaks
+        self.is_ready_made = force.is_ready_made
         self.batch = common_batch(
             body=body.batch, state=state.batch, params=force.params.shape[:-1], damping=force.damping.shape[:-2]
         )
-        self.count = prod(self.batch)
+        self.count = self.size = prod(self.batch)
         self._axes = None if body.is_principal else body.axes
         moments = flow_moments(body)
         check_spread(moments)
@@ -63,7 +224,7 @@ class ProblemRows:
             writable(rows_of(force.params, self.batch, force.params.shape[-1])),
         )
         m, q = to_principal(self._axes, state.m, state.q)
-        self.loops: dict[int, tuple[Method, Advance]] = {}
+        self.loops = {}
         self.m, self.q = (np.broadcast_to(x, (*self.batch, k)).reshape(self.count, k) for x, k in ((m, 3), (q, 4)))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -84,17 +245,109 @@ class ProblemRows:
         m, q = m.reshape(*shape, 3), q.reshape(*shape, 4)
         return (m, q) if self._axes is None else from_principal(self._axes, m, q)
 
-    def rows_to_user(self, m: FloatArray, q: FloatArray, body: IntArray) -> tuple[FloatArray, FloatArray]:
+    def rows_to_user(self, m: FloatArray, q: FloatArray, row: IntArray) -> tuple[FloatArray, FloatArray]:
         """Convert (m, q) of shape (r, .) in principal axes, of bodies with indices (r,), to the axes of the user."""
         if self._axes is None:
             return m, q
         axes = np.broadcast_to(self._axes, (*self.batch, 3, 3)).reshape(-1, 3, 3)
-        return from_principal(axes[body], m, q)
+        return from_principal(axes[row], m, q)
+
+    def check(self, method: Method) -> None:
+        """Raise InputError if `method` cannot integrate the force."""
+        method.check(self.force)
+
+    def bodies_for_run(self) -> Bodies:
+        """Return the constants of the bodies."""
+        return self.bodies
+
+    def new_state(
+        self, method: Method, m: FloatArray, q: FloatArray, t0: float = 0.0, longest: Longest = anything
+    ) -> Any:
+        """Return a BatchState of `method` for bodies with momenta m (r, 3) and attitudes q (r, 4)."""
+        return method.new_batch_state(m, q, t0, longest)
+
+    def differences(self, a: EndState, b: EndState, floor: float = 0.0) -> tuple[float, ...]:
+        """Return the errors of ``m/|m|`` and of q, each the largest of all bodies; `floor` is added to ``|m|``."""
+        return momentum_error(a[0], b[0], floor), attitude_error(a[1], b[1])
+
+    def new_loop(self, method: Method) -> Advance:
+        """Return the compiled loop over steps of `method`."""
+        return method.advance(self.force)
+
+    def in_threads(self, work: Callable[[int, int], int], count: int, weight: float) -> int:
+        """Run ``work(start, stop)`` over `count` bodies, in threads if there are many; see ``core.threads``."""
+        return in_ranges(work, count, weight)
+
+    def between(self, method: Method) -> Between:
+        """Return the function that computes states within the steps that `method` has chosen."""
+        return method.between(self.force)
+
+    def is_exact(self, method: Method) -> bool:
+        """Return whether steps of any size are exact to rounding with the force."""
+        return method.is_exact_for(self.force)
+
+    def order_of(self, method: Method) -> float:
+        """Return the order of `method` with the force."""
+        return method.order_for(self.force)
+
+    def structure(self, span: tuple[float, float]) -> TimeStructure:
+        """Return the time structure of the torques on all bodies."""
+        return time_structure(self.force, self.bodies.params, span)
+
+    def load(self) -> None:
+        """Compile the energy of the force, or load it from the cache."""
+        if self.force.has_energy:
+            self.force.potential(self.problem.t_span[0], self.problem.state.q)
+
+    def speed(self, m: FloatArray) -> FloatArray:
+        """Return the angular speeds (k, n) of bodies with momenta (k, n, 3)."""
+        return np.linalg.norm(m / self.bodies.inertia, axis=-1)
+
+    def trajectory(self, *arguments: Any, **more: Any) -> BaseTrajectory:
+        """Return the trajectory with these arguments: times, m, q, and data of the run."""
+        from polhode.integration.trajectory import Trajectory
+
+        return Trajectory(self.problem, *arguments, **more)
+
+    def name_of(self, i: int) -> str:
+        """Return what messages call body `i`."""
+        return place("body", self._where(i))
+
+    def _where(self, i: int) -> tuple[int, ...]:
+        """Return the index of body `i` in the batch."""
+        return tuple(int(k) for k in np.unravel_index(i, self.batch)) if self.batch else ()
+
+    def show(self, m: FloatArray, q: FloatArray) -> str:
+        """Return the state of one body as text."""
+        return f", m = {show(m)}, q = {show(q)}"
+
+    def why_no_torque(self, i: int, status: int, t: float, m: FloatArray, q: FloatArray) -> tuple[str, Any]:
+        """Return why the torque on body `i` stopped it, and the exception, for which it is called again uncompiled."""
+        body = self.problem.body.select(self.batch, self._where(i))
+        m, q = from_principal(None if body.is_principal else body.axes, m, q)
+        Q, w = tuple(map(tuple, matrix(q).tolist())), tuple(body.omega(m).tolist())
+        params = self.bodies.params[i if len(self.bodies.params) > 1 else 0]
+        try:
+            torque = self.force.python_torque(t, Q, w, params)
+        except Exception as error:
+            return f"the torque raised {type(error).__name__}: {error}", error
+        return f"the torque is {torque}, not three finite numbers", None
+
+    def why_no_step(self, method: Method, current: BatchState, i: int, h: float) -> str:
+        """Return why body `i` cannot make a step."""
+        return method.why_no_step(self.force, self.bodies, current, i, h)
 
 
-def not_reached(t: FloatArray, bodies: int) -> States:
-    """Return states of NaN at times (k,)."""
-    return States(t, np.full((len(t), bodies, 3), np.nan), np.full((len(t), bodies, 4), np.nan))
+def momentum_error(a: FloatArray, b: FloatArray, floor: float = 0.0) -> float:
+    """Return the largest error of momenta a with respect to b, (..., 3), relative to ``|b| + floor``."""
+    size = np.linalg.norm(b, axis=-1) + floor
+    return float((np.linalg.norm(a - b, axis=-1) / np.where(size > 0, size, 1.0)).max(initial=0.0))
+
+
+def attitude_error(a: FloatArray, b: FloatArray) -> float:
+    """Return the largest difference of quaternions a and b, (..., 4), whose signs do not matter."""
+    errors = np.minimum(np.linalg.norm(a - b, axis=-1), np.linalg.norm(a + b, axis=-1))
+    return float(errors.max(initial=0.0))
 
 
 def oblique_damping(D: FloatArray, moments: FloatArray, axes: FloatArray) -> FloatArray:

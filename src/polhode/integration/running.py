@@ -1,4 +1,4 @@
-"""Runs: the state of all bodies of a problem, the calls of compiled loops, and the messages when a body fails."""
+"""Runs: the state of all rows of a problem or a system, the calls of loops, and the messages when a body fails."""
 
 from __future__ import annotations
 
@@ -11,18 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray
-from polhode.core.body import from_principal
-from polhode.core.checks import place, show
 from polhode.core.errors import Interrupted, RunError, RunWarning
 from polhode.core.messages import joined
 from polhode.core.progress import Progress, Report
-from polhode.core.rotation import matrix
-from polhode.core.threads import in_ranges
 from polhode.core.warning import warn
 from polhode.forces import functions
-from polhode.integration.problem import Problem
-from polhode.integration.rows import States
-from polhode.integration.trajectory import Stats, Trajectory
+from polhode.integration.base_trajectory import Stats
+from polhode.integration.rows import Integrable, States
 from polhode.kernels.compiler.jit import COMPILE_TIME
 from polhode.kernels.stepping.status import Status
 from polhode.methods.method import Advance, BatchState, Clock, Method, Saved, Wanted
@@ -33,7 +28,6 @@ if TYPE_CHECKING:
 
 PIECE_SECONDS = 0.1  # time after which a compiled loop returns, to show progress and to notice Ctrl-C
 FIRST_PIECE = 1000  # steps of all bodies together in the first call of a compiled loop
-MOST_LOOPS = 32  # that a problem remembers
 BY_TORQUE = (Status.TORQUE_RAISED, Status.NOT_FINITE)  # statuses of bodies that their torque stopped
 
 
@@ -72,15 +66,14 @@ class Run(ABC):
     current: BatchState
     h: float
 
-    def __init__(self, problem: Problem, span: tuple[float, float], method: Method) -> None:
-        """Check that the method fits the force of `problem`."""
-        method.check(problem.force)
-        self.problem = problem
+    def __init__(self, problem: Integrable, span: tuple[float, float], method: Method) -> None:
+        """Check that the method fits what is integrated."""
+        self.problem: Any = problem
+        rows = self.rows = problem.rows
+        rows.check(method)
         self.method = method
-        self.force = problem.force
         self.t0, self.t1 = span
-        self.rows = problem.rows
-        self.batch, self.count_bodies, self.bodies = self.rows.batch, self.rows.count, self.rows.bodies
+        self.batch, self.count_rows, self.bodies = rows.batch, rows.count, rows.bodies_for_run()
         self.interrupted = False
         self.seconds = 0.0
         functions.CTRL_C.clear()
@@ -153,10 +146,10 @@ class Run(ABC):
             return 0
 
         began = run_time()
-        if self.count_bodies == 1:
+        if self.count_rows == 1:
             advance(self.bodies, clock, wanted, 0, 1, current, saved)
         else:
-            in_ranges(work, self.count_bodies, steps * self.method.stages)
+            self.rows.in_threads(work, self.count_rows, steps * self.method.stages)
         if functions.CTRL_C.is_set():
             current.status[:] = before
             functions.raise_ctrl_c()
@@ -164,21 +157,13 @@ class Run(ABC):
 
     @property
     def advance(self) -> Advance:
-        """The compiled loop over steps, shared by all runs of the problem; it is compiled here, before the run."""
-        loops = self.rows.loops
-        known = loops.get(id(self.method))
-        if known is None:
-            known = self.method, self.method.advance(self.force)
-            if len(loops) == MOST_LOOPS:
-                loops.clear()
-            loops[id(self.method)] = known
-        return known[1]
+        """The loop over steps, shared by all runs of the problem; it is compiled here, before the run."""
+        return self.rows.advance(self.method)
 
     def load(self) -> None:
         """Compile all functions of the run, or load them from the cache."""
         _ = self.advance
-        if self.force.has_energy:
-            self.force.potential(self.t0, self.problem.state.q)
+        self.rows.load()
 
     def snapshot(self) -> dict[str, npt.NDArray[Any]]:
         """Return copies of all arrays that are needed to continue the run."""
@@ -212,7 +197,7 @@ class Run(ABC):
 
     def trajectory(
         self, states: States, sol: Solution | None = None, finder: EventFinder | None = None, own_times: bool = False
-    ) -> Trajectory:
+    ) -> Any:
         """Return the trajectory of saved states, in the axes of the user.
 
         States after the event that terminated a run are NaN in a batch; for a single body they are removed.
@@ -226,16 +211,17 @@ class Run(ABC):
             If a single body failed. For a batch a RunWarning is issued instead.
         """
         events = None
-        if self.interrupted:
-            states = States(*(array[self._reached(states)] for array in states))
+        if self.interrupted or (self.all_stopped and not self.batch):
+            reached = self._reached(states)
+            states = States(*(array[reached] for array in states))
         if finder is not None:
             states = finder.cut(states, own_times)
             events = finder.events_of()
-        m, q = self.rows.to_user(states.m, states.q)
+        arrays = self.rows.to_user(states.m, states.q)
         failure = self.failure() if (self.current.status < 0).any() else NO_FAILURE
         message = Status.INTERRUPTED.message if self.interrupted else failure.message
-        result = Trajectory(
-            self.problem, states.t, m, q, method=self.method, h=self.h, stats=self.stats(), status=self.user_status(),
+        result = self.rows.trajectory(
+            states.t, *arrays, method=self.method, h=self.h, stats=self.stats(), status=self.user_status(),
             message=message, failure=failure.text, sol=sol, events=events,
         )  # fmt: skip
         if self.interrupted:
@@ -250,46 +236,34 @@ class Run(ABC):
         """Issue a RunWarning that some bodies of a batch failed; `first` is the failure of the first of them."""
         failed = int((self.current.status < 0).sum())
         details = "" if first.cause is None else "\n" + "".join(traceback.format_exception(first.cause))
-        text = joined(f"{failed} of {self.count_bodies} bodies stopped early; ", first.message, details)
+        text = joined(f"{failed} of {self.count_rows} bodies stopped early; ", first.message, details)
         warn(text, RunWarning)
 
     def _reached(self, states: States) -> npt.NDArray[np.bool_]:
-        """Return which states (k,) all bodies that have not failed reached."""
-        m = states.m[:, self.current.status >= 0]
-        return np.asarray(np.isfinite(m).all(axis=(1, 2)))
+        """Return which states (k,) all bodies that have not failed reached; those of a single body that failed."""
+        going = self.current.status >= 0
+        m = states.m[:, going] if going.any() else states.m
+        return np.asarray(np.isfinite(m).reshape(len(m), -1).all(axis=-1))
 
     def failure(self) -> Failure:
         """Return the failure of the first body that failed."""
         i = int(np.argmax(self.current.status < 0))
-        where = tuple(int(k) for k in np.unravel_index(i, self.batch)) if self.batch else ()
         t, m, q = self.failed_at(i)
         why, cause = self._why(i)
-        text = joined(
-            f"stopped in step {int(self.current.steps[i]) + 1}{self.of_steps()}, at t = {t:.6g}, m = {show(m)}, q = "
-            f"{show(q)}: ",
-            why,
-        )
-        return Failure(joined(f"{place('body', where)} ", text), text, cause)
+        step = f"stopped in step {int(self.current.steps[i]) + 1}{self.of_steps()}"
+        text = joined(f"{step}, at t = {t:.6g}{self.rows.show(m, q)}: ", why)
+        return Failure(joined(f"{self.rows.name_of(i)} ", text), text, cause)
 
     def of_steps(self) -> str:
         """Return the text that follows the number of a step in messages."""
         return ""
 
     def _why(self, i: int) -> tuple[str, BaseException | None]:
-        """Return why body `i` stopped, and the original exception, for which the torque is called again uncompiled."""
-        if self.current.status[i] not in BY_TORQUE:
+        """Return why row `i` stopped, and the original exception, if there is one."""
+        status = int(self.current.status[i])
+        if status not in BY_TORQUE:
             return self.why_no_step(i), None
-        where = np.unravel_index(i, self.batch) if self.batch else ()
-        body = self.problem.body.select(self.batch, where)
-        t, m, q = self.failed_at(i)
-        m, q = from_principal(None if body.is_principal else body.axes, m, q)
-        Q, w = tuple(map(tuple, matrix(q).tolist())), tuple(body.omega(m).tolist())
-        params = self.bodies.params[i if len(self.bodies.params) > 1 else 0]
-        try:
-            torque = self.force.python_torque(t, Q, w, params)
-        except Exception as error:
-            return f"the torque raised {type(error).__name__}: {error}", error
-        return f"the torque is {torque}, not three finite numbers", None
+        return self.rows.why_no_torque(i, status, *self.failed_at(i))
 
 
 def run_time() -> float:
@@ -308,15 +282,15 @@ def next_piece(steps: int, seconds: float) -> int:
 
 
 def new_run(
-    problem: Problem, span: tuple[float, float], method: Method, h: float | None = None, *, least: int = 1,
+    problem: Integrable, span: tuple[float, float], method: Method, h: float | None = None, *, least: int = 1,
     longest: FloatArray | None = None,
 ) -> Run:  # fmt: skip
     """Return a run of the kind that the method requires.
 
     Parameters
     ----------
-    problem : Problem
-        Problem to integrate.
+    problem : Problem or System
+        What to integrate.
     span : tuple of two floats
         Start and end.
     method : Method

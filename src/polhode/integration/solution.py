@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Solution(ABC):
-    """Callable that returns (m, q) at any times of a run; NaN after a body stopped."""
+    """Callable that returns the states at any times of a run; NaN after a body stopped."""
 
     _run: Run
     _event_finder: EventFinder | None  # it knows when bodies stopped
@@ -40,7 +40,7 @@ class Solution(ABC):
         """Latest time."""
         return max(self._ends)
 
-    def __call__(self, t: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    def __call__(self, t: npt.ArrayLike) -> tuple[FloatArray, ...]:
         """Return the states at times `t`.
 
         Parameters
@@ -50,10 +50,9 @@ class Solution(ABC):
 
         Returns
         -------
-        m : ndarray, shape (...) + batch + (3,)
-            Angular momenta in body axes.
-        q : ndarray, shape (...) + batch + (4,)
-            Attitudes.
+        tuple of ndarray
+            For bodies m, of shape (...) + batch + (3,), in body axes, and q, (...) + batch + (4,). For a system of n
+            bodies x, p, m, of shape (...) + (n, 3), and q, (...) + (n, 4).
 
         Raises
         ------
@@ -72,18 +71,17 @@ class Solution(ABC):
         if self._event_finder is not None:
             late = self._event_finder.after_stop(times.ravel())
             m[late], q[late] = np.nan, np.nan
-        m, q = run.rows.to_user(m, q)
-        return m.reshape(*times.shape, *run.batch, 3), q.reshape(*times.shape, *run.batch, 4)
+        return tuple(array.reshape(*times.shape, *array.shape[1:]) for array in run.rows.to_user(m, q))
 
     def states(self, times: FloatArray) -> States:
-        """Return the states of all bodies at times (k,)."""
-        n = self._run.count_bodies
-        m, q = self.rows(np.repeat(times, n), np.tile(np.arange(n), len(times)))
-        return States(times, m.reshape(len(times), n, 3), q.reshape(len(times), n, 4))
+        """Return the states of all rows at times (k,)."""
+        n = self._run.count_rows
+        arrays = self.rows(np.repeat(times, n), np.tile(np.arange(n), len(times)))
+        return States(times, *(array.reshape(len(times), n, *array.shape[1:]) for array in arrays))
 
     @abstractmethod
-    def rows(self, t: FloatArray, body: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return (m, q), of shapes (r, 3) and (r, 4), in principal axes at times t (r,) of bodies with indices (r,)."""
+    def rows(self, t: FloatArray, row: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return (m, q) of shape (r, ...), in principal axes, at times t (r,) of rows with indices (r,)."""
 
 
 class FixedSolution(Solution):
@@ -97,7 +95,7 @@ class FixedSolution(Solution):
     def __init__(
         self, run: FixedRun, steps: IntArray, m: FloatArray, q: FloatArray, event_finder: EventFinder | None = None
     ) -> None:
-        """Store states m (k, n, 3) and q (k, n, 4) after the steps (k,), in principal axes."""
+        """Store states m and q, of shape (k, n, ...), after the steps (k,), in principal axes."""
         self._run = run
         self._event_finder = event_finder
         self._steps = steps
@@ -109,23 +107,23 @@ class FixedSolution(Solution):
         first, last = self._run.times(np.array([self._steps[0], self._run.count]))
         return float(first), float(last)
 
-    def rows(self, t: FloatArray, body: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return (m, q), of shapes (r, 3) and (r, 4), in principal axes at times t (r,) of bodies with indices (r,)."""
+    def rows(self, t: FloatArray, row: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return (m, q) of shape (r, ...), in principal axes, at times t (r,) of rows with indices (r,)."""
         run = self._run
         steps = self._steps
         whole = np.maximum(run.grid.before(t), steps[0])
         stretch = run.grid.of(whole)
         saved = np.searchsorted(steps, whole, side="right") - 1
-        m, q = self._m[saved, body], self._q[saved, body]
+        m, q = self._m[saved, row], self._q[saved, row]
         missing = whole - steps[saved]
         for count in np.unique(missing[missing > 0]):
-            rows = np.flatnonzero(missing == count)
-            start = run.times(steps[saved[rows]])
-            h = run.grid.h[stretch[rows]]
-            m[rows], q[rows] = run.single_steps(body[rows], stretch[rows], start, h, m[rows], q[rows], int(count))
+            some = np.flatnonzero(missing == count)
+            start = run.times(steps[saved[some]])
+            h = run.grid.h[stretch[some]]
+            m[some], q[some] = run.single_steps(row[some], stretch[some], start, h, m[some], q[some], int(count))
         start = run.times(whole)
-        rows = np.flatnonzero(t != start)
-        if len(rows):
-            h = (t - start)[rows]
-            m[rows], q[rows] = run.single_steps(body[rows], stretch[rows], start[rows], h, m[rows], q[rows])
+        some = np.flatnonzero(t != start)
+        if len(some):
+            h = (t - start)[some]
+            m[some], q[some] = run.single_steps(row[some], stretch[some], start[some], h, m[some], q[some])
         return m, q

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,7 +13,7 @@ from polhode.core.checks import IDENTITY
 from polhode.core.html import html_fields
 from polhode.core.rotation import as_rotation, multiply
 from polhode.core.state import State
-from polhode.integration.base_trajectory import BaseTrajectory
+from polhode.integration.base_trajectory import BaseTrajectory, Stats
 from polhode.integration.invariants import drifts
 from polhode.integration.problem import Problem
 from polhode.methods.method import Method
@@ -22,31 +21,6 @@ from polhode.methods.method import Method
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from scipy.spatial.transform import Rotation
-
-
-@dataclass(frozen=True)
-class Stats:
-    """Cost of a run: numbers for all bodies together, and the run time.
-
-    Attributes
-    ----------
-    steps : int
-        Number of steps.
-    torques : int
-        Number of torque evaluations.
-    seconds : float
-        Run time without compilation.
-    iterations : int
-        Number of iterations of methods that solve equations.
-    rejected : int
-        Number of rejected steps of adaptive methods.
-    """
-
-    steps: int
-    torques: int
-    seconds: float
-    iterations: int = 0
-    rejected: int = 0
 
 
 def velocities(problem: Problem, m: FloatArray) -> FloatArray:
@@ -121,15 +95,12 @@ class Trajectory(BaseTrajectory):
         "problem", "t", "m", "q", "method", "h", "stats", "status", "message", "failure", "sol", "events",
         "error_estimate",
     )  # fmt: skip
+    _arrays: ClassVar = ("m", "q")
     _in_time: ClassVar[tuple[str, ...]] = ("t", "m", "q")
     _compared: ClassVar = ("problem", "method", "h", "status")
     problem: Problem
-    failure: str
-    t_events: Any
     m_events: Any
     q_events: Any
-    error_estimate: tuple[float, float] | None
-    _sol: Any
 
     def __init__(
         self,
@@ -145,34 +116,14 @@ class Trajectory(BaseTrajectory):
         message: str = "",
         failure: str = "",
         sol: Any = None,
-        events: tuple[list[Any], list[Any], list[Any]] | None = None,
-        error_estimate: tuple[float, float] | None = None,
+        events: tuple[list[Any], ...] | None = None,
+        error_estimate: tuple[float, ...] | None = None,
     ) -> None:
         """Store the states and the data of the run; see the class for their description."""
         self._set(
             problem=problem, t=t, m=m, q=q, method=method, h=h, stats=stats, status=status, message=message,
             failure=failure, sol=sol, events=events, error_estimate=error_estimate,
         )  # fmt: skip
-
-    def _set(self, **arguments: Any) -> None:
-        """Store arguments of the constructor, which need no check."""
-        if "sol" in arguments:
-            arguments["_sol"] = arguments.pop("sol")
-        if "events" in arguments:
-            events = arguments.pop("events") or (None, None, None)
-            arguments |= dict(zip(("t_events", "m_events", "q_events"), events, strict=True))
-        self._store(**arguments)
-
-    @property
-    def sol(self) -> Any:
-        """Dense output: ``sol(t)`` returns (m, q) at times t of shape (...).
-
-        The arrays have the shapes (...) + batch + (3,) and (...) + batch + (4,). Steps are repeated from saved states.
-        An AttributeError is raised if the steps were not saved.
-        """
-        if self._sol is None:
-            raise AttributeError(f"steps of {self.method!r} were not saved; type integrate(..., dense_output=True)")
-        return self._sol
 
     @property
     def body(self) -> RigidBody:

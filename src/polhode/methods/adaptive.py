@@ -14,6 +14,7 @@ from polhode.core.messages import Hint, joined
 from polhode.core.references import HAIRER_1993, MUNTHE_KAAS_1999, PRINCE_DORMAND_1981
 from polhode.kernels.compiler.jit import loaded
 from polhode.kernels.stepping.status import Status
+from polhode.methods import adaptive_systems
 from polhode.methods.method import (
     Advance,
     Between,
@@ -48,7 +49,9 @@ class Adaptive(Method):
     Parameters
     ----------
     rtol : float, optional
-        Tolerated error of each step: of the attitude in radians, and of m relative to ``|m|``.
+        Tolerated error of each step: of the attitude in radians, and of m relative to ``|m|``. For systems of bodies,
+        also of x relative to the smallest initial distance of two bodies, and of p and m relative to the largest
+        momentum of its kind.
     atol : float, optional
         Tolerated absolute error of m, in units of m.
     first_step : float, optional
@@ -153,8 +156,32 @@ class Adaptive(Method):
 
         return at
 
+    def check_system(self) -> None:
+        """Accept all systems."""
+
+    def system_memory(self, bodies: int) -> int:
+        """Return the number of floats that are carried from step to step for a system."""
+        return adaptive_systems.memory_size(bodies)
+
+    def advance_system(self) -> Advance:
+        """Return the loop over steps of systems; see `Advance` for its signature."""
+        settings = adaptive_systems.Settings(self.rtol, self.atol, self.first_step or 0.0, self.max_steps)
+        return adaptive_systems.adaptive_loop(settings)
+
+    def between_system(self) -> Between:
+        """Return the function that repeats steps of systems and interpolates in them; see `Between`."""
+        return adaptive_systems.between_of_systems()
+
+    def why_no_system_step(self, current: Any, i: int) -> str:
+        """Return why system `i` cannot make a step, and what to do."""
+        return self._why_no_step(current, i)
+
     def why_no_step(self, force: Force, bodies: Bodies, current: Any, i: int, h: float) -> str:
         """Return why body `i` cannot make a step, and what to do."""
+        return self._why_no_step(current, i)
+
+    def _why_no_step(self, current: Any, i: int) -> str:
+        """Return why row `i` cannot make a step, and what to do."""
         if current.status[i] == Status.TOO_MANY_STEPS:
             return joined(
                 f"{self.max_steps} trial steps are used up, {int(current.rejected[i])} of them rejected; the torque "

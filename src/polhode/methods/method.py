@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from polhode.core.arrays import FloatArray, IntArray
+from polhode.core.errors import InputError
 from polhode.core.value import Comparable
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Bodies(NamedTuple):
         return Bodies(*(array if len(array) < 2 else np.ascontiguousarray(array[rows]) for array in self))
 
 
+SYSTEM_METHODS = "Splitting(flow, scheme), the name of a scheme, such as 'V2' or 'RKN6_14a', or Adaptive()"
 BEFORE_ALL, AFTER_ALL = np.array([-inf]), np.array([inf])  # times
 
 
@@ -138,6 +140,8 @@ class Method(Comparable, ABC):
         Number of floats per body that are carried from step to step.
     stages : int
         Approximate number of torque evaluations per step: its cost.
+    not_for_systems : str
+        Why the method does not integrate systems of bodies, if it does not.
     chooses_steps : bool
         Whether each body has its own steps, which the method chooses. Otherwise all steps have the size ``h``.
     takes_h : bool
@@ -147,6 +151,7 @@ class Method(Comparable, ABC):
     """
 
     memory: int = 0
+    not_for_systems: str = "is for single bodies"
     chooses_steps: bool = False
     takes_h: bool = True
     any_time: bool = False
@@ -179,6 +184,26 @@ class Method(Comparable, ABC):
         Within steps of fixed size, a shorter step is made instead.
         """
         raise NotImplementedError
+
+    def check_system(self) -> None:
+        """Raise InputError if the method cannot integrate systems of bodies; the message says why."""
+        raise InputError(f"{self!r} {self.not_for_systems}; expected {SYSTEM_METHODS}")
+
+    def advance_system(self) -> Advance:
+        """Return the loop over steps of systems; see `Advance`. The bodies are those of ``methods.many_bodies``."""
+        raise NotImplementedError
+
+    def between_system(self) -> Between:
+        """Return the function that computes states of systems within chosen steps; see `Between`."""
+        raise NotImplementedError
+
+    def why_no_system_step(self, current: BatchState, i: int) -> str:
+        """Return why system `i` cannot make a step; if steps have a fixed size, only more about it."""
+        return ""
+
+    def system_memory(self, bodies: int) -> int:
+        """Return the number of floats that are carried from step to step for a system of so many bodies."""
+        return 0
 
     def new_batch_state(self, m: FloatArray, q: FloatArray, t0: float = 0.0, longest: Longest = anything) -> Any:
         """Return the initial BatchState of bodies with momenta `m` of shape (n, 3) and attitudes `q` of shape (n, 4).

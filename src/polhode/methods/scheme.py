@@ -24,9 +24,10 @@ import numpy as np
 from polhode.core.arrays import FloatArray
 from polhode.core.errors import InputError
 from polhode.flows.composition import Composition
+from polhode.kernels.stepping.stages import DRIFT, GRADIENT, KICK
 
 Stage = tuple[str, Fraction]
-LETTERS = {"A": 0.0, "B": 1.0, "C": 2.0}  # DRIFT, KICK, GRADIENT of ``kernels.stepping.splitting``
+LETTERS = {"A": DRIFT, "B": KICK, "C": GRADIENT}
 
 SUM_TOLERANCE = Fraction(1, 10**20)  # of the sum of the drifts, and of the kicks
 DIGITS_TOLERANCE = Fraction(1, 10**10)  # of all other conditions: tables in print may have few digits
@@ -245,7 +246,7 @@ class Scheme:
     @property
     def looks_beyond(self) -> bool:
         """Return whether torques are evaluated at times outside the step, by the drifts or by the processor."""
-        times = self.table[self.table[:, 0] != LETTERS["A"], 2]
+        times = self.table[self.table[:, 0] != DRIFT, 2]
         return bool(times.min() < 0.0 or times.max() > 1.0)
 
     @property

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from polhode.core.checks import show
 from polhode.core.errors import InputError
 from polhode.kernels.compiler.jit import loaded
+from polhode.methods import many_bodies
 from polhode.methods.method import Advance, BatchState, Bodies, Clock, Method, Saved, Wanted
 from polhode.methods.scheme import Scheme
 from polhode.methods.schemes import get
@@ -149,13 +151,30 @@ class Splitting(Method):
 
         return advance
 
+    def check_system(self) -> None:
+        """Accept all systems."""
+
+    def system_memory(self, bodies: int) -> int:
+        """Return the number of floats that are carried from step to step: pending stages, forces and torques."""
+        return many_bodies.memory_size(bodies)
+
+    def why_no_system_step(self, current: BatchState, i: int) -> str:
+        """Return the body whose flow has no step."""
+        body = int(current.memory[i, many_bodies.STUCK])
+        return f" for body {body}, m = {show(current.m[i, body, many_bodies.M])}"
+
+    def advance_system(self) -> Advance:
+        """Return the loop over steps of systems; see `Advance` for its signature."""
+        processor = len(self.scheme.processor)
+        return many_bodies.splitting_loop(self.flow, (self.scheme.table, processor, processor))
+
     def why_no_step(self, force: Force, bodies: Bodies, current: BatchState, i: int, h: float) -> str:
         """Return the condition under which the flow has no result, or an empty string."""
         return f" ({self.flow.no_result})" if self.flow.no_result else ""
 
     def time_of(self, current: BatchState, i: int, clock: Clock) -> float:
         """Return the time that body `i` has reached; within a kick, the time of the kick."""
-        _, kick, gradient, t, _ = current.memory[i]
+        _, kick, gradient, t, _ = current.memory[i, :5]
         return float(t) if kick or gradient else super().time_of(current, i, clock)
 
     def __repr__(self) -> str:

@@ -20,6 +20,7 @@ from polhode.integration.problem import checked_span
 from polhode.systems.interactions.base import Interaction
 from polhode.systems.interactions.molecular import Molecular
 from polhode.systems.interactions.neighbors import Box
+from polhode.systems.rows import SystemRows
 from polhode.systems.start import cubic_lattice, maxwell_boltzmann, random_attitudes, scattered, spread_in_cube
 
 ONE_OR_ALL = "expected one body for all states, or one for each state"
@@ -322,6 +323,15 @@ class System:
         rows = [np.broadcast_to(value_of(b), (*b.batch, *shape)).reshape(-1, *shape) for b in self.bodies]
         values = np.concatenate(rows)
         return np.ascontiguousarray(np.broadcast_to(values, (self.count, *shape)))
+
+    @cached_property
+    def rows(self) -> SystemRows:
+        """The system as runs take it, arranged once for all runs."""
+        return SystemRows(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the data of the system, without what runs derive from them."""
+        return {name: value for name, value in vars(self).items() if name != "rows"}
 
     def __repr__(self) -> str:
         """Return a one-line description: name, number of bodies, interaction, box and time span."""

@@ -11,8 +11,7 @@ from polhode.core.arrays import FloatArray, frozen
 from polhode.core.body import scale_along
 from polhode.core.state import State
 from polhode.files.system_record import pack_system
-from polhode.integration.base_trajectory import BaseTrajectory
-from polhode.integration.trajectory import Stats
+from polhode.integration.base_trajectory import BaseTrajectory, Stats
 from polhode.kernels.stepping.status import Status
 from polhode.methods.method import Method
 from polhode.systems.system import System
@@ -36,7 +35,9 @@ class SystemTrajectory(BaseTrajectory):
     status : Status
         0 if the end was reached, and negative if the run failed, with the reason as ``status.message``.
     message : str
-        The reason why the run ended early.
+        The chosen method, or the reason why the run ended early.
+    failure : str
+        What stopped the run; empty if it did not fail.
     system : System
         The system that was integrated.
     method : method
@@ -45,6 +46,13 @@ class SystemTrajectory(BaseTrajectory):
         Step size.
     stats : Stats
         Cost. ``stats.torques`` is the number of evaluations of all forces and torques.
+    t_events : list, or None
+        For each event an array of times, of shape (e,).
+    x_events, p_events, m_events, q_events : list, or None
+        States at these times, of shapes (e, n, 3) and (e, n, 4).
+    error_estimate : tuple of four floats, or None
+        Errors of x, p, m and q at the end, if they were estimated: those of x, p and m relative to the norms of all
+        positions, and of all momenta of their kind.
 
     Examples
     --------
@@ -58,12 +66,20 @@ class SystemTrajectory(BaseTrajectory):
     ((8, 3), 3)
     """
 
-    _replaceable: ClassVar = ("system", "t", "x", "p", "m", "q", "method", "h", "stats", "status", "message")
+    _replaceable: ClassVar = (
+        "system", "t", "x", "p", "m", "q", "method", "h", "stats", "status", "message", "failure", "sol", "events",
+        "error_estimate",
+    )  # fmt: skip
+    _arrays: ClassVar = ("x", "p", "m", "q")
     _in_time: ClassVar[tuple[str, ...]] = ("t", "x", "p", "m", "q")
     _compared: ClassVar = ("system", "method", "h", "status")
     system: System
     x: FloatArray
     p: FloatArray
+    x_events: Any
+    p_events: Any
+    m_events: Any
+    q_events: Any
 
     def __init__(
         self,
@@ -79,10 +95,15 @@ class SystemTrajectory(BaseTrajectory):
         stats: Stats,
         status: Status = Status.REACHED_END,
         message: str = "",
+        failure: str = "",
+        sol: Any = None,
+        events: tuple[list[Any], ...] | None = None,
+        error_estimate: tuple[float, ...] | None = None,
     ) -> None:
         """Store the states and the data of the run; see the class for their description."""
         self._set(
             system=system, t=t, x=x, p=p, m=m, q=q, method=method, h=h, stats=stats, status=status, message=message,
+            failure=failure, sol=sol, events=events, error_estimate=error_estimate,
         )  # fmt: skip
 
     @property
@@ -124,6 +145,7 @@ class SystemTrajectory(BaseTrajectory):
         interaction = self.system.interaction
         if not interaction.has_energy:
             raise AttributeError(f"{interaction!r} has no energy; type Field(forces, energy=...)")
+        interaction = interaction.for_run()
         states = zip(self.t.tolist(), self.x, self.matrix, strict=True)
         return frozen(np.array([interaction.energy(t, x, Q) for t, x, Q in states]))
 

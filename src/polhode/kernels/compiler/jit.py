@@ -120,6 +120,10 @@ if JIT:
         """Return the compiled function of an entry point: compile it, or load it from the cache, if necessary."""
         return kernel.function()
 
+    def in_python(kernel):
+        """Return the Python function of an inlined kernel."""
+        return kernel.py_func
+
     PYTHON_SEMANTICS = {"error_model": "python", "boundscheck": True, "fastmath": {"contract"}}
 
     def compile_user(func, signature=None):
@@ -169,6 +173,8 @@ else:
     def loaded(kernel):
         """Return the Python function unchanged."""
         return kernel
+
+    in_python = loaded
 
     def compile_user(func, signature=None):
         """Return ``func`` as a Python function, also if the user has compiled it."""

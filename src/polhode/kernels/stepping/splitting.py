@@ -6,9 +6,7 @@ A scheme is a table of stages, (DRIFT, a), (KICK, b) or (GRADIENT, c), which are
     kick      m += b h f,   f = f(t, Q, w), the torque in body axes; with damping m' = f - D w, solved exactly
     gradient  m -= c h^3 g,   g = -2 (D_w f + w x f),  w = f/I,   the torque of the potential f.I^-1 f               (1)
 
-Adjacent drifts, and adjacent kicks, are merged: also those at the end of a step and the beginning of the next, unless
-the state in between is saved. Stages that are not yet done are ``pending``, which is part of the state, so that an
-interruption does not change the result; t is t0 + (steps + fraction) h, not a cumulative sum. The torque is evaluated
+The loop over stages, which merges adjacent ones, is that of ``stages``. The torque is evaluated
 at times from ``low`` to ``high`` only: if it jumps at an end of the time interval of these steps, its limit from the
 inside is used.
 
@@ -32,9 +30,8 @@ from polhode.kernels.numbers.vectors import cross_of_numbers
 from polhode.kernels.stepping.damping import Damping, damped_kick, damping_of, resistance
 from polhode.kernels.stepping.header import FINE, NO_STEP, NOT_FINITE, RAISED, call_torque, row_of
 from polhode.kernels.stepping.repeat import new_constants, plain, whole_step
+from polhode.kernels.stepping.stages import DRIFT, KICK, run_stages
 
-DRIFT, KICK, GRADIENT = 0.0, 1.0, 2.0
-SAVE = 3.0  # not a stage: all pending stages have to be done
 MOST_ITERATIONS = 200
 ROUNDING = 2.0**-48  # relative to m: a larger change that no longer decreases does not converge
 DIFFERENCE = 2.0**-9  # radians, of the difference quotient in (1): balances its fourth power and eps divided by it
@@ -252,8 +249,9 @@ def body_of(inertia, axes, damping, low, high, implicit, m, h, i):
 
 
 @inline
-def after_kick(torque, params, body, h, s):
+def after_kick(subject, h, s):
     """Return the state after its pending kick."""
+    torque, params, body = subject[:3]
     if (s.kick == 0.0 and s.gradient == 0.0) or s.status != FINE:
         return s
     m1, m2, m3, count, status = kick(
@@ -265,8 +263,10 @@ def after_kick(torque, params, body, h, s):
 
 
 @inline
-def after_drift(advance, c, fractions, scale, h, s):
+def after_drift(advance, subject, h, s):
     """Return the state after its pending drift."""
+    c, fractions = subject[3:5]
+    scale = subject[2].frame.scale
     if s.drift == 0.0 or s.status != FINE:
         return s
     m1, m2, m3, q0, q1, q2, q3, count = whole_step(
@@ -302,72 +302,64 @@ def user_attitude(frame, s):
 
 
 @inline
+def write_state(subject, j, s):
+    """Save the state as number j."""
+    m_out, q_out, i = subject[5:]
+    frame = subject[2].frame
+    m_out[j, i, 0], m_out[j, i, 1], m_out[j, i, 2] = user_momentum(frame, s)
+    q_out[j, i, 0], q_out[j, i, 1], q_out[j, i, 2], q_out[j, i, 3] = user_attitude(frame, s)
+
+
+@inline
+def itself(s):
+    """Return the state, which never changes, as its copy."""
+    return s
+
+
+@inline
+def restored(copy, s):
+    """Return the copy of a state, with the number of evaluations and the status of the state s."""
+    return PendingState(*copy[:11], s.evaluations, s.status)
+
+
+@inline
 def split_steps(prepare, advance, torque, arguments):
     """Advance bodies start..stop to the last of the steps ``saves``, or to step ``limit``.
 
     States after the steps ``saves`` are written to m_out, q_out; m, q, pending and steps are changed in place, so that
     another call can continue. A body whose torque or flow fails stays where it is, with its status, and its remaining
-    outputs are not changed. Step number ``first`` begins at t0. The first ``before`` of ``stages`` are done before the
-    first step, the last ``after`` on copies of the states that are saved: they are a processor and its inverse.
+    outputs are not changed. Step number ``first`` begins at t0. For ``before`` and ``after`` see ``stages``.
     """
     params, stages, before, after, parameters, size, fractions, inertia, axes, damping, implicit = arguments[:11]
     starts, lengths, lows, highs, first, saves, limit, start, stop = arguments[11:20]
     m, q, pending, steps, status, evaluations, m_out, q_out = arguments[20:]
     constants = new_constants(size)
-    end = stages.shape[0] - after
     c, params, stages, fractions = borrowed(constants), borrowed(params), borrowed(stages), borrowed(fractions)
+    table = stages, before, after
     for i in range(start, stop):
         t0 = float(starts[row_of(starts, i)])
         h = float(lengths[row_of(lengths, i)])
         low = float(lows[row_of(lows, i)])
         high = float(highs[row_of(highs, i)])
         body, (I1, I2, I3) = body_of(inertia, axes, damping, low, high, implicit, m, h, i)
-        frame, scale, order = body.frame, body.frame.scale, body.frame.order
+        frame, order = body.frame, body.frame.order
         prepare(order, I1, I2, I3, plain(parameters), c)
         m1, m2, m3 = to_order(order, float(m[i, 0]), float(m[i, 1]), float(m[i, 2]))
         q1, q2, q3 = to_order(order, float(q[i, 1]), float(q[i, 2]), float(q[i, 3]))
-        u = scale.per_m
+        u = frame.scale.per_m
         p = pending[i]
-        own_params = params[row_of(params, i)]
         s = PendingState(
             u * m1, u * m2, u * m3, float(q[i, 0]), q1, q2, q3,
             float(p[0]), float(p[1]), float(p[2]), float(p[3]), evaluations[i], status[i],
         )  # fmt: skip
-        n = steps[i]
-        j = 0
-        k = before if p[4] != 0.0 else 0
-        unprocessed = s
-        while j < len(saves) and s.status == FINE:
-            between_steps = k in (0, before)
-            if between_steps and n >= limit and n != saves[j]:
-                break
-            saved = (between_steps and n == saves[j]) or k == stages.shape[0]
-            kind = SAVE if saved else float(stages[k, 0])
-            if kind in (DRIFT, SAVE):
-                s = after_kick(torque, own_params, body, h, s)
-            if kind != DRIFT:
-                s = after_drift(advance, c, fractions, scale, h, s)
-            if s.status != FINE:
-                break
-            if not saved:
-                s = with_stage(kind, float(stages[k, 1]), t0 + ((n - first) + float(stages[k, 2])) * h, s)
-                k += 1
-                if k == end:
-                    n += 1
-                    k = before
-            elif 0 < k < end and after > 0:
-                unprocessed = s  # the processor works on a copy
-                k = end
-            else:
-                m_out[j, i, 0], m_out[j, i, 1], m_out[j, i, 2] = user_momentum(frame, s)
-                q_out[j, i, 0], q_out[j, i, 1], q_out[j, i, 2], q_out[j, i, 3] = user_attitude(frame, s)
-                j += 1
-                if k > end:
-                    s = PendingState(*unprocessed[:11], s.evaluations, s.status)
-                    k = before
+        subject = torque, params[row_of(params, i)], body, c, fractions, m_out, q_out, i
+        s, n, begun = run_stages(
+            after_kick, after_drift, with_stage, write_state, itself, restored, advance,
+            subject, table, (first, t0, h), saves, limit, s, steps[i], p[4] != 0.0,
+        )  # fmt: skip
         m[i, 0], m[i, 1], m[i, 2] = user_momentum(frame, s)
         q[i, 0], q[i, 1], q[i, 2], q[i, 3] = user_attitude(frame, s)
-        p[0], p[1], p[2], p[3], p[4] = s.drift, s.kick, s.gradient, s.time, 1.0 if k > 0 else 0.0
+        p[0], p[1], p[2], p[3], p[4] = s.drift, s.kick, s.gradient, s.time, 1.0 if begun else 0.0
         steps[i] = n
         status[i] = s.status
         evaluations[i] = s.evaluations

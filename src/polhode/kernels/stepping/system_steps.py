@@ -1,13 +1,15 @@
-"""Steps of a system of bodies: attitude matrices for its interaction, torques in body axes, drifts and kicks."""
+"""Steps of a system of bodies: attitude matrices for its interaction, torques in body axes, drifts, kicks, stages."""
 
 from __future__ import annotations
 
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.limits import NOBODY
 from polhode.kernels.exact.standard_form import INPUT, TIMES
+from polhode.kernels.numbers.exponential import FARTHEST, rate, rotation, turned, unit
 from polhode.kernels.numbers.quat import matrix
-from polhode.kernels.numbers.vectors import image, in_body
+from polhode.kernels.numbers.vectors import cross_of_numbers, image, in_body
 from polhode.kernels.stepping.header import row_of
+from polhode.kernels.stepping.step_length import eighth_root, end_of, factor_of, length_of
 
 
 @inline
@@ -69,3 +71,64 @@ def kick(p, m, force, torque, time):
         for c in range(3):
             p[i, c] += time * float(force[i, c])
             m[i, c] += time * float(torque[i, c])
+
+
+ROWS = "f8[:,::1]"
+
+
+@entry_point(f"b1({INPUT}, {INPUT}, {INPUT}, {INPUT}, {INPUT}, b1, {ROWS}, {ROWS}, {ROWS}, {ROWS})")
+def advance_bodies(x, p, m, q, change, final, x_out, p_out, m_out, q_out):
+    """Write the states after changes (n, 12) of x, p, the rotation vector and m; return whether they are small enough.
+
+    If ``final`` is true, the attitudes are normalized.
+    """
+    for i in range(x.shape[0]):
+        for c in range(3):
+            x_out[i, c] = x[i, c] + change[i, c]
+            p_out[i, c] = p[i, c] + change[i, 3 + c]
+            m_out[i, c] = m[i, c] + change[i, 9 + c]
+        s1, s2, s3 = float(change[i, 6]), float(change[i, 7]), float(change[i, 8])
+        if not s1 * s1 + s2 * s2 + s3 * s3 <= FARTHEST:
+            return False
+        r0, r, _ = rotation(s1, s2, s3)
+        q0, q1, q2, q3 = turned(float(q[i, 0]), float(q[i, 1]), float(q[i, 2]), float(q[i, 3]), r0, r, s1, s2, s3)
+        if final:
+            q0, q1, q2, q3 = unit(q0, q1, q2, q3)
+        q_out[i, 0], q_out[i, 1], q_out[i, 2], q_out[i, 3] = q0, q1, q2, q3
+    return True
+
+
+@entry_point(f"void({INPUT}, {INPUT}, {INPUT}, {INPUT}, {INPUT}, {TIMES}, {INPUT}, f8, {ROWS})")
+def step_slopes(change, p, m, force, torque, per_mass, per_moments, h, out):
+    """Write h times the derivatives of x, p, the rotation vector and m, see ``munthe_kaas`` (1), to out (n, 12)."""
+    for i in range(p.shape[0]):
+        m1, m2, m3 = float(m[i, 0]), float(m[i, 1]), float(m[i, 2])
+        w1, w2, w3 = m1 * float(per_moments[i, 0]), m2 * float(per_moments[i, 1]), m3 * float(per_moments[i, 2])
+        s1, s2, s3 = float(change[i, 6]), float(change[i, 7]), float(change[i, 8])
+        _, _, c = rotation(s1, s2, s3)
+        u = cross_of_numbers(m1, m2, m3, w1, w2, w3)
+        r = rate(c, s1, s2, s3, w1, w2, w3)
+        for k in range(3):
+            out[i, k] = h * (float(p[i, k]) * float(per_mass[i]))
+            out[i, 3 + k] = h * float(force[i, k])
+            out[i, 6 + k] = h * r[k]
+            out[i, 9 + k] = h * (u[k] + float(torque[i, k]))
+
+
+@entry_point("f8(f8)")
+def step_factor(error):
+    """Return the ratio of the next step length to this one; see ``step_length``."""
+    return factor_of(error)
+
+
+@entry_point("f8(f8)")
+def first_fraction(rtol):
+    """Return the length of the first step in radians of the fastest motion; see ``step_length.first_length``."""
+    return eighth_root(0.01 * rtol)
+
+
+@entry_point("Tuple((f8, b1))(f8, f8, f8, f8)")
+def trial_end(h, t, longest, t_end):
+    """Return the end of the next trial step, and whether it is the shortest possible one; see ``step_length``."""
+    length, is_least = length_of(h, t, longest)
+    return end_of(t, length, t_end), is_least

@@ -53,6 +53,13 @@ class Interaction(ABC):
     def check(self, t: float, x: FloatArray, Q: FloatArray) -> None:  # noqa: B027
         """Raise an error if the interaction does not fit the bodies, or its forces do not fit its energy there."""
 
+    def for_run(self) -> Interaction:
+        """Return this interaction for one run, with working memory of its own, such as a list of neighbors.
+
+        An interaction itself has none, so that it can be used by several runs and threads at the same time.
+        """
+        return self
+
     def in_box(self, box: Box) -> Interaction:
         """Return this interaction for bodies in `box` and their images; raise an InputError if it is unsupported."""
         if box.repeats:
@@ -93,6 +100,10 @@ class InteractionSum(Interaction):
         """Check both parts."""
         for part in self._both:
             part.check(t, x, Q)
+
+    def for_run(self) -> Interaction:
+        """Return the sum of both parts, each with working memory of its own."""
+        return InteractionSum(*(part.for_run() for part in self._both))
 
     def in_box(self, box: Box) -> Interaction:
         """Return the sum of both parts in a box."""

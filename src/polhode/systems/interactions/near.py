@@ -32,7 +32,7 @@ class NearInteraction(Interaction):
     """
 
     _box = Box()
-    _list: Neighbors | None = None
+    _lists: NeighborLists | None = None  # of one run
 
     def _set_cutoff(self, cutoff: float | None, switch: float | None, skin: float | None) -> None:
         """Check and store the cut-off, and the parameters that belong to it."""
@@ -51,7 +51,13 @@ class NearInteraction(Interaction):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without the list of neighbors, which is large and quickly rebuilt."""
-        return vars(self) | {"_list": None}
+        return vars(self) | {"_lists": None}
+
+    def for_run(self) -> Interaction:
+        """Return this interaction with a list of neighbors of its own, which is kept as long as it is valid."""
+        other = copy.copy(self)
+        other._lists = NeighborLists(self.cutoff, self.skin, self._box)
+        return other
 
     def in_box(self, box: Box) -> Interaction:
         """Return this interaction for bodies in `box`; raise an InputError unless its cut-off fits the box."""
@@ -61,13 +67,6 @@ class NearInteraction(Interaction):
         other = copy.copy(self)
         other._box = box
         return other
-
-    def _neighbors(self, x: FloatArray) -> Neighbors:
-        """Return the list of neighbors for positions x (n, 3), rebuilt if necessary."""
-        neighbors = self._list
-        if neighbors is None or not neighbors.stay(x, 0.5 * self.skin if self.cutoff < np.inf else np.inf):
-            neighbors = self._list = Neighbors(x, self.cutoff + self.skin, self._box)
-        return neighbors
 
     def _sum(
         self,
@@ -84,7 +83,8 @@ class NearInteraction(Interaction):
         threads is chosen.
         """
         n = len(x)
-        neighbors = self._neighbors(x)
+        lists = self._lists or NeighborLists(self.cutoff, self.skin, self._box)
+        neighbors = lists.at(x)
         box = self._box
         parts = max(1, min(MOST_PARTS, n // BODIES_PER_PART))
         pairs = (
@@ -106,6 +106,23 @@ class NearInteraction(Interaction):
     def _shown_cutoff(self) -> str:
         """Return the cut-off as it is shown in the description."""
         return f", cutoff={self.cutoff:g}" if self.cutoff < np.inf else ""
+
+
+class NeighborLists:
+    """List of neighbors of one run, which is rebuilt when a body has moved too far."""
+
+    def __init__(self, cutoff: float, skin: float, box: Box) -> None:
+        """Begin without a list."""
+        self._reach = cutoff + skin
+        self._margin = 0.5 * skin if cutoff < np.inf else np.inf
+        self._box = box
+        self._list: Neighbors | None = None
+
+    def at(self, x: FloatArray) -> Neighbors:
+        """Return the list of neighbors for positions x (n, 3), rebuilt if necessary."""
+        if self._list is None or not self._list.stay(x, self._margin):
+            self._list = Neighbors(x, self._reach, self._box)
+        return self._list
 
 
 def in_order(energies: FloatArray) -> float:

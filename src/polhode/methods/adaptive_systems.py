@@ -1,0 +1,302 @@
+"""Adaptive steps for systems of bodies: the Munthe-Kaas form of DOP853, as for single bodies, with one step for all.
+
+A step from t_n is an equation in R^12 for each body, from s = 0,
+
+    x' = p/mass,   p' = F,   s' = w + s x w/2 + c s x (s x w),   m' = m x w + f,   w = m/I,   Q = Q_n exp(hat(s))  (1)
+
+with forces F and torques f; see ``kernels.stepping.munthe_kaas``. A step is accepted if the error of every body is
+below the tolerance: rtol for the attitude, in radians, for x relative to the smallest initial distance of two bodies,
+and for p and m relative to the largest momentum of its kind, to which atol is added for m.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from polhode.core.arrays import FloatArray, IntArray
+from polhode.kernels.stepping.dormand_prince import E3, E5, END, STAGES, A, C, D
+from polhode.kernels.stepping.status import Status
+from polhode.kernels.stepping.system_steps import advance_bodies, first_fraction, step_factor, step_slopes, trial_end
+from polhode.methods.many_bodies import M, P, Q, SystemBodies, X
+from polhode.methods.method import Advance, Between, Clock, OwnTimes, Saved, Wanted
+
+CHANGES = slice(0, 3), slice(3, 6), slice(6, 9), slice(9, 12)  # columns of changes: x, p, s, m
+GROUPS = len(CHANGES)
+
+
+def _sparse(row: dict[int, float]) -> tuple[IntArray, FloatArray]:
+    """Return the columns and the weights of a row of the table of the method."""
+    return np.array(sorted(row), dtype=np.int64), np.array([row[j] for j in sorted(row)])
+
+
+STAGE_ROWS = [_sparse(row) for row in A]
+FIFTH, THIRD = _sparse(E5), _sparse(E3)
+DENSE_ROWS = [_sparse(row) for row in D]
+
+
+@dataclass
+class Point:
+    """State of all bodies at the time t, with forces and torques."""
+
+    t: float
+    x: FloatArray  # (n, 3)
+    p: FloatArray
+    m: FloatArray
+    q: FloatArray  # (n, 4)
+    force: FloatArray
+    torque: FloatArray
+
+    @classmethod
+    def of(cls, t: float, m: FloatArray, q: FloatArray) -> Point:
+        """Return the point of momenta (n, 6) and coordinates (n, 7), whose forces are not known yet."""
+        x, p, own_m, own_q = (np.array(part, order="C") for part in (q[:, X], m[:, P], m[:, M], q[:, Q]))
+        return cls(t, x, p, own_m, own_q, np.empty_like(x), np.empty_like(x))
+
+    def like(self) -> Point:
+        """Return a point with arrays of the same shapes."""
+        return Point(self.t, *map(np.empty_like, (self.x, self.p, self.m, self.q, self.force, self.torque)))
+
+    def put(self, m: FloatArray, q: FloatArray) -> None:
+        """Write the state to momenta (n, 6) and coordinates (n, 7)."""
+        m[:, M], m[:, P], q[:, Q], q[:, X] = self.m, self.p, self.q, self.x
+
+
+class Stepper:
+    """Steps of a system, with the slopes of their stages."""
+
+    def __init__(self, bodies: SystemBodies) -> None:
+        """Allocate the slopes."""
+        self.bodies = bodies
+        self.slopes = np.empty((STAGES, len(bodies.per_mass), 12))
+        self.evaluations = 0
+
+    def find_forces(self, a: Point) -> Status:
+        """Compute the forces and torques of a point, in place."""
+        self.evaluations += 1
+        return self.bodies.find_forces(a.t, a.x, a.q, a.force, a.torque)
+
+    def combined(self, row: tuple[IntArray, FloatArray]) -> FloatArray:
+        """Return the sum of slopes with the weights of a row, of shape (n, 12)."""
+        columns, weights = row
+        return np.tensordot(weights, self.slopes[columns], 1)
+
+    def stages(self, a: Point, right: float, first: int, last: int) -> tuple[Point, Status]:
+        """Compute the stages `first` to `last - 1` of a step from a to the time `right`; return the last point."""
+        h = right - a.t
+        per_mass, per_moments = self.bodies.per_mass, self.bodies.per_moments
+        if first == 1:
+            still = np.zeros_like(self.slopes[0])
+            step_slopes(still, a.p, a.m, a.force, a.torque, per_mass, per_moments, h, self.slopes[0])
+        b = a.like()
+        for n in range(first, last):
+            change = self.combined(STAGE_ROWS[n])
+            b.t = right if n == END else a.t + C[n] * h
+            if not advance_bodies(a.x, a.p, a.m, a.q, change, n == END, b.x, b.p, b.m, b.q):
+                return b, Status.STEP_TOO_SMALL
+            status = self.find_forces(b)
+            if status != Status.REACHED_END:
+                return b, status
+            step_slopes(change, b.p, b.m, b.force, b.torque, per_mass, per_moments, h, self.slopes[n])
+        return b, Status.REACHED_END
+
+    def error(self, a: Point, b: Point, rtol: float, atol: float) -> float:
+        """Return the error of order 5 of the step from a to b, corrected by that of order 3, of the worst body."""
+        p, m = (max(np.abs(getattr(a, k)).max(), np.abs(getattr(b, k)).max()) for k in "pm")
+        allowed = rtol * self.bodies.distance, rtol * p, rtol, atol + rtol * m
+        squares = np.zeros((2, len(a.x)))
+        for total, row in zip(squares, (FIFTH, THIRD), strict=True):
+            estimate = self.combined(row)
+            for columns, size in zip(CHANGES, allowed, strict=True):
+                part = estimate[:, columns] / (size or 1.0)
+                total += (part * part).sum(axis=-1)
+        fifth, third = squares
+        worst = float(np.nanmax(np.where(fifth > 0, fifth / np.sqrt(GROUPS * (fifth + 0.01 * third) + 1e-300), 0.0)))
+        return worst if np.isfinite(squares).all() else np.inf
+
+    def polynomial(self) -> list[FloatArray]:
+        """Return the seven coefficients of the dense output of the last step, after all its stages."""
+        change = self.combined(STAGE_ROWS[END])
+        left, right = self.slopes[0], self.slopes[END]
+        return [change, left - change, 2.0 * change - (right + left), *map(self.combined, DENSE_ROWS)]
+
+
+def between(a: Point, right: float, polynomial: list[FloatArray], t: float) -> Point:
+    """Return the point at the time t within the step from a to `right`, without forces."""
+    u = (t - a.t) / (right - a.t)
+    value = np.zeros_like(polynomial[0])
+    for number, coefficient in zip(range(6, -1, -1), polynomial[::-1], strict=True):
+        value = (value + coefficient) * (u if number % 2 == 0 else 1.0 - u)
+    b = a.like()
+    b.t = t
+    advance_bodies(a.x, a.p, a.m, a.q, value, True, b.x, b.p, b.m, b.q)
+    return b
+
+
+def memory_size(bodies: int) -> int:
+    """Return the number of floats that are carried from step to step: forces, torques, and the last rejection."""
+    return 1 + 6 * bodies
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Tolerances and bounds of adaptive steps."""
+
+    rtol: float
+    atol: float
+    first_step: float  # 0 to choose it
+    max_trials: int
+
+
+def adaptive_loop(settings: Settings) -> Advance:
+    """Return the loop over adaptive steps of systems."""
+
+    def advance(bodies: Any, clock: Clock, wanted: Wanted, start: int, stop: int, current: Any, saved: Saved) -> None:
+        for i in range(start, stop):
+            if current.status[i] == Status.REACHED_END and current.t[i] != clock.end:
+                _Follower(settings, bodies, current, saved, np.asarray(wanted.at), i).follow(clock.end, wanted.limit)
+
+    return advance
+
+
+class _Follower:
+    """A system that is followed by adaptive steps: its current point, and the arrays to which states are written."""
+
+    def __init__(
+        self, settings: Settings, bodies: SystemBodies, current: OwnTimes, saved: Saved, times: FloatArray, i: int
+    ) -> None:
+        """Read the state of system `i`."""
+        self.settings, self.current, self.saved, self.times, self.i = settings, current, saved, times, i
+        self.stepper = Stepper(bodies)
+        self.a = Point.of(float(current.t[i]), current.m[i], current.q[i])
+        self.a.force[:], self.a.torque[:] = current.memory[i, 1:].reshape(2, -1, 3)
+        self.rejection = Status(int(current.memory[i, 0]))
+
+    def follow(self, t_end: float, limit: int) -> None:
+        """Make steps until the time `t_end`, or `limit` trials."""
+        current, i = self.current, self.i
+        self._write_outputs(self.a, None)
+        if current.h[i] == 0.0:
+            self._begin(t_end)
+        for _ in range(limit):
+            if current.status[i] != Status.REACHED_END or self.a.t == t_end:
+                break
+            if current.steps[i] + current.rejected[i] >= self.settings.max_trials:
+                current.status[i] = Status.TOO_MANY_STEPS
+                break
+            self._try_step(t_end)
+        self._store()
+
+    def _begin(self, t_end: float) -> None:
+        """Compute the first forces, and choose the length of the first step."""
+        a, current, i = self.a, self.current, self.i
+        status = self.stepper.find_forces(a)
+        if status != Status.REACHED_END:
+            self._fail(a, status)
+            return
+        length = self.settings.first_step
+        if length == 0.0:
+            length = first_fraction(self.settings.rtol) * self.stepper.bodies.radian(a.p, a.m, a.force, a.torque)
+        current.h[i] = np.copysign(min(length, abs(t_end - a.t)), t_end - a.t)
+
+    def _try_step(self, t_end: float) -> None:
+        """Try one step, and accept or reject it."""
+        a, current, i, stepper = self.a, self.current, self.i, self.stepper
+        right, is_least = trial_end(float(current.h[i]), a.t, float(current.longest[i]), t_end)
+        if is_least and self.rejection != Status.REACHED_END:
+            current.status[i] = self.rejection
+            return
+        b, status = stepper.stages(a, right, 1, END + 1)
+        error = np.inf if status != Status.REACHED_END else stepper.error(a, b, self.settings.rtol, self.settings.atol)
+        polynomial = None
+        if error < 1.0 and self._is_dense(right):
+            last, status = stepper.stages(a, right, END + 1, STAGES)
+            polynomial = stepper.polynomial()
+            b, error = (b, error) if status == Status.REACHED_END else (last, np.inf)
+        factor = step_factor(error)
+        current.h[i] = (right - a.t) * (factor if self.rejection == Status.REACHED_END else min(1.0, factor))
+        if error < 1.0:
+            self._accept(b, polynomial)
+        elif status == Status.TORQUE_RAISED:
+            self._fail(b, status)
+        else:
+            current.rejected[i] += 1
+            self.rejection = Status.NOT_FINITE if status == Status.NOT_FINITE else Status.STEP_TOO_SMALL
+            if status == Status.NOT_FINITE:
+                self._mark(b)
+
+    def _is_dense(self, right: float) -> bool:
+        """Return whether a state has to be saved before the end of a step that ends at `right`."""
+        seen = int(self.current.seen[self.i])
+        return seen < len(self.times) and self._is_passed(float(self.times[seen]), right, strictly=True)
+
+    def _is_passed(self, time: float, t: float, strictly: bool = False) -> bool:
+        """Return whether the system has passed `time` when it is at t."""
+        ahead = (t - time) * np.sign(self.current.h[self.i] or 1.0)
+        return ahead > 0 if strictly else ahead >= 0
+
+    def _accept(self, b: Point, polynomial: list[FloatArray] | None) -> None:
+        """Move on to the point b, and save the states in between."""
+        current, i, saved = self.current, self.i, self.saved
+        self._write_outputs(b, polynomial)
+        if len(saved.step_t):
+            row = int(saved.counts[i])
+            saved.step_t[row, i] = b.t
+            b.put(saved.step_m[row, i], saved.step_q[row, i])
+            saved.counts[i] += 1
+        self.a = b
+        self.rejection = Status.REACHED_END
+        current.steps[i] += 1
+
+    def _write_outputs(self, b: Point, polynomial: list[FloatArray] | None) -> None:
+        """Write the states at the output times that the step to b reaches."""
+        i = self.i
+        seen = int(self.current.seen[i])
+        while seen < len(self.times) and (self.times[seen] == b.t or self._is_passed(float(self.times[seen]), b.t)):
+            t = float(self.times[seen])
+            point = b if t == b.t or polynomial is None else between(self.a, b.t, polynomial, t)
+            point.put(self.saved.m[seen, i], self.saved.q[seen, i])
+            seen += 1
+        self.current.seen[i] = seen
+
+    def _fail(self, b: Point, status: Status) -> None:
+        """Stop the system because of the point b."""
+        self.current.status[self.i] = status
+        self._mark(b)
+
+    def _mark(self, b: Point) -> None:
+        """Write the point where forces failed to ``trouble``: t, m, q."""
+        n = len(b.x)
+        trouble = self.current.trouble[self.i]
+        trouble[0] = b.t
+        b.put(trouble[1 : 1 + 6 * n].reshape(n, 6), trouble[1 + 6 * n :].reshape(n, 7))
+
+    def _store(self) -> None:
+        """Write the state of the system to the arrays of the run."""
+        current, i, a = self.current, self.i, self.a
+        current.t[i] = a.t
+        a.put(current.m[i], current.q[i])
+        current.memory[i, 0] = self.rejection
+        current.memory[i, 1:].reshape(2, -1, 3)[:] = a.force, a.torque
+        current.torques[i] += self.stepper.evaluations
+
+
+def between_of_systems() -> Between:
+    """Return the function that repeats steps of systems and interpolates in them; see ``Between``."""
+
+    def at(
+        bodies: Any, t_left: FloatArray, t_right: FloatArray, low: FloatArray, high: FloatArray, start: int, stop: int,
+        m: FloatArray, q: FloatArray, t: FloatArray, m_out: FloatArray, q_out: FloatArray,
+    ) -> None:  # fmt: skip
+        stepper = Stepper(bodies)
+        for i in range(start, stop):
+            a = Point.of(float(t_left[i]), m[i], q[i])
+            status = stepper.find_forces(a)
+            if status == Status.REACHED_END:
+                _, status = stepper.stages(a, float(t_right[i]), 1, STAGES)
+            if status == Status.REACHED_END:
+                between(a, float(t_right[i]), stepper.polynomial(), float(t[i])).put(m_out[i], q_out[i])
+
+    return at

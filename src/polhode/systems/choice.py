@@ -1,0 +1,140 @@
+"""Choice of a method and a step size for systems of bodies, by the fastest motion and by trial runs.
+
+If the time span is short, the step size is searched as for single bodies: the wanted error is that of the states at the
+end. Systems of many bodies are chaotic, and errors of states grow exponentially whatever the method. In a long time
+span, the wanted error is therefore that of the energy, relative to the kinetic energy, in the time in which the fastest
+motion makes RADIANS radians: an error per time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polhode.integration.choice import (
+    MOST_TORQUES,
+    RADIANS,
+    STRONG,
+    Choice,
+    Task,
+    best_of_family,
+    has_to_choose,
+    own_steps_choice,
+    user_method_of,
+    wanted_tolerances,
+    with_user_method,
+)
+from polhode.integration.running import new_run
+from polhode.kernels.stepping.status import Status
+from polhode.methods.many_bodies import M, P, Q, X
+from polhode.methods.method import Method
+from polhode.methods.splitting import Splitting
+from polhode.systems.system import System
+
+if TYPE_CHECKING:
+    from polhode.methods import MethodLike
+
+STEPS_PER_RADIAN = 8  # of the default step size
+LEAST_TRIAL = 2000  # evaluations of all forces in a trial run of a large system
+BY_MOTION = f"a step is 1/{STEPS_PER_RADIAN} of a radian of the fastest motion at the start"
+BY_STATES = "bodies that interact"
+BY_ENERGY = "bodies that interact; errors are those of the energy, as states of chaotic systems cannot be predicted"
+
+
+def choose_for_system(
+    system: System, span: tuple[float, float], method: MethodLike | None = None, h: float | None = None,
+    rtol: float | None = None, atol: float = 0.0,
+) -> Choice:  # fmt: skip
+    """Choose a method, a step size or both, whichever the user omitted; see ``integration.choice.choose``.
+
+    Without `h`, `rtol` and a step size that the system suggests, steps are those of the fastest motion at the start.
+
+    Parameters
+    ----------
+    system : System
+        System to integrate.
+    span : tuple of two floats
+        Start and end of the integration.
+    method : str, Scheme or Method, optional
+        Method of the user; by default V2, or the best one of several if `rtol` is given.
+    h : float, optional
+        Step size of the user; by default, one is chosen.
+    rtol, atol : float, optional
+        Wanted error: see above.
+
+    Returns
+    -------
+    Choice
+        Method and step size, the reason, and the estimated error.
+
+    Raises
+    ------
+    InputError
+        If an argument is invalid, or the method is not for systems.
+    """
+    user_method = user_method_of(method, h)
+    tolerances = wanted_tolerances(rtol, atol)
+    if user_method is not None:
+        user_method.check_system()
+    simplest = user_method or Splitting(None, "V2")
+    if h is not None or (user_method is None and rtol is None and system.h is not None):
+        return Choice(simplest, system.h if h is None else h, is_made=False)
+    if user_method and not has_to_choose(user_method, isinstance(method, str), rtol is None, system.h is None):
+        return Choice(user_method, None if user_method.chooses_steps else system.h, is_made=False)
+    system.rows.check(simplest)
+    radian = fastest_radian(system, span)
+    if rtol is None:
+        return Choice(simplest, radian / STEPS_PER_RADIAN, BY_MOTION)
+    return _by_trials(system, span, user_method, tolerances, radian)
+
+
+def _by_trials(
+    system: System, span: tuple[float, float], method: Method | None, tolerances: tuple[float, float], radian: float
+) -> Choice:
+    """Choose by trial runs, by the errors of states in a short time span, by those of the energy in a long one."""
+    most = max(LEAST_TRIAL, MOST_TORQUES // system.count**2)
+    structure = system.rows.structure(span)
+    task = Task(system, span, *tolerances, radian, structure, most)
+    why = BY_STATES
+    if task.length > RADIANS * radian and system.interaction.has_energy:
+        piece = span[0], span[0] + np.copysign(RADIANS * radian, span[1] - span[0])
+        task = EnergyTask(system, piece, *tolerances, radian, structure, most)
+        why = BY_ENERGY
+    if method is None:
+        return best_of_family(task, why, STRONG)
+    if not method.chooses_steps:
+        return with_user_method(task, method)
+    if isinstance(task, EnergyTask):
+        return Choice(method.with_tolerance(*tolerances), None, "rtol is the error of each step")
+    return own_steps_choice(task, method)
+
+
+@dataclass(frozen=True)
+class EnergyTask(Task):
+    """Task whose errors are those of the energy in the time span, relative to the kinetic energy."""
+
+    def trial_error(self, method: Method, h: float) -> float:
+        """Return the largest error of the energy with step size `h`; infinite if the run failed."""
+        run = new_run(self.problem, self.span, method, h)
+        states, _ = run.compute(None, 1, False, None, False)
+        if run.interrupted:
+            raise KeyboardInterrupt
+        if (run.current.status != Status.REACHED_END).any():
+            return inf
+        result = run.trajectory(states)
+        return float(np.abs(result.energy - result.energy[0]).max() / result.kinetic.max())
+
+
+def fastest_radian(system: System, span: tuple[float, float]) -> float:
+    """Return the time of a radian of the fastest motion at the start, or the length of the span if nothing moves."""
+    rows = system.rows
+    bodies = rows.bodies_for_run()
+    x, p, m, q = (
+        np.ascontiguousarray(part) for part in (rows.q[0, :, X], rows.m[0, :, P], rows.m[0, :, M], rows.q[0, :, Q])
+    )
+    force, torque = np.empty_like(x), np.empty_like(x)
+    bodies.find_forces(span[0], x, q, force, torque)
+    return min(bodies.radian(p, m, force, torque), abs(span[1] - span[0]))
