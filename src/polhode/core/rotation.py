@@ -262,6 +262,11 @@ def rotate(q: npt.ArrayLike, v: npt.ArrayLike) -> FloatArray:
     return v + q[..., :1] * u + np.cross(q[..., 1:], u)
 
 
+def quaternion_momentum(m: FloatArray, q: FloatArray) -> FloatArray:
+    """Return the momentum conjugate to the quaternion, 2 q (0, m), shape (..., 4), for m (..., 3) and q (..., 4)."""
+    return 2.0 * multiply(q, np.concatenate([np.zeros_like(m[..., :1]), m], axis=-1))
+
+
 def from_rotation_vector(vector: npt.ArrayLike, degrees: bool = False) -> FloatArray:
     """Return the rotation by the angle ``|vector|`` about the direction of ``vector``.
 

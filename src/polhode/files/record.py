@@ -31,6 +31,7 @@ from polhode.core.fingerprint import Fingerprint, differences
 from polhode.core.messages import Hint
 from polhode.core.warning import warn
 from polhode.forces.base import Force, diagonals
+from polhode.integration.base_trajectory import BaseTrajectory
 from polhode.integration.problem import Problem
 from polhode.integration.table import body_dimensions
 from polhode.integration.trajectory import Trajectory
@@ -43,7 +44,8 @@ LABELS = {"xyz": ("x", "y", "z"), "quaternion": ("w", "x", "y", "z")}
 FRAMES = {
     "m": "body", "omega": "body", "m_space": "space", "q": "body to space, scalar first", "moments": "principal",
     "axes": "body, principal axes as columns", "damping": "body", "start_m": "body", "start_q": "body to space",
-    "x": "space", "p": "space",
+    "x": "space", "p": "space", "start_x": "space", "start_p": "space", "event_m": "body", "event_q": "body to space",
+    "event_x": "space", "event_p": "space",
 }  # fmt: skip
 # quantities whose units these arrays have
 UNITS = {"time": "t", "breaks": "t", "m_space": "m", "start_m": "m", "moments": "inertia"}
@@ -93,7 +95,8 @@ def pack(trajectory: Trajectory) -> FileRecord:
     arrays |= parameters(trajectory.problem, batch)
     arrays["status"] = dims[1:], np.asarray(trajectory.status, dtype=np.int64)
     arrays |= _events(trajectory)
-    return FileRecord(arrays, describe(trajectory.problem) | outcome(trajectory))
+    estimate = {"error_estimate": json.dumps(trajectory.error_estimate)}
+    return FileRecord(arrays, describe(trajectory.problem) | outcome(trajectory) | estimate)
 
 
 def has_energy(problem: Problem) -> bool:
@@ -203,23 +206,21 @@ def describe(problem: Problem) -> dict[str, Any]:
     }
 
 
-def outcome(trajectory: Trajectory) -> dict[str, Any]:
-    """Return the method, the step, the message and the statistics of a run as attributes."""
+def outcome(trajectory: BaseTrajectory) -> dict[str, Any]:
+    """Return the method, the step, the message, the statistics and the number of events of a run as attributes."""
+    events = getattr(trajectory, "t_events", None)
     return {
         "method": repr(trajectory.method),
         "h": float(trajectory.h),
         "message": str(trajectory.message),  # without the words of a shell, which h5py cannot write
         "stats": json.dumps(asdict(trajectory.stats)),
-        "events": -1 if trajectory.t_events is None else len(trajectory.t_events),
-        "error_estimate": json.dumps(trajectory.error_estimate),
+        "events": -1 if events is None else len(events),
     }
 
 
 def check_format(attributes: dict[str, Any]) -> None:
-    """Raise StoreError unless these are the attributes of a trajectory that this version can read."""
-    if attributes.get("kind") == SYSTEM:
-        raise StoreError("this is a system of bodies; read it with xarray.open_dataset(path) or xarray.open_zarr(path)")
-    if attributes.get("kind") != KIND:
+    """Raise StoreError unless these are attributes of a trajectory, of bodies or a system, that can be read here."""
+    if attributes.get("kind") not in (KIND, SYSTEM):
         raise StoreError(f"this is not a trajectory of polhode: its attribute 'kind' is {attributes.get('kind')!r}")
     if int(attributes["format"]) != FORMAT:
         raise StoreError(

@@ -100,7 +100,7 @@ def unpack(record: FileRecord) -> StoredTrajectory:
         _problem(record),
         *(np.array(record.arrays[name][1], dtype=np.float64, order="C") for name in ("time", "m", "q")),
         energy=record.values("energy"),
-        method=_method(attributes["method"]),
+        method=stored_method(attributes["method"]),
         h=float(attributes["h"]),
         stats=Stats(**json.loads(attributes["stats"])),
         status=status if status.ndim else Status(int(status)),
@@ -110,7 +110,7 @@ def unpack(record: FileRecord) -> StoredTrajectory:
     )
 
 
-def _method(text: str) -> Method:
+def stored_method(text: str) -> Method:
     """Return the method that is called `text`; schemes of the user are stored by name only."""
     try:
         return method_of(text)

@@ -1,44 +1,101 @@
 """Contents of files of a trajectory of a system: named arrays and attributes (see ``polhode.files.record``).
 
     time (time)    x, p, m, omega (time, body, xyz)    q (time, body, quaternion)    energy, kinetic (time)
-    mass (body)    moments (body, xyz)    axes (body, xyz, principal)    box (xyz), of a periodic system
+    mass, linear (body)    moments (body, xyz)    axes (body, xyz, principal)    box (xyz), of a periodic system
+    start_x, start_p, start_m (body, xyz)    start_q (body, quaternion)    status ()
+    event_number, event_time (event)    event_x, event_p, event_m (event, body, xyz)
+    event_q (event, body, quaternion)
 
-x and p are in space axes, m and omega in body axes. Of the interaction, only the name is stored.
+x and p are in space axes, m and omega in body axes. Of the interaction, only the name is stored, and the energy if it
+has one. ``polhode.files.stored_system`` builds trajectories from these contents.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from polhode._version import __version__
-from polhode.files.record import FORMAT, SYSTEM, Arrays, FileRecord
+from polhode.core.arrays import FloatArray
+from polhode.files.record import FORMAT, SYSTEM, Arrays, FileRecord, outcome
 
 if TYPE_CHECKING:
+    from polhode.systems.system import System
     from polhode.systems.trajectory import SystemTrajectory
+
+COMPONENTS = {"x": "xyz", "p": "xyz", "m": "xyz", "q": "quaternion"}  # last dimension of each part of a state
 
 
 def pack_system(trajectory: SystemTrajectory) -> FileRecord:
     """Return everything of a trajectory of a system that is stored in files."""
     system = trajectory.system
-    vectors = {name: getattr(trajectory, name) for name in ("x", "p", "m", "omega")}
     arrays: Arrays = {"time": (("time",), trajectory.t)}
-    arrays |= {name: (("time", "body", "xyz"), values) for name, values in vectors.items()}
-    arrays["q"] = ("time", "body", "quaternion"), trajectory.q
+    for name, components in (COMPONENTS | {"omega": "xyz"}).items():
+        arrays[name] = ("time", "body", components), getattr(trajectory, name)
     arrays["kinetic"] = ("time",), trajectory.kinetic
-    if system.interaction.has_energy:
+    if has_energy(system):
         arrays["energy"] = ("time",), trajectory.energy
-    arrays["mass"] = ("body",), system.mass
-    arrays["moments"] = ("body", "xyz"), system.moments
+    arrays |= parameters(system)
+    arrays["status"] = (), np.asarray(trajectory.status, dtype=np.int64)
+    arrays |= _events(trajectory)
+    return FileRecord(arrays, describe(system) | outcome(trajectory))
+
+
+def has_energy(system: System) -> bool:
+    """Return whether the energy of a system is defined."""
+    return system.interaction.has_energy
+
+
+def parameters(system: System) -> Arrays:
+    """Return the arrays of the bodies, the initial state and the box of a system."""
+    arrays: Arrays = {
+        "mass": (("body",), system.mass),
+        "moments": (("body", "xyz"), moments_of(system)),
+        "linear": (("body",), system.linear.astype(np.int8)),
+    }
     if system.axes is not None:
         arrays["axes"] = ("body", "xyz", "principal"), system.axes
+    for name, components in COMPONENTS.items():
+        arrays[f"start_{name}"] = ("body", components), getattr(system.state, name)
     if system.box.repeats:
         arrays["box"] = ("xyz",), system.box.lengths
-    attributes = {
-        "kind": SYSTEM, "format": FORMAT, "polhode": __version__, "name": system.name, "units": "{}",
-        "interaction": repr(system.interaction), "method": repr(trajectory.method), "h": float(trajectory.h),
-        "status": int(trajectory.status), "message": trajectory.message, "stats": json.dumps(asdict(trajectory.stats)),
+    return arrays
+
+
+def moments_of(system: System) -> FloatArray:
+    """Return the principal moments of all bodies, shape (n, 3); unlike ``system.moments``, (0, I, I) of a rotor."""
+    moments = system.moments.copy()
+    moments[system.linear, 0] = 0.0
+    return moments
+
+
+def _events(trajectory: SystemTrajectory) -> Arrays:
+    """Return arrays with one row for each event: its number, the time and the states of all bodies."""
+    times = getattr(trajectory, "t_events", None)
+    if times is None:
+        return {}
+    numbers = np.repeat(np.arange(len(times)), [len(t) for t in times])
+    arrays: Arrays = {
+        "event_number": (("event",), numbers),
+        "event_time": (("event",), np.concatenate(times)),
+    }
+    for name, components in COMPONENTS.items():
+        arrays[f"event_{name}"] = ("event", "body", components), np.concatenate(getattr(trajectory, f"{name}_events"))
+    return arrays
+
+
+def describe(system: System) -> dict[str, Any]:
+    """Return the description of a system as attributes: texts and numbers, with lists and dicts as JSON."""
+    return {
+        "kind": SYSTEM,
+        "format": FORMAT,
+        "polhode": __version__,
+        "name": system.name,
+        "units": "{}",
+        "interaction": repr(system.interaction),
+        "t_span": json.dumps(system.t_span),
+        "suggested_h": json.dumps(system.h),
         "conventions": "q scalar first, body to space; m and omega in body axes; x and p in space axes",
-    }  # fmt: skip
-    return FileRecord(arrays, attributes)
+    }

@@ -11,7 +11,7 @@ from polhode.core.arrays import FloatArray, frozen
 from polhode.core.body import RigidBody
 from polhode.core.checks import IDENTITY
 from polhode.core.html import html_fields
-from polhode.core.rotation import as_rotation, multiply
+from polhode.core.rotation import as_rotation, quaternion_momentum
 from polhode.core.state import State
 from polhode.integration.base_trajectory import BaseTrajectory, Stats
 from polhode.integration.invariants import drifts
@@ -143,7 +143,7 @@ class Trajectory(BaseTrajectory):
     @property
     def quaternion_momentum(self) -> FloatArray:
         """Momentum conjugate to the quaternion, p = 2 q (0, m), (k,) + batch + (4,) (Betsch and Siebert 2009)."""
-        return 2.0 * multiply(self.q, np.concatenate([np.zeros_like(self.m[..., :1]), self.m], axis=-1))
+        return quaternion_momentum(self.m, self.q)
 
     @property
     def multipliers(self) -> FloatArray:

@@ -10,7 +10,6 @@ import numpy as np
 from polhode.core.arrays import FloatArray, frozen
 from polhode.core.body import scale_along
 from polhode.core.state import State
-from polhode.files.system_record import pack_system
 from polhode.integration.base_trajectory import BaseTrajectory, Stats
 from polhode.kernels.stepping.status import Status
 from polhode.methods.method import Method
@@ -212,18 +211,24 @@ class SystemTrajectory(BaseTrajectory):
 
     def to_xarray(self) -> Any:
         """Return an ``xarray.Dataset`` with frames in its attributes; see ``polhode.files.system_record``."""
-        from polhode.files.saving import dataset_of
+        from polhode.files.saving import to_xarray
 
-        return dataset_of(pack_system(self))
+        return to_xarray(self)
 
-    def save(self, path: Any) -> None:
-        """Save the trajectory to a file that xarray can read.
+    def save(self, path: Any, **options: Any) -> None:
+        """Save the trajectory to a file.
+
+        ``polhode.load`` reads .nc and .zarr files, which contain everything except functions, to the bit. Other
+        programs read positions and attitudes from .xyz and .gsd files.
 
         Parameters
         ----------
         path : str or path-like
-            Path whose name ends in .nc (netCDF) or .zarr.
+            Path whose name ends in .nc (netCDF), .zarr, .xyz (extended XYZ, see ``polhode.files.xyz.write``) or .gsd
+            (HOOMD, see ``polhode.files.gsd_file.write``).
+        **options
+            Further arguments of the writer of this format.
         """
-        from polhode.files.saving import save_record
+        from polhode.files.saving import save
 
-        save_record(pack_system(self), path)
+        save(self, path, **options)

@@ -66,6 +66,11 @@ class Interaction(ABC):
             raise InputError(f"{self.name} does not support a periodic box; omit box")
         return self
 
+    @property
+    def parts(self) -> tuple[Interaction, ...]:
+        """Interactions of which this one is the sum, or this one itself."""
+        return (self,)
+
     def dipoles(self, Q: FloatArray) -> FloatArray:
         """Return the dipole moments, shape (..., n, 3), in space axes, of bodies with attitudes Q (..., n, 3, 3)."""
         raise AttributeError(f"{self.name} has no dipoles; polhode.interactions.DipolarSoftSpheres and Molecular have")
@@ -108,6 +113,11 @@ class InteractionSum(Interaction):
     def in_box(self, box: Box) -> Interaction:
         """Return the sum of both parts in a box."""
         return InteractionSum(*(part.in_box(box) for part in self._both))
+
+    @property
+    def parts(self) -> tuple[Interaction, ...]:
+        """Interactions of which this one is the sum."""
+        return self._both[0].parts + self._both[1].parts
 
     def dipoles(self, Q: FloatArray) -> FloatArray:
         """Return the dipole moments of the first part that has any."""

@@ -1,0 +1,146 @@
+"""Trajectories of systems read from files: ``unpack_system`` builds one from a ``polhode.files.record.FileRecord``."""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from polhode.core.arrays import FloatArray, frozen
+from polhode.core.body import RigidBody
+from polhode.core.errors import InputError
+from polhode.core.state import State
+from polhode.files.record import FileRecord, check_format
+from polhode.files.stored_trajectory import stored_method
+from polhode.files.system_record import COMPONENTS
+from polhode.integration.trajectory import Stats
+from polhode.kernels.stepping.status import Status
+from polhode.systems.interactions.base import Interaction
+from polhode.systems.interactions.neighbors import Box
+from polhode.systems.system import System
+from polhode.systems.trajectory import SystemTrajectory
+
+
+class StoredInteraction(Interaction):
+    """Interaction of which only the name was stored; its evaluation raises InputError."""
+
+    def __init__(self, name: str, has_energy: bool) -> None:
+        """Store the name, and whether the energy was stored."""
+        self.name = name
+        self.has_energy = has_energy
+
+    @property
+    def _message(self) -> str:
+        """Message of the errors."""
+        return f"{self.name}: only the name was stored, not its functions; to compute with it, build the system again"
+
+    def evaluate(self, t: float, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> NoReturn:
+        """Raise InputError: the functions were not stored."""
+        raise InputError(self._message)
+
+    def check(self, t: float, x: FloatArray, Q: FloatArray) -> NoReturn:
+        """Raise InputError: the functions were not stored."""
+        raise InputError(self._message)
+
+    def in_box(self, box: Box) -> Interaction:
+        """Return the interaction unchanged: it was in this box."""
+        return self
+
+    def dipoles(self, Q: FloatArray) -> NoReturn:
+        """Raise AttributeError, as interactions without dipoles do: the dipoles were not stored."""
+        raise AttributeError(self._message)
+
+
+class StoredSystemTrajectory(SystemTrajectory):
+    """A trajectory of a system read from a file, as is ``energy``; the interaction of ``system`` has a name only.
+
+    ``traj.replaced(system=system)``, with the system that was integrated, returns a trajectory with its interaction.
+    """
+
+    _in_time: ClassVar[tuple[str, ...]] = (*SystemTrajectory._in_time, "_energy")
+    _energy: FloatArray | None
+
+    def __init__(
+        self, *arguments: Any, energy: FloatArray | None, stored_events: dict[str, list[FloatArray]], **more: Any
+    ) -> None:
+        """Store the states, the energy (k,) or None, and the attributes of events, which may be none."""
+        super().__init__(*arguments, **more)
+        self._store(_energy=energy, **stored_events)
+
+    @property
+    def energy(self) -> FloatArray:
+        """Sum of kinetic and potential energy as it was stored, shape (k,)."""
+        if self._energy is None:
+            raise AttributeError(f"{self.system.interaction!r} has no energy: Field(forces, energy=...) has one")
+        return self._energy
+
+    @cached_property
+    def potential(self) -> FloatArray:
+        """Potential energy, shape (k,): the stored energy minus the kinetic energy; read-only."""
+        return frozen(self.energy - self.kinetic)
+
+
+def unpack_system(record: FileRecord) -> StoredSystemTrajectory:
+    """Return the trajectory of a record; raise StoreError if this version cannot read it."""
+    attributes = record.attributes
+    check_format(attributes)
+    return StoredSystemTrajectory(
+        _system(record),
+        *(np.array(record.arrays[name][1], dtype=np.float64, order="C") for name in ("time", *COMPONENTS)),
+        energy=record.values("energy"),
+        stored_events=_events(record),
+        method=stored_method(attributes["method"]),
+        h=float(attributes["h"]),
+        stats=Stats(**json.loads(attributes["stats"])),
+        status=Status(int(record.arrays["status"][1])),
+        message=attributes["message"],
+    )
+
+
+def _events(record: FileRecord) -> dict[str, list[FloatArray]]:
+    """Return the attributes of events by name, lists with one array for each event; empty if there were none."""
+    count = record.attributes["events"]
+    if count < 0:
+        return {}
+    number = record.arrays["event_number"][1]
+    columns = {"t_events": "event_time"} | {f"{name}_events": f"event_{name}" for name in COMPONENTS}
+    return {
+        attribute: [record.arrays[name][1][number == event] for event in range(count)]
+        for attribute, name in columns.items()
+    }
+
+
+def _system(record: FileRecord) -> System:
+    """Return the system of a record; its interaction has no functions."""
+    attributes = record.attributes
+    x, p, m, q = (record.arrays[f"start_{name}"][1] for name in COMPONENTS)
+    start, end = json.loads(attributes["t_span"])
+    return System(
+        _bodies(record),
+        State(m, x=x, p=p)._exactly(q=q),
+        StoredInteraction(attributes["interaction"], "energy" in record.arrays),
+        record.values("box"),
+        t_span=(start, end),
+        h=json.loads(attributes["suggested_h"]),
+        name=attributes["name"],
+    )
+
+
+def _bodies(record: FileRecord) -> RigidBody | list[RigidBody]:
+    """Return one body if all are equal, a batch if all or none are linear rotors, and otherwise a list of bodies."""
+    axes: npt.NDArray[Any] | None = record.values("axes")
+    moments, mass, linear = (record.arrays[name][1] for name in ("moments", "mass", "linear"))
+
+    def body(rows: int | slice) -> RigidBody:
+        turned = None if axes is None else axes[rows]
+        return RigidBody._from_axes(moments[rows], turned, mass=mass[rows], linear=bool(linear[rows].all()))
+
+    columns = [values for values in (moments, mass, linear, axes) if values is not None]
+    if all((values == values[0]).all() for values in columns):
+        return body(0)
+    if linear.all() or not linear.any():
+        return body(slice(None))
+    return [body(i) for i in range(len(mass))]
