@@ -694,6 +694,18 @@ def test_convert(tmp_path):
     assert "OBJECT_NAME = TOP" in (tmp_path / "d.aem").read_text()
 
 
+def test_convert_a_system(tmp_path):
+    push = ph.interactions.Field(lambda t, x, Q, F, T, p: None, arrays=True)
+    gas = ph.System(ph.RigidBody((1, 2, 3), mass=1), ph.State(np.ones((1, 3)), x=[(1.0, 2.0, 3.0)]), push)
+    ph.integrate(gas, (0, 1), h=0.5).save(tmp_path / "gas.nc")
+    result = run("convert", str(tmp_path / "gas.nc"), str(tmp_path / "gas.xyz"), "--set", "species=He")
+    assert result.exit_code == 0, result.output
+    assert "\nHe 1.0 2.0 3.0 " in (tmp_path / "gas.xyz").read_text()
+    refused = run("convert", str(tmp_path / "gas.nc"), str(tmp_path / "gas.csv"))
+    assert refused.exit_code == 2
+    assert ".csv files are for bodies without positions" in refused.output
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion(shell):
     result = run("completion", shell)

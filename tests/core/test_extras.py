@@ -17,6 +17,8 @@ USES = {
     "h5py": ("store", "traj.save(f'{folder}/run.nc')"),
     "distributed": ("cluster", "ph.ensemble(free, samples, seed=1, client='tcp://127.0.0.1:1')"),
     "openmm": ("openmm", "OpenMM(None)"),
+    "gsd": ("gsd", "gas.save(f'{folder}/gas.gsd')"),
+    "ase": ("ase", "ph.adapters.read_atoms('gas.xyz')"),
     "plotly": ("view", "traj.view(f'{folder}/run.html')"),
 }
 
@@ -32,6 +34,8 @@ top = ph.Problem((1.0, 1.0, 0.5), ph.State(m=(0.1, 0.0, 2.0)), ph.forces.gravity
 traj = ph.integrate(top, method="V2", h=0.1)
 traj.save(folder + "/run.csv")
 assert (ph.load(folder + "/run.csv").q == traj.q).all()
+nothing = ph.interactions.Field(lambda t, x, Q, F, T, p: None, arrays=True)
+gas = ph.integrate(ph.System(ph.RigidBody((1, 2, 3), mass=1), [ph.State((1, 1, 1), x=(0, 0, 0))], nothing), h=0.5)
 free = ph.Problem((1.0, 1.65, 1.97), omega=(0.1, 1.0, 0.1))
 samples = sampling.draw(4, m=sampling.direction())
 try:

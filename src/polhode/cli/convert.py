@@ -22,8 +22,9 @@ from polhode.cli.command import Command
 def convert(source: Path, target: Path, settings: tuple[str, ...]) -> None:
     r"""Convert a trajectory to another file format.
 
-    The formats follow from the suffixes of SOURCE and TARGET (.nc, .zarr, .csv, .aem). An .aem file (CCSDS attitude
-    ephemeris message) requires the object, the date of t = 0 and both frames.
+    The formats follow from the suffixes of SOURCE and TARGET (.nc, .zarr; for bodies .csv, .aem; for systems, as
+    TARGET, .xyz, .gsd). An .aem file (CCSDS attitude ephemeris message) requires the object, the date of t = 0 and both
+    frames.
 
     \b
     Examples:
@@ -33,11 +34,11 @@ def convert(source: Path, target: Path, settings: tuple[str, ...]) -> None:
     """
     from polhode.core.errors import InputError
     from polhode.files import saving as store
-    from polhode.integration.trajectory import Trajectory
+    from polhode.files.aem_reader import Attitudes
     from polhode.scenarios.scenario import with_settings
 
     trajectory = store.load(source)
-    if not isinstance(trajectory, Trajectory):
+    if isinstance(trajectory, Attitudes):
         raise InputError(
             f"{source} has attitudes only; expected a trajectory with inertia and momentum to write {target.suffix}"
         )

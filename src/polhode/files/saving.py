@@ -1,48 +1,53 @@
-"""Saving and loading of trajectories: netCDF, Zarr, CSV and CCSDS attitude ephemerides, by the suffix of the file name.
+"""Saving and loading of trajectories of bodies and of systems, in the format of the suffix of the file name.
 
-This module implements ``Trajectory.save``, ``Trajectory.to_xarray`` and ``polhode.load``. Every float64 is reproduced
-to the bit. Files are written atomically: an existing file is not changed until the new one is complete.
+This module implements ``save`` and ``to_xarray`` of trajectories, and ``polhode.load``. What ``load`` reads is
+reproduced to the bit. Files are written atomically: an existing file is not changed until the new one is complete.
 """
 
 from __future__ import annotations
 
+import inspect
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from polhode.core.errors import InputError, StoreError
 from polhode.core.extras import check_installed, optional
-from polhode.files import aem, aem_reader, checksums, chunked, csv_file
+from polhode.files import aem, aem_reader, checksums, chunked, csv_file, gsd_file, xyz
 from polhode.files.atomic import guarded, replacing, telling
-from polhode.files.record import LABELS, Arrays, FileRecord, pack
+from polhode.files.record import LABELS, SYSTEM, Arrays, FileRecord, pack
+from polhode.files.stored_system import StoredSystemTrajectory, unpack_system
 from polhode.files.stored_trajectory import StoredTrajectory, unpack
+from polhode.files.system_record import pack_system
+from polhode.integration.trajectory import Trajectory
+from polhode.systems.trajectory import SystemTrajectory
 
 if TYPE_CHECKING:
     import os
 
     import xarray
 
-    from polhode.integration.trajectory import Trajectory
-
+AnyTrajectory = Trajectory | SystemTrajectory
+Stored = StoredTrajectory | StoredSystemTrajectory
 NEEDED = {".nc": ("xarray", "h5netcdf", "h5py"), ".zarr": ("xarray", "zarr")}
 
 
-def to_xarray(trajectory: Trajectory) -> xarray.Dataset:
+def to_xarray(trajectory: AnyTrajectory) -> xarray.Dataset:
     """Return a trajectory as an ``xarray.Dataset``, with units and frames as attributes of the arrays.
 
     Parameters
     ----------
-    trajectory : Trajectory
-        Trajectory of one body or of a batch.
+    trajectory : Trajectory or SystemTrajectory
+        Trajectory of one body, of a batch or of a system.
 
     Returns
     -------
     xarray.Dataset
-        The dimensions are ``time``, ``body`` (only of a batch), ``xyz``, ``quaternion`` and so on.
+        The dimensions are ``time``, ``body`` (of a batch or a system), ``xyz``, ``quaternion`` and so on.
 
     Examples
     --------
@@ -51,23 +56,24 @@ def to_xarray(trajectory: Trajectory) -> xarray.Dataset:
     >>> dict(data.q.sizes), data.q.attrs["frame"]
     ({'time': 11, 'quaternion': 4}, 'body to space, scalar first')
     """
-    return dataset_of(pack(trajectory))
+    return dataset_of(_packed(trajectory))
 
 
-def save(trajectory: Trajectory, path: str | os.PathLike[str], **options: Any) -> None:
-    """Write a trajectory to a file: name.nc (netCDF), name.zarr (Zarr), name.csv, or name.aem (CCSDS).
+def save(trajectory: AnyTrajectory, path: str | os.PathLike[str], **options: Any) -> None:
+    """Write a trajectory to a file: name.nc (netCDF), name.zarr (Zarr), or a format for bodies or for systems.
 
-    The first three formats hold everything except functions, with checksums. A netCDF file is built in memory before it
-    is written. An .aem file holds the attitudes and angular velocities of one body.
+    Formats for bodies are name.csv and name.aem (CCSDS), those for systems name.xyz (extended XYZ) and name.gsd
+    (HOOMD). Files .nc, .zarr and .csv hold everything except functions, with checksums. A netCDF file is built in
+    memory before it is written. An .aem file holds the attitudes and angular velocities of one body.
 
     Parameters
     ----------
-    trajectory : Trajectory
+    trajectory : Trajectory or SystemTrajectory
         The trajectory.
     path : str or path-like
         File to write; its suffix determines the format. An existing file is replaced.
     **options
-        Options of .aem files: see ``polhode.files.aem.write``.
+        Options of .aem, .xyz and .gsd files: see ``write`` of ``polhode.files.aem``, ``xyz`` and ``gsd_file``.
 
     Raises
     ------
@@ -88,19 +94,20 @@ def save(trajectory: Trajectory, path: str | os.PathLike[str], **options: Any) -
     True
     """
     path = Path(path)
-    writer = _of_suffix(path, WRITERS)
-    if options and path.suffix != ".aem":
-        raise InputError(f"options {', '.join(options)} are for .aem files; omit them for {path.name}")
+    writer = _writer_for(path, isinstance(trajectory, SystemTrajectory))
+    _check_options(path, writer, options)
     with _overwriting(path) as new:
-        writer(trajectory, new, **options)
+        writer.write(trajectory, new, **options)
 
 
-def save_record(record: FileRecord, path: str | os.PathLike[str]) -> None:
-    """Write a record to name.nc or name.zarr, which xarray reads."""
-    path = Path(path)
-    writer = _of_suffix(path, DATASET_WRITERS)
-    with _overwriting(path) as new:
-        writer(checksums.sealed(record), new)
+def _packed(trajectory: AnyTrajectory) -> FileRecord:
+    """Return everything of a trajectory that is stored in files."""
+    return pack_system(trajectory) if isinstance(trajectory, SystemTrajectory) else pack(trajectory)
+
+
+def _unpacked(record: FileRecord) -> Stored:
+    """Return the trajectory of a record."""
+    return unpack_system(record) if record.attributes["kind"] == SYSTEM else unpack(record)
 
 
 @contextmanager
@@ -115,8 +122,8 @@ def _overwriting(path: Path) -> Iterator[Path]:
         yield new
 
 
-def load(path: str | os.PathLike[str], *, damaged: str = checksums.RAISE) -> StoredTrajectory | aem_reader.Attitudes:
-    """Read a trajectory written by ``Trajectory.save``, or the states of a long run, finished or not.
+def load(path: str | os.PathLike[str], *, damaged: str = checksums.RAISE) -> Stored | aem_reader.Attitudes:
+    """Read a trajectory written by ``save``, or the states of a long run, finished or not.
 
     Everything that is read is compared with the checksums in the file.
 
@@ -131,9 +138,9 @@ def load(path: str | os.PathLike[str], *, damaged: str = checksums.RAISE) -> Sto
 
     Returns
     -------
-    StoredTrajectory or Attitudes
-        The trajectory. An .aem file contains no inertia: its attitudes and angular velocities are returned as
-        ``polhode.files.aem_reader.Attitudes``.
+    StoredTrajectory, StoredSystemTrajectory or Attitudes
+        The trajectory of bodies or of a system. An .aem file contains no inertia: its attitudes and angular velocities
+        are returned as ``polhode.files.aem_reader.Attitudes``.
 
     Raises
     ------
@@ -157,18 +164,50 @@ def load(path: str | os.PathLike[str], *, damaged: str = checksums.RAISE) -> Sto
     with telling("read", path):
         if not path.exists():
             raise StoreError(f"{path} does not exist; expected the name of a file written by polhode")
-    reader = _of_suffix(path, READERS)
+    if path.suffix not in READERS:
+        raise _unknown_suffix(path, READERS)
+    _check_packages(path)
     with guarded("read", path):
-        return reader(path, damaged)
+        return READERS[path.suffix](path, damaged)
 
 
-def _of_suffix(path: Path, table: dict[str, Callable[..., Any]]) -> Callable[..., Any]:
-    """Return the reader or writer in ``table`` for the suffix of ``path``; check that its packages are installed."""
-    if path.suffix not in table:
-        raise InputError(f"{path.name!r} ends in {path.suffix!r}; known are {', '.join(table)}")
+def _writer_for(path: Path, of_system: bool) -> Writer:
+    """Return the writer for the suffix of ``path`` and this kind of trajectory; check that packages are installed."""
+    suffixes = [suffix for suffix, writer in WRITERS.items() if (writer.systems if of_system else writer.bodies)]
+    if path.suffix not in WRITERS:
+        raise _unknown_suffix(path, suffixes)
+    if path.suffix not in suffixes:
+        others, this = ("bodies without positions", "a system") if of_system else ("systems of bodies", "no system")
+        raise InputError(
+            f"{path.name!r}: {path.suffix} files are for {others}, and this is {this}; expected "
+            f"{', '.join(suffixes[:-1])} or {suffixes[-1]}"
+        )
+    _check_packages(path)
+    return WRITERS[path.suffix]
+
+
+def _unknown_suffix(path: Path, known: Collection[str]) -> InputError:
+    """Return the error that a suffix is not known."""
+    return InputError(f"{path.name!r} ends in {path.suffix!r}; known are {', '.join(known)}")
+
+
+def _check_packages(path: Path) -> None:
+    """Raise MissingExtraError unless the packages for the suffix of ``path`` are installed."""
     for package in NEEDED.get(path.suffix, ()):
         check_installed(package, "store")
-    return table[path.suffix]
+
+
+def _check_options(path: Path, writer: Writer, options: dict[str, Any]) -> None:
+    """Raise InputError if the writer of ``path`` does not have one of these options."""
+    unknown = [name for name in options if name not in writer.options]
+    if not unknown:
+        return
+    others = [suffix for suffix, other in WRITERS.items() if set(unknown) <= set(other.options)]
+    names = ", ".join(unknown)
+    if others:
+        raise InputError(f"options {names} are for {' and '.join(others)} files; omit them for {path.name}")
+    have = f"have the options {', '.join(writer.options)}" if writer.options else "have no options"
+    raise InputError(f"options {names} are not known; {path.suffix} files {have}")
 
 
 def dataset_of(record: FileRecord) -> xarray.Dataset:
@@ -227,12 +266,12 @@ def _write_netcdf(record: FileRecord, path: Path) -> None:
         path.write_bytes(written)
 
 
-def _read_netcdf(path: Path, damaged: str) -> StoredTrajectory:
+def _read_netcdf(path: Path, damaged: str) -> Stored:
     """Return the trajectory of a netCDF file."""
     import xarray
 
     with xarray.open_dataset(path, engine="h5netcdf", **AS_STORED) as dataset:
-        return unpack(checksums.verified(_record(dataset), path, damaged))
+        return _unpacked(checksums.verified(_record(dataset), path, damaged))
 
 
 def _write_zarr(record: FileRecord, path: Path) -> None:
@@ -245,10 +284,10 @@ def _write_zarr(record: FileRecord, path: Path) -> None:
     dataset.to_zarr(path, zarr_format=chunked.ZARR_FORMAT, consolidated=True, encoding=encodings)
 
 
-def _read_zarr(path: Path, damaged: str) -> StoredTrajectory:
+def _read_zarr(path: Path, damaged: str) -> Stored:
     """Return the trajectory of a Zarr store or of a long run."""
     if chunked.is_store(path):
-        return unpack(chunked.committed(path, damaged))
+        return _unpacked(chunked.committed(path, damaged))
     import xarray
 
     with xarray.open_zarr(path, consolidated=True, **AS_STORED) as dataset:
@@ -258,12 +297,12 @@ def _read_zarr(path: Path, damaged: str) -> StoredTrajectory:
         def place(name: str, rows: slice) -> Path:
             return chunked.chunk_file(path, name, dataset[name].ndim, rows.start // size)
 
-        return unpack(checksums.verified(record, path, damaged, place))
+        return _unpacked(checksums.verified(record, path, damaged, place))
 
 
-def _read_csv(path: Path, damaged: str) -> StoredTrajectory:
+def _read_csv(path: Path, damaged: str) -> Stored:
     """Return the trajectory of a CSV file."""
-    return unpack(checksums.verified(csv_file.read(path), path, damaged))
+    return _unpacked(checksums.verified(csv_file.read(path), path, damaged))
 
 
 def _read_aem(path: Path, damaged: str) -> aem_reader.Attitudes:
@@ -271,13 +310,33 @@ def _read_aem(path: Path, damaged: str) -> aem_reader.Attitudes:
     return aem_reader.read_one(path)
 
 
-def _as_record(write: Callable[[FileRecord, Path], None]) -> Callable[[Trajectory, Path], None]:
+class Writer(NamedTuple):
+    """Writer of a format, ``write(trajectory, path, **options)``, and whether it is for bodies and for systems."""
+
+    write: Callable[..., None]
+    bodies: bool
+    systems: bool
+
+    @property
+    def options(self) -> list[str]:
+        """Names of the options."""
+        parameters = inspect.signature(self.write).parameters.values()
+        return [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+
+
+def _as_record(write: Callable[[FileRecord, Path], None]) -> Callable[[AnyTrajectory, Path], None]:
     """Return a writer of trajectories, given a writer of records with checksums."""
-    return lambda trajectory, path: write(checksums.sealed(pack(trajectory)), path)
+    return lambda trajectory, path: write(checksums.sealed(_packed(trajectory)), path)
 
 
-DATASET_WRITERS = {".nc": _write_netcdf, ".zarr": _write_zarr}
-RECORD_WRITERS = DATASET_WRITERS | {".csv": csv_file.write}
-WRITERS: dict[str, Callable[..., None]] = {suffix: _as_record(write) for suffix, write in RECORD_WRITERS.items()}
-WRITERS |= {".aem": aem.write}
-READERS = {".nc": _read_netcdf, ".zarr": _read_zarr, ".csv": _read_csv, ".aem": _read_aem}
+WRITERS = {
+    ".nc": Writer(_as_record(_write_netcdf), bodies=True, systems=True),
+    ".zarr": Writer(_as_record(_write_zarr), bodies=True, systems=True),
+    ".csv": Writer(_as_record(csv_file.write), bodies=True, systems=False),
+    ".aem": Writer(aem.write, bodies=True, systems=False),
+    ".xyz": Writer(xyz.write, bodies=False, systems=True),
+    ".gsd": Writer(gsd_file.write, bodies=False, systems=True),
+}
+READERS: dict[str, Callable[[Path, str], Any]] = {
+    ".nc": _read_netcdf, ".zarr": _read_zarr, ".csv": _read_csv, ".aem": _read_aem,
+}  # fmt: skip
