@@ -1,4 +1,4 @@
-"""Adapters to other programs, which compute an energy and the forces on sites from the positions of the sites.
+"""Adapters to other programs: forces that they compute from the positions of sites, and configurations of atoms.
 
 >>> from polhode import adapters
 >>> adapters.SiteForces.__name__
@@ -7,9 +7,10 @@
 
 from __future__ import annotations
 
+from polhode.systems.adapters.atoms import Atoms, read_atoms, state_of_atoms
 from polhode.systems.adapters.sites import SiteEngine, SiteForces
 
-__all__ = ["SiteEngine", "SiteForces"]
+__all__ = ["Atoms", "SiteEngine", "SiteForces", "read_atoms", "state_of_atoms"]
 
 
 def __dir__() -> list[str]:

@@ -115,7 +115,8 @@ class Molecular(NearInteraction):
         Returns
         -------
         Molecular
-            The interaction, with sites in the principal axes of the molecule.
+            The interaction, with sites in the principal axes of the molecule. No torque acts on a single atom; the
+            moments of its body are its mass times the square of the unit of length.
 
         Raises
         ------
@@ -129,16 +130,21 @@ class Molecular(NearInteraction):
         """
         weights = as_floats(masses, "masses")
         r = as_floats(positions, "positions", 3)
-        if weights.ndim != 1 or r.shape != (len(weights), 3) or not (weights > 0).all():
+        if weights.ndim != 1 or not len(weights) or r.shape != (len(weights), 3) or not (weights > 0).all():
             raise ShapeError(f"masses {weights.shape} and positions {r.shape}: expected (s,), positive, and (s, 3)")
+        r = r - r[0]  # so that the mass center of a single atom is exact
         r = r - weights @ r / weights.sum()
         _, spread, axes = np.linalg.svd(r * np.sqrt(weights)[:, None])
         axes[2] *= np.linalg.det(axes)
         second = np.pad(spread, (0, 3 - len(spread))) ** 2
         moments = second.sum() - second
         mass = float(weights.sum())
-        linear = second[1] <= 1e-24 * second[0]
-        body = RigidBody.linear(moments[1], mass=mass) if linear else RigidBody.from_moments(moments, mass=mass)
+        if not second[0]:
+            body = RigidBody((mass, mass, mass), mass=mass)
+        elif second[1] <= 1e-24 * second[0]:
+            body = RigidBody.linear(moments[1], mass=mass)
+        else:
+            body = RigidBody.from_moments(moments, mass=mass)
         molecules = cls(r @ axes.T, **more)
         molecules.body = body
         return molecules
