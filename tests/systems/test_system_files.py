@@ -73,6 +73,7 @@ def test_a_trajectory_comes_back_to_the_bit(tmp_path, name, suffix):
     assert same_bits(again, traj, (*STATES, "omega", "kinetic", "momentum", "wrapped", "temperature_rotation"))
     assert (again.method, again.h, again.status, again.message) == (traj.method, traj.h, traj.status, "")
     assert again.stats == traj.stats
+    assert getattr(again, "t_events", None) is None
     assert same_bits(again.system.state, system.state, "xpmq")
     assert same_bits(again.system, system, ("mass", "moments", "linear"))
     assert (again.system.axes is None) == (system.axes is None)
@@ -117,8 +118,7 @@ def test_functions_that_are_not_stored_say_so(tmp_path):
     np.testing.assert_allclose(complete.dipole_moment, ph.integrate(liquid(), method="V2").dipole_moment, rtol=1e-14)
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("method", ["V2", "RKN4_6b"])
+@pytest.mark.parametrize(("method", "suffix"), [("V2", ".nc"), ("RKN4_6b", ".zarr")])
 def test_a_run_goes_on_from_a_file_to_the_bit(tmp_path, method, suffix):
     system = gas()
     how = {"method": method, "h": 1 / 64}
@@ -149,15 +149,13 @@ def with_events(traj):
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_events_come_back(tmp_path, suffix):
     traj = ph.integrate(gas(), (0, 0.25), h=1 / 8)
-    assert getattr(reloaded(traj, tmp_path, suffix), "t_events", None) is None
     events = with_events(traj)
     again = reloaded(traj, tmp_path, suffix)
     for name, expected in events.items():
         actual = getattr(again, name)
         assert [a.shape for a in actual] == [e.shape for e in expected]
         assert [a.tobytes() for a in actual] == [e.tobytes() for e in expected]
-    twice = reloaded(again, tmp_path, ".nc")
-    assert twice.x_events[0].tobytes() == events["x_events"][0].tobytes()
+    assert pack_system(again).arrays.keys() == pack_system(traj).arrays.keys()
 
 
 def test_damage_is_found(tmp_path):
@@ -206,8 +204,7 @@ def test_formats_that_are_not_for_systems_or_not_for_bodies(tmp_path):
 
 
 def test_files_are_read_by_xarray(tmp_path):
-    traj = ph.integrate(mixture())
-    traj.save(tmp_path / "run.nc")
+    ph.integrate(mixture()).save(tmp_path / "run.nc")
     with xarray.open_dataset(tmp_path / "run.nc") as data:
         assert data.start_x.attrs["frame"] == "space"
         assert data.start_q.dims == ("body", "quaternion")

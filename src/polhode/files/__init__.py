@@ -1,4 +1,4 @@
-"""Trajectories on disk: netCDF, Zarr, CSV and CCSDS files, and long runs that are written while they are computed.
+"""Trajectories on disk: netCDF, Zarr, CSV, CCSDS, XYZ and GSD files, and long runs, written while they are computed.
 
 Stores of ensembles are in ``polhode.ensembles``, scenario files in ``polhode.scenarios``.
 """
