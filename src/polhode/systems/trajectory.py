@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from polhode.integration.base_trajectory import BaseTrajectory, Stats
 from polhode.kernels.stepping.status import Status
 from polhode.methods.method import Method
 from polhode.systems.system import System
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class SystemTrajectory(BaseTrajectory):
@@ -203,6 +206,24 @@ class SystemTrajectory(BaseTrajectory):
     def columns(self) -> dict[str, FloatArray]:
         """Return the quantities of a table by name, of shapes (k, n, 3) and (k, n, 4)."""
         return {"x": self.x, "p": self.p, "m": self.m, "q": self.q, "omega": self.omega}
+
+    def plot(self, *kinds: str) -> Figure:
+        """Plot energies, temperatures, errors and positions; see ``polhode.plot.plot_trajectory``.
+
+        Parameters
+        ----------
+        *kinds : str
+            Names of the panels: "space", "energy", "temperature", "errors". By default all, without "energy" if the
+            interaction has none.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure. In a script, show it by ``matplotlib.pyplot.show()``.
+        """
+        from polhode.show.plot import plot_trajectory
+
+        return plot_trajectory(self, kinds or None)
 
     def __repr__(self) -> str:
         """Return a one-line summary: the states, the method, the cost and the status of the run."""

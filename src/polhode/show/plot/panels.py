@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from polhode.show.plot.style import (
     QUATERNION_COLORS,
     VERMILION,
     legend_above,
+    point_marker,
     series_style,
     with_unit,
 )
@@ -39,16 +40,22 @@ Panel = Callable[[Any, "Trajectory", Curves], None]
 
 def _errors(axes: Any, traj: Trajectory, curves: Curves) -> None:
     """Draw the errors of the invariants over time, on a logarithmic axis."""
-    for number, (name, drift) in enumerate(drifts(traj).items()):
-        t, typical, largest = _stretches(traj.t, np.abs(drift.reshape(len(traj.t), -1)))
-        style = series_style(number) | {"marker": ""}
+    draw_errors(axes, traj.t, drifts(traj), _time_label(traj))
+
+
+def draw_errors(axes: Any, times: FloatArray, drifts: Mapping[str, FloatArray], time_label: str) -> None:
+    """Draw drifts by name, of shapes (k,) + batch, at the times (k,), on a logarithmic axis."""
+    many = ""
+    for number, (name, drift) in enumerate(drifts.items()):
+        t, typical, largest = _stretches(times, np.abs(drift.reshape(len(times), -1)))
+        style = series_style(number) | {"marker": point_marker(t)}
         axes.plot(t, np.maximum(largest, LEAST_ERROR), label=name, **style)
         if drift.ndim > 1:
+            many = "\n(median to largest)"
             axes.fill_between(t, np.maximum(typical, LEAST_ERROR), largest, color=style["color"], alpha=0.2)
     axes.axhline(ROUND_OFF, color=GRAY, linewidth=0.8, linestyle=":")
     axes.set_yscale("log")
-    many = "\n(median to largest)" if traj.m.ndim > 2 else ""
-    axes.set(xlabel=_time_label(traj), ylabel=f"off by{many}")
+    axes.set(xlabel=time_label, ylabel=f"off by{many}")
     axes.set_ylim(0.8 * LEAST_ERROR, max(axes.get_ylim()[1], 20 * ROUND_OFF))
     legend_above(axes)
 

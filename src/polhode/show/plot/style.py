@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ def new_figure(width: float, height: float, title: str = "") -> Figure:
     except ImportError:
         raise MissingExtraError("matplotlib", "plot") from None
     figure = pyplot.figure(FigureClass=NotebookFigure, figsize=(width, height), layout="constrained")
-    figure.suptitle(title)
+    figure.suptitle(title, wrap=True)
     return figure
 
 
@@ -46,6 +46,11 @@ def with_unit(label: str, unit: str) -> str:
     return f"{label} [{unit.replace('^2', '²').replace('^3', '³')}]" if unit else label
 
 
+def count_label(count: int) -> str:
+    """Return the number of bodies as text, such as "1 body" or "8 bodies"."""
+    return "1 body" if count == 1 else f"{count} bodies"
+
+
 def legend_above(axes: Axes, columns: int = 4) -> None:
     """Draw the legend above the right end of the axes, where it hides no curves."""
     axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=columns, fontsize="small", frameon=False, borderpad=0)
@@ -56,6 +61,11 @@ def series_style(number: int) -> dict[str, Any]:
     color, marker = SERIES[number % len(SERIES)]
     hollow = {} if number < len(SERIES) else {"markerfacecolor": "white", "linestyle": "--"}
     return {"color": color, "marker": marker, "markersize": 5, "linewidth": 1.2, **hollow}
+
+
+def point_marker(t: Sized) -> str:
+    """Return the marker of a curve over the times `t`: a dot if there is only one time, of which no line is visible."""
+    return "o" if len(t) == 1 else ""
 
 
 def few_log_ticks(axis: Any, values: Sequence[float]) -> None:

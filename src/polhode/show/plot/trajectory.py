@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from polhode.core.checks import near
-from polhode.core.errors import InputError
 from polhode.integration.invariants import drifts
 from polhode.show.plot.curves import curves_of
+from polhode.show.plot.layout import Place, arranged, checked_kinds
 from polhode.show.plot.panels import ACROSS, PANELS
-from polhode.show.plot.style import new_figure
+from polhode.show.plot.system import plot_system
+from polhode.systems.trajectory import SystemTrajectory
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,16 +22,17 @@ if TYPE_CHECKING:
     from polhode.integration.trajectory import Trajectory
 
 
-def plot_trajectory(traj: Trajectory, kinds: Sequence[str] | None = None) -> Figure:
+def plot_trajectory(traj: Trajectory | SystemTrajectory, kinds: Sequence[str] | None = None) -> Figure:
     """Plot several panels of a trajectory in one figure.
 
     Parameters
     ----------
-    traj : Trajectory
+    traj : Trajectory or SystemTrajectory
         Result of ``integrate``.
     kinds : sequence of str, optional
         Panels: "polhode" and "herpolhode" (on the left), "momentum", "attitude", "energy" and "errors" (on the right,
-        over time). By default, those that suit the trajectory.
+        over time). Panels of a system: "space" (on the left), with the paths of up to 12 bodies, or the positions of
+        more bodies at the end, and "energy", "temperature" and "errors". By default, those that suit the trajectory.
 
     Returns
     -------
@@ -41,7 +42,7 @@ def plot_trajectory(traj: Trajectory, kinds: Sequence[str] | None = None) -> Fig
     Raises
     ------
     InputError
-        If `kinds` is empty or contains an unknown name.
+        If `kinds` is empty or contains an unknown name, or if the trajectory of a system has no states.
 
     Examples
     --------
@@ -50,32 +51,25 @@ def plot_trajectory(traj: Trajectory, kinds: Sequence[str] | None = None) -> Fig
     >>> len(plot_trajectory(integrate(top, h=0.05), ["momentum", "attitude"]).axes)
     2
     """
-    chosen = _default_kinds(traj) if kinds is None else list(kinds)
-    for kind in chosen:
-        if kind not in PANELS:
-            raise InputError(f"no picture is called {kind!r}; {near(kind, PANELS)}")
-    if not chosen:
-        raise InputError(f"kinds is empty; expected one or more of {', '.join(PANELS)}")
+    if isinstance(traj, SystemTrajectory):
+        return plot_system(traj, kinds)
+    chosen = _default_kinds(traj) if kinds is None else checked_kinds(kinds, PANELS)
     curves = curves_of(traj)
-    left, right = ([kind for kind in chosen if (kind in ACROSS) is across] for across in (True, False))
-    rows = max(len(left), len(right), 1)
-    figure = new_figure(6.2 * bool(left) + 7.0 * bool(right), max(2.7 * rows, 4.2), traj.problem.summary)
-    columns = [column for column in (left, right) if column]
-    parts = figure.subfigures(1, len(columns), width_ratios=(1, 1.3)[: len(columns)], squeeze=False)[0]
-    for part, column in zip(parts, columns, strict=True):
-        grid = part.add_gridspec(len(column), 1, height_ratios=[1.3 if kind == "polhode" else 1.0 for kind in column])
-        for row, kind in enumerate(column):
-            axes = part.add_subplot(grid[row], projection="3d" if kind == "polhode" else None)
-            PANELS[kind](axes, traj, curves)
-    return figure
+    return arranged(traj.problem.summary, chosen, _place, lambda kind, axes: PANELS[kind](axes, traj, curves))
 
 
-def plot_errors(traj: Trajectory) -> Figure:
+def _place(kind: str) -> Place:
+    """Return the place of a panel; polhode and herpolhode are on the left, the polhode on a sphere."""
+    solid = kind == "polhode"
+    return Place(left=kind in ACROSS, solid=solid, height=1.3 if solid else 1.0)
+
+
+def plot_errors(traj: Trajectory | SystemTrajectory) -> Figure:
     """Plot the errors of the invariants, such as energy, momenta and ``|q|``, over time on a logarithmic axis.
 
     Parameters
     ----------
-    traj : Trajectory
+    traj : Trajectory or SystemTrajectory
         Result of ``integrate``.
 
     Returns
@@ -92,12 +86,12 @@ def plot_errors(traj: Trajectory) -> Figure:
     return plot_trajectory(traj, ["errors"])
 
 
-def plot_energy(traj: Trajectory) -> Figure:
+def plot_energy(traj: Trajectory | SystemTrajectory) -> Figure:
     """Plot kinetic, potential and total energy over time; the force must have an energy.
 
     Parameters
     ----------
-    traj : Trajectory
+    traj : Trajectory or SystemTrajectory
         Result of ``integrate``.
 
     Returns
