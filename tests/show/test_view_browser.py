@@ -288,6 +288,25 @@ def test_a_system_moves_and_plays_by_itself(browser, dipoles, tmp_path):
     opened.context.close()
 
 
+def test_bodies_cross_the_border_of_a_box(browser, tmp_path):
+    """Between two frames a body that crosses the border is near it, on one side or the other; the box is drawn."""
+    states = ph.State(m=np.zeros((2, 3)), x=[(1.4, 0, 0), (0, -1.9, 0)], p=[(1.0, 0, 0), (0, -1.0, 0)])
+    system = ph.System(
+        ph.RigidBody((1, 1, 1), mass=1.0), states, DipolarSoftSpheres((0, 0, 0), cutoff=1.5), box=(3.0, 4.0, 5.0)
+    )
+    ph.integrate(system, (0, 0.4), method="V2", h=0.2).view(tmp_path / "box.html")
+    opened = Opened(browser, tmp_path / "box.html")
+    for position in (0.0, 0.3, 0.5, 0.9, 1.0):
+        x = opened.run(f"[0, 1].map((body) => placeOf(body, {position}))")
+        moved = np.array([(1.4 + 0.2 * position, 0, 0), (0, -1.9 - 0.2 * position, 0)])
+        moved -= (3.0, 4.0, 5.0) * np.rint(moved / (3.0, 4.0, 5.0))
+        np.testing.assert_allclose(np.abs(x), np.abs(moved), atol=1e-6)  # at the border, on either side
+    corners = opened.vertices(1).astype(float)
+    assert np.nanmax(np.abs(corners), axis=0).tolist() == [1.5, 2.0, 2.5]
+    assert opened.complaints == []
+    opened.context.close()
+
+
 @pytest.mark.long
 def test_without_webgl_there_are_numbers_and_charts(browser, motion, tmp_path):
     view([motion, motion], tmp_path / "page.html", labels=["one", HOSTILE], t_span=(0.0, 5.0))

@@ -66,16 +66,23 @@ def view(
     >>> page.html.startswith("<!DOCTYPE html>"), page.title
     (True, 'A flip')
     """
-    if isinstance(shown, SystemTrajectory):
-        if labels is not None:
-            raise InputError(f"labels = {labels!r}; labels are for several motions: omit labels for a system")
-        scene = system_scene(shown, title, shape, t_span)
+    motions = list(shown) if isinstance(shown, (list, tuple)) else [shown]
+    if not motions:
+        raise InputError(
+            "got an empty list; expected a Trajectory, a FreeMotion, a SystemTrajectory, or a list of the first two"
+        )
+    if any(isinstance(motion, SystemTrajectory) for motion in motions):
+        scene = system_scene(_only(motions, labels), title, shape, t_span)
     else:
-        motions = list(shown) if isinstance(shown, (list, tuple)) else [shown]
-        if not motions:
-            raise InputError(
-                "got an empty list; expected a Trajectory, a FreeMotion, a SystemTrajectory, or a list of the first two"
-            )
         scene = motion_scene(motions, labels, title, shape, t_span)
     page = render(scene)
     return page if path is None else page.save(path)
+
+
+def _only(motions: Sequence[Any], labels: Sequence[str] | None) -> Any:
+    """Return the only motion, which is a system; raise InputError if there are several, or labels."""
+    if len(motions) > 1:
+        raise InputError(f"got {len(motions)} motions, one of them of a system: a system has a page of its own")
+    if labels is not None:
+        raise InputError(f"labels = {labels!r}; labels are for several motions: omit labels for a system")
+    return motions[0]

@@ -12,6 +12,7 @@ from polhode.core.rotation import conjugate, multiply, rotate
 from polhode.core.vectors import length
 from polhode.show.page.frames import Track
 from polhode.show.plot.style import BLUE, COMPONENT_COLORS, GRAY, GREEN, ORANGE, PURPLE, SKY, VERMILION, with_unit
+from polhode.systems.invariants import energy_of
 from polhode.systems.trajectory import SystemTrajectory
 
 # Palette of Okabe and Ito, without blue (m) and vermilion (omega).
@@ -34,11 +35,16 @@ class Curve:
 
 @dataclass(frozen=True)
 class Chart:
-    """Curves that share an axis; ``own_legend`` (texts, colors, dashes) replaces the legend of the curve names."""
+    """Curves that share an axis.
+
+    ``own_legend`` (texts, colors, dashes) replaces the legend of the curve names. ``size`` is that of the terms whose
+    sums the curves are; rounding errors of such terms do not fill the axis.
+    """
 
     title: str
     curves: Sequence[Curve]
     own_legend: Sequence[tuple[str, str, str]] = ()
+    size: float = 0.0
 
     @property
     def legend(self) -> Sequence[tuple[str, str, str]]:
@@ -52,6 +58,7 @@ class Chart:
         low, high = float(np.min(values)), float(np.max(values))
         if high - low <= LEVEL * max(abs(low), abs(high)):
             low, high = min(low, 0.0), max(high, 0.0)
+        low, high = min(low, high - LEVEL * self.size), max(high, low + LEVEL * self.size)
         margin = 0.06 * (high - low) or 1.0
         return low - margin, high + margin
 
@@ -123,20 +130,25 @@ def _angles(tracks: Sequence[Track]) -> Chart:
 def system_charts(traj: SystemTrajectory, rows: slice) -> list[Chart]:
     """Return the charts of a system: total energy, total momenta, and temperatures."""
     energy = [Curve("kinetic", VERMILION, traj.kinetic[rows])]
-    if traj.system.interaction.has_energy:
-        energy += [Curve("potential", BLUE, traj.potential[rows]), Curve("total", "black", traj.energy[rows])]
+    total = energy_of(traj)
+    if total is not None:
+        energy += [Curve("potential", BLUE, traj.potential[rows]), Curve("total", "black", total[rows])]
     temperature = [
         Curve("of translation", BLUE, traj.temperature_translation[rows]),
         Curve("of rotation", VERMILION, traj.temperature_rotation[rows]),
     ]
-    momenta = [("P", traj.momentum, "dot"), ("L", traj.angular_momentum, "solid")]
+    return [Chart("Energy", energy), _total_momenta(traj, rows), Chart("Temperature", temperature)]
+
+
+def _total_momenta(traj: SystemTrajectory, rows: slice) -> Chart:
+    """Return a chart of the total momentum and, in open space, where it is conserved, of the angular momentum."""
+    momenta, title = [("P", traj.momentum, "dot")], "Total momentum P"
+    if not traj.system.box.repeats:
+        momenta.append(("L", traj.angular_momentum, "solid"))
+        title += ", angular momentum L"
     curves = [
         Curve(f"{letter}{name}", color, values[rows, k], dash)
         for letter, values, dash in momenta
         for k, (name, color) in enumerate(zip(SPACE, COMPONENT_COLORS, strict=True))
     ]
-    return [
-        Chart("Energy", energy),
-        Chart("Total momentum P, angular momentum L", curves),
-        Chart("Temperature", temperature),
-    ]
+    return Chart(title, curves, size=float(length(traj.p).sum(axis=-1).max()))

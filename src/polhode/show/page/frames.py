@@ -19,6 +19,7 @@ from polhode.core.errors import InputError, TimeError
 from polhode.core.rotation import conjugate, from_rotation_vector, multiply
 from polhode.core.vectors import length
 from polhode.free.motion import FreeMotion
+from polhode.integration.base_trajectory import BaseTrajectory
 from polhode.integration.problem import Problem, checked_span
 from polhode.integration.trajectory import Trajectory, potentials, velocities
 from polhode.methods.closed_form import ClosedForm
@@ -89,7 +90,7 @@ def _source(shown: Any, span: tuple[float, float] | None) -> Source:
     if not isinstance(shown, Trajectory):
         raise InputError(f"{shown!r} cannot be shown; expected a Trajectory, FreeMotion or SystemTrajectory")
     _check_count(shown.m.shape[1:-1])
-    span = _within(shown, span)
+    span = within(shown, span)
     problem = shown.problem
     if shown.method.is_exact_for(problem.force):
         return _exact(problem, problem.free_motion(), float(shown.t[0]), span)
@@ -127,12 +128,12 @@ def _default_end(motion: FreeMotion) -> float:
     return min(turns, DEFAULT_PERIODS * period) if 0.0 < period < inf else turns / 4
 
 
-def _within(traj: Trajectory, span: tuple[float, float] | None) -> tuple[float, float]:
+def within(traj: BaseTrajectory, span: tuple[float, float] | None) -> tuple[float, float]:
     """Return `span`, or the part of the time span that all bodies reached; raise TimeError if `span` is outside."""
-    reached = np.isfinite(traj.q).all(axis=tuple(range(1, traj.q.ndim)))
-    first, last = float(traj.t[0]), float(traj.t[: max(1, int(np.sum(reached)))][-1])
-    if first == last:
-        raise InputError("this trajectory has only one state; expected at least two")
+    reached = traj.t[np.isfinite(traj.q).all(axis=tuple(range(1, traj.q.ndim)))]
+    if len(reached) < 2:
+        raise InputError(f"the number of states of this trajectory is {len(reached)}; expected at least two")
+    first, last = float(traj.t[0]), float(reached[-1])
     if span is None:
         return first, last
     if min(span) < min(first, last) or max(span) > max(first, last):

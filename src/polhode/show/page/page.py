@@ -20,10 +20,11 @@ import numpy.typing as npt
 from polhode._version import __version__
 from polhode.core.extras import optional
 from polhode.files.atomic import replacing
+from polhode.show.edges import box_edges
 from polhode.show.page.charts import Chart
 from polhode.show.page.scene import Scene
 from polhode.show.page.shapes import sphere
-from polhode.show.plot.style import with_unit
+from polhode.show.plot.style import count_label, with_unit
 
 SCRIPTS = "page.js", "scene.js", "poinsot.js", "player.js"
 NAMES = {"t": "t", "m": "|m|", "omega": "|ω|"}  # in labels of axes and lines of text
@@ -92,7 +93,7 @@ class Page:
 def render(scene: Scene) -> Page:
     """Return the page of a scene."""
     single = scene.m is not None
-    label = "The body" if len(scene.which) == 1 else f"{len(scene.which)} bodies"
+    label = "The body" if len(scene.which) == 1 else count_label(len(scene.which))
     parts = {
         "generator": f"polhode {__version__}",
         "title": html.escape(scene.title),
@@ -149,6 +150,8 @@ def _data(scene: Scene) -> dict[str, Any]:
         "size": scene.size,
         "ticks": scene.m is None,
         "ground": scene.ground,
+        "box": None if scene.box is None else scene.box.tolist(),
+        "edges": None if scene.box is None else _packed(box_edges(scene.box)),
         "free": scene.free,
         "names": {name: with_unit(text, scene.units[name]) for name, text in NAMES.items()},
         **arrows,

@@ -5,7 +5,12 @@ const bodyPoints = new Points(data.which.reduce((sum, w) => sum + meshes[w].vert
 const arrow = arrowTemplate(0.022 * data.size), arrowLength = arrow.vertices.length / 3;
 const arrowPoints = momenta ? [new Points(count * arrowLength), new Points(count * arrowLength)] : [];
 
-const placeOf = (body, position) => (fixed ? places.subarray(3 * body, 3 * body + 3) : between(places, 3, body, position));
+// Positions are wrapped into the box after the interpolation, so that bodies that cross its border do not fly across it.
+const wrapped = (at) => (data.box ? at.map((c, k) => c - data.box[k] * Math.round(c / data.box[k])) : at);
+
+function placeOf(body, position) {
+  return fixed ? places.subarray(3 * body, 3 * body + 3) : wrapped(between(places, 3, body, position));
+}
 
 function placeBodies(position) {
   let from = 0;
@@ -46,7 +51,13 @@ function sceneTraces() {
     corners.put(0, new Float32Array([x[0], y[0], 0, x[1], y[0], 0, x[1], y[1], 0, x[0], y[1], 0]), UPRIGHT, 1, ORIGIN);
     traces.push(meshTrace(corners, [0, 1, 2, 0, 2, 3], { color: data.ground, opacity: 0.3 }));
   }
+  if (data.edges) traces.push(edgesTrace(numbers(data.edges)));
   return traces;
+}
+
+function edgesTrace(line) {
+  const [x, y, z] = [0, 1, 2].map((c) => line.filter((_, n) => n % 3 === c));
+  return { type: "scatter3d", mode: "lines", x, y, z, hoverinfo: "skip", line: { color: "#7F7F7F", width: 2 } };
 }
 
 // Far enough for a row of bodies to fit into the panel; half the angle of view is 22.5 degrees, from top to bottom.

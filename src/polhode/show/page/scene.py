@@ -32,7 +32,8 @@ class Scene:
     stay in place. Body i has the mesh ``which[i]`` and the face colors ``colors[paint[i]]``. Scenes of single bodies
     have ``m`` and ``omega`` of shape (k, n, 3) in body axes, which are drawn as arrows in units of ``m_scale`` and
     ``omega_scale`` of shape (n,); ``ellipsoids`` are the vertices of omega . I omega = 1 in those units. If ``even`` is
-    true, the page interpolates attitudes between frames at a constant rate; otherwise bodies jump.
+    true, the page interpolates attitudes between frames at a constant rate; otherwise bodies jump. ``box`` holds the
+    lengths of a periodic box around the origin, into which the page wraps positions, or None.
     """
 
     title: str
@@ -55,6 +56,7 @@ class Scene:
     labels: list[str] = field(default_factory=list)
     marks: list[str] = field(default_factory=list)
     ground: str | None = None
+    box: FloatArray | None = None
     free: bool = False
     m: FloatArray | None = None
     omega: FloatArray | None = None

@@ -36,9 +36,14 @@ class Mesh:
     faces: IntArray
     shades: FloatArray
 
-    def scaled(self) -> Mesh:
-        """Return the mesh scaled so that the farthest vertex is at distance 1."""
-        return Mesh(self.vertices / np.linalg.norm(self.vertices, axis=-1).max(), self.faces, self.shades)
+    @property
+    def radius(self) -> float:
+        """Distance of the farthest vertex."""
+        return float(np.linalg.norm(self.vertices, axis=-1).max())
+
+    def scaled(self, unit: float | None = None) -> Mesh:
+        """Return the mesh with lengths in units of `unit`, by default of its radius."""
+        return Mesh(self.vertices / (unit or self.radius), self.faces, self.shades)
 
     def turned(self, axes: FloatArray) -> Mesh:
         """Return a mesh in principal axes, the columns of `axes` of shape (3, 3), converted to body axes."""
@@ -129,8 +134,8 @@ def ship(body: RigidBody) -> Mesh:
     return joined([painted, bridge, funnel])
 
 
-def molecule(sites: Any) -> Mesh:
-    """Return balls at the sites, shape (n, 3) in body axes, with rods between neighbors."""
+def molecule(sites: Any, rings: int = 6, sides: int = AROUND) -> Mesh:
+    """Return balls of `rings` at the sites, shape (n, 3) in body axes, with rods of `sides` between neighbors."""
     places = as_floats(sites, "shape", 3)
     if places.ndim != 2 or not len(places):
         raise ShapeError(f"shape has shape {places.shape}; expected sites (n, 3), or a name: {', '.join(SHAPES)}")
@@ -139,13 +144,13 @@ def molecule(sites: Any) -> Mesh:
     nearest = distances.min(axis=1) if len(places) > 1 else np.full(1, 1.0)
     if not nearest.min() > 0:
         raise InputError("shape has two sites at the same place; expected sites (n, 3) that differ")
-    ball = sphere(6)
+    ball = sphere(rings)
     parts = [
-        Mesh(place + 0.32 * nearest.min() * ball.vertices, ball.faces, ball.shades * (0.4 if i == 0 else 1.0))
+        Mesh(place + 0.32 * nearest.min() * ball.vertices, ball.faces, 0.4 * ball.shades + (0.0 if i == 0 else 0.7))
         for i, place in enumerate(places)
     ]
     bonds = np.argwhere(np.triu(distances <= 1.2 * np.minimum(nearest[:, None], nearest)))
-    parts += [rod(places[i], places[j], 0.1 * nearest.min()) for i, j in bonds]
+    parts += [rod(places[i], places[j], 0.1 * nearest.min(), sides) for i, j in bonds]
     return joined(parts)
 
 
@@ -168,13 +173,13 @@ def lathe(radius: Sequence[float], height: Sequence[float]) -> Mesh:
     return Mesh(skin.vertices, skin.faces, np.where(sector % 2 == 0, 0.05, 0.65))
 
 
-def rod(start: FloatArray, end: FloatArray, radius: float) -> Mesh:
+def rod(start: FloatArray, end: FloatArray, radius: float, sides: int = AROUND) -> Mesh:
     """Return a cylinder from one point to another, whose second half is darker."""
     along = end - start
     across = np.cross(along, np.eye(3)[np.argmin(np.abs(along))])
     across /= np.linalg.norm(across)
     third = np.cross(along, across) / np.linalg.norm(along)
-    u = np.arange(AROUND)[:, None] * 2.0 * np.pi / AROUND
+    u = np.arange(sides)[:, None] * 2.0 * np.pi / sides
     circle = radius * (np.cos(u) * across + np.sin(u) * third)
     stations = [start + 0.0 * circle, start + circle, 0.5 * (start + end) + circle, end + circle, end + 0.0 * circle]
     skin = _skin(np.stack(stations))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from polhode.core.arrays import FloatArray
 from polhode.core.errors import InputError
+from polhode.show.edges import box_edges
 from polhode.show.plot.layout import Place, arranged, checked_kinds
 from polhode.show.plot.panels import draw_errors
 from polhode.show.plot.style import BLUE, GRAY, GREEN, SERIES, VERMILION, count_label, legend_above, point_marker
@@ -84,7 +84,7 @@ def _space(axes: Any, traj: SystemTrajectory) -> None:
     paths = traj.system.count <= MOST_PATHS and len(traj) > 1
     shown = traj.wrapped if paths else traj.wrapped[-1:]
     if box.repeats:
-        axes.plot(*_edges(box.lengths).T, color=GRAY, linewidth=0.8)
+        axes.plot(*box_edges(box.lengths).T, color=GRAY, linewidth=0.8)
     if paths:
         _draw_paths(axes, traj)
     else:
@@ -105,16 +105,6 @@ def _draw_paths(axes: Any, traj: SystemTrajectory) -> None:
         path = np.insert(wrapped[:, body], leaves, np.nan, axis=0)
         axes.plot(*path.T, color=color, linewidth=1.0)
         axes.plot(*wrapped[-1:, body].T, "o", color=color, markersize=6)
-
-
-def _edges(lengths: FloatArray) -> FloatArray:
-    """Return the twelve edges of a box around the origin as a line that is interrupted by NaN, shape (36, 3)."""
-    rows: list[tuple[float, ...]] = []
-    for axis, (a, b) in product(range(3), product((-0.5, 0.5), repeat=2)):
-        for end in (-0.5, 0.5):
-            rows.append(tuple(np.insert([a, b], axis, end) * lengths))
-        rows.append((np.nan,) * 3)
-    return np.array(rows)
 
 
 def _frame(axes: Any, shown: FloatArray, lengths: FloatArray) -> None:

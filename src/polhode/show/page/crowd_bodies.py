@@ -1,0 +1,121 @@
+"""Meshes and colors of the bodies of a system.
+
+Bodies with sites are drawn as molecules in true proportion to their distances, other bodies as ellipsoids of their
+inertia, one half of which shows the direction of the dipole, if there is one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from polhode.core.arrays import FloatArray
+from polhode.core.body import RigidBody
+from polhode.show.page.charts import BODY_COLORS
+from polhode.show.page.scene import shaded
+from polhode.show.page.shapes import Mesh, ellipsoid, mesh_of, molecule
+from polhode.show.plot.style import ORANGE, SKY
+from polhode.systems.system import System
+
+CROWDED = 200  # systems of more bodies are drawn with fewer triangles per body
+DETAILS = ((600, (6, 24)), (2000, (4, 6)), (np.inf, (3, 3)))  # up to so many sites: rings of balls, sides of rods
+VISIBLE = 0.2  # least radius of a molecule, in units of half the distance of neighbors; smaller ones are magnified
+
+
+class CrowdBodies(NamedTuple):
+    """Meshes and colors of n bodies, as ``Scene`` has them; whether some are drawn larger than they are."""
+
+    meshes: list[Mesh]
+    which: list[int]
+    colors: list[list[str]]
+    paint: list[int]
+    labels: list[str]
+    marks: list[str]
+    magnified: bool
+
+
+class Kind(NamedTuple):
+    """Body and the sites that are fixed to it, shape (s, 3), or None."""
+
+    body: RigidBody
+    sites: FloatArray | None
+
+    @property
+    def key(self) -> tuple[bytes, ...]:
+        """Bytes that are equal for bodies that look alike."""
+        sites = b"" if self.sites is None else self.sites.tobytes()
+        return self.body.moments.tobytes(), self.body.axes.tobytes(), sites
+
+
+def crowd_bodies(system: System, shape: Any, size: float) -> CrowdBodies:
+    """Return how to draw the bodies; `shape` is as in ``polhode.view``, and `size` is the unit of length of meshes."""
+    kinds, which = _kinds(system)
+    drawn = [_mesh(kind, shape, size, system.count) for kind in kinds]
+    meshes, magnified = [mesh for mesh, _ in drawn], any(larger for _, larger in drawn)
+    dipoles = _dipoles(system)
+    if dipoles is None or any(kind.sites is not None for kind in kinds):  # sites show the direction of a molecule
+        base = BODY_COLORS if len(kinds) <= len(BODY_COLORS) else BODY_COLORS[:1] * len(kinds)
+        colors = [shaded(base[k], mesh.shades) for k, mesh in enumerate(meshes)]
+        return CrowdBodies(meshes, which, colors, which, [], [], magnified)
+    each = [(k, tuple(dipole)) for k, dipole in zip(which, dipoles.tolist(), strict=True)]
+    paints = list(dict.fromkeys(each))
+    colors = [_halves(meshes[k], np.array(dipole)) for k, dipole in paints]
+    paint = [paints.index(pair) for pair in each]
+    return CrowdBodies(meshes, which, colors, paint, ["toward the dipole", "away from it"], [ORANGE, SKY], magnified)
+
+
+def _kinds(system: System) -> tuple[list[Kind], list[int]]:
+    """Return the distinct bodies of a system, and for each body the index of its kind."""
+    first: dict[tuple[bytes, ...], int] = {}
+    kinds: list[Kind] = []
+    which = []
+    for kind in map(Kind, _each_body(system), _sites_of_each(system)):
+        if kind.key not in first:
+            first[kind.key] = len(kinds)
+            kinds.append(kind)
+        which.append(first[kind.key])
+    return kinds, which
+
+
+def _each_body(system: System) -> list[RigidBody]:
+    bodies = [body.select(body.batch, i) if body.batch else body for body in system.bodies
+              for i in range(body.batch[0] if body.batch else 1)]  # fmt: skip
+    return bodies if len(bodies) == system.count else bodies * system.count
+
+
+def _sites_of_each(system: System) -> list[FloatArray] | list[None]:
+    """Return the sites of each body in body axes, shape (s, 3), each place once; None if the interaction has none."""
+    for part in system.interaction.parts:
+        sites = getattr(part, "sites", None)
+        if sites is not None:
+            _, first = np.unique(sites, axis=0, return_index=True)
+            return [sites[np.sort(first)]] * system.count
+    return [None] * system.count
+
+
+def _mesh(kind: Kind, shape: Any, size: float, count: int) -> tuple[Mesh, bool]:
+    """Return the mesh of one of `count` bodies in units of `size`, and whether it is larger than the body."""
+    if shape is not None:
+        return mesh_of(shape, kind.body), False
+    if kind.sites is None:
+        return ellipsoid(kind.body, 4 if count > CROWDED else 6).scaled(), False
+    rings, sides = next(detail for most, detail in DETAILS if count * len(kind.sites) <= most)
+    mesh = molecule(kind.sites, rings, sides)
+    small = len(kind.sites) > 1 and mesh.radius < VISIBLE * size
+    return mesh.scaled(None if small or len(kind.sites) == 1 else size), small
+
+
+def _dipoles(system: System) -> FloatArray | None:
+    """Return the dipoles in body axes, shape (n, 3), or None if the interaction has none, or all of them are zero."""
+    try:
+        dipoles = system.interaction.dipoles(np.broadcast_to(np.eye(3), (system.count, 3, 3)))
+    except AttributeError:
+        return None
+    return dipoles if dipoles.any() else None
+
+
+def _halves(mesh: Mesh, dipole: FloatArray) -> list[str]:
+    """Return a color for each face: one for the head and one for the tail of the dipole."""
+    ahead = mesh.vertices[mesh.faces].mean(axis=1) @ dipole > 0
+    return [ORANGE if head else SKY for head in ahead]
