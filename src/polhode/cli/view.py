@@ -1,4 +1,4 @@
-"""Command that writes a page with a body in 3-D from a saved trajectory."""
+"""Command that writes a page with bodies in 3-D from saved trajectories."""
 
 from __future__ import annotations
 
@@ -16,21 +16,24 @@ NAMES = "trajectory.nc", "trajectory.zarr", "trajectory.csv"  # the files that `
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The file of the page.  [default: "
               "FOLDER/view.html, or FILE with the suffix .html]")  # fmt: skip
 @click.option(
-    "--shape", help="box, ellipsoid, top, ship or t-handle.  [default: a shape that suits the problem, or a box]"
+    "--shape",
+    help="box, ellipsoid, top, ship or t-handle.  [default: a shape that suits the problem, or a box; for systems, an "
+    "ellipsoid]",
 )
 @click.option("--title", help="The title of the page.  [default: the name of the problem]")
 @click.option("--span", type=float, nargs=2, metavar="START END", help="The part of the time span to show.")
 def view(
     sources: tuple[Path, ...], out: Path | None, shape: str | None, title: str | None, span: tuple[float, float] | None
 ) -> None:
-    r"""Write a page that shows a body in 3-D, for any browser.
+    r"""Write a page that shows a body or a system of bodies in 3-D, for any browser.
 
     The page is one file and needs no network. Pass the folder of a run, or a file (.nc, .zarr, .csv) with a
-    trajectory; several motions are shown side by side.
+    trajectory; several motions of single bodies are shown side by side.
 
     \b
     Examples:
       polhode view out/dzhanibekov
+      polhode view gas.nc --span 0 5
       polhode view exact.nc three_rotations.nc --out both.html --shape t-handle
     """
     from polhode.files import saving as store
