@@ -25,10 +25,10 @@ NAMES = "trajectory.nc", "trajectory.zarr", "trajectory.csv"  # the files that `
 def view(
     sources: tuple[Path, ...], out: Path | None, shape: str | None, title: str | None, span: tuple[float, float] | None
 ) -> None:
-    r"""Write a page that shows a body or a system of bodies in 3-D, for any browser.
+    r"""Write a page that shows bodies in 3-D, for any browser.
 
     The page is one file and needs no network. Pass the folder of a run, or a file (.nc, .zarr, .csv) with a
-    trajectory; several motions of single bodies are shown side by side.
+    trajectory; several motions of single bodies are shown side by side, a system of bodies alone.
 
     \b
     Examples:

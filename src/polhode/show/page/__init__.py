@@ -82,7 +82,9 @@ def view(
 def _only(motions: Sequence[Any], labels: Sequence[str] | None) -> Any:
     """Return the only motion, which is a system; raise InputError if there are several, or labels."""
     if len(motions) > 1:
-        raise InputError(f"got {len(motions)} motions, one of them of a system: a system has a page of its own")
+        raise InputError(
+            f"got {len(motions)} motions, one of them of a system: a system has a page of its own; pass it alone"
+        )
     if labels is not None:
         raise InputError(f"labels = {labels!r}; labels are for several motions: omit labels for a system")
     return motions[0]
