@@ -26,7 +26,7 @@ import numpy as np
 
 import polhode as ph
 from polhode.core.rotation import matrix
-from polhode.systems.drift import Drift
+from polhode.methods.drift import Drift
 from polhode.solve import integrate as integrate_system
 from polhode.systems.interactions import BOLTZMANN, DipolarSoftSpheres, water
 from polhode.systems.interactions.neighbors import Neighbors

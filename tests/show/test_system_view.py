@@ -211,7 +211,6 @@ def test_from_a_file(boxed):
     assert "DipolarSoftSpheres" in page.html
 
 
-@pytest.mark.xfail(strict=True, reason="files of systems cannot be loaded")
 def test_command_line(boxed, tmp_path):
     boxed.save(tmp_path / "gas.nc")
     result = CliRunner().invoke(cli, ["view", str(tmp_path / "gas.nc"), "--title", "Gas", "--span", "1", "2"])

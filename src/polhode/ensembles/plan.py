@@ -184,6 +184,6 @@ def _functions(job: Job, pilot: Problem, members: Samples) -> Fingerprint:
 def _digest(pilot: Problem, job: Job) -> str:
     """Return the SHA-256 digest of the times and of the parameters of the first members."""
     sha256 = hashlib.sha256(np.ascontiguousarray(() if job.times is None else job.times).tobytes())
-    for name, (_, values) in sorted(parameters(pilot, batch_of(pilot)).items()):
+    for name, (_, values) in sorted(parameters(pilot).items()):
         sha256.update(name.encode() + np.ascontiguousarray(values).tobytes())
     return sha256.hexdigest()

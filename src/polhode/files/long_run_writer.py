@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from polhode.core.arrays import FloatArray
 from polhode.core.capacity import check_disk
 from polhode.core.errors import Interrupted, RunError
 from polhode.core.messages import Hint, joined
 from polhode.core.progress import Progress
 from polhode.files import checksums, chunked
 from polhode.files.chunked import Checkpoint, Rows
+from polhode.files.contents import contents_of
 from polhode.files.environment import environment
-from polhode.files.record import FileRecord, describe, functions_of, has_energy, parameters
+from polhode.files.record import Arrays, FileRecord
 from polhode.integration.base_trajectory import Stats
 from polhode.integration.running import Run, Schedule
-from polhode.integration.table import body_dimensions
-from polhode.integration.trajectory import energies
 from polhode.kernels.stepping.status import Status
 
 TIMES = "saved_times"  # array of the times of states, and its dimension, if the method chooses its steps
@@ -82,6 +82,7 @@ class StreamWriter:
 
     def __init__(self, run: Run, path: Path, schedule: Schedule, chunk: int) -> None:
         self.run = run
+        self.contents = contents_of(run.problem)
         self.path = path
         self.schedule = schedule
         self.chunk = chunk
@@ -105,18 +106,21 @@ class StreamWriter:
     def create(self) -> None:
         """Create the store, without states."""
         run = self.run
-        dims = ("time", *body_dimensions(run.batch))
-        last = {"m": ("xyz",), "q": ("quaternion",)}
-        arrays = {name: ((*dims, *last.get(name, ())), values) for name, values in self._empty().items()}
-        arrays |= {"time": (("time",), arrays["time"][1]), "status": (dims[1:], self.status)}
+        arrays = self._arrays(*run.rows.not_reached(np.empty(0)))
+        dims = arrays["q"][0][1:-1] if run.batch else ()
+        arrays["status"] = dims, self.status
         plan = {
             "t_span": (run.t0, run.t1), "h": run.h, "total": self.total, "save_every": self.schedule.every,
-            "chunk": self.chunk, "environment": environment(), "functions": functions_of(run.problem),
+            "chunk": self.chunk, "environment": environment(), "functions": self.contents.functions_of(run.problem),
         }  # fmt: skip
         if self.schedule.times is not None:
             arrays[TIMES] = (TIMES,), self.schedule.times
-        attributes = describe(run.problem) | {"method": repr(run.method), "h": run.h, "plan": json.dumps(plan)}
-        record = FileRecord(arrays | parameters(run.problem, run.batch), attributes | self._outcome())
+        attributes = self.contents.describe(run.problem) | {
+            "method": repr(run.method),
+            "h": run.h,
+            "plan": json.dumps(plan),
+        }
+        record = FileRecord(arrays | self.contents.parameters(run.problem), attributes | self._outcome())
         self.seal = chunked.seal_of(record)
         chunked.create(self.path, record, self.total, self.chunk, self._checkpoint())
 
@@ -230,18 +234,17 @@ class StreamWriter:
     def _states(self, first: int, last: int, bar: Progress) -> Rows:
         """Integrate and return the states ``first`` to ``last - 1`` of the schedule, in the user's axes."""
         run = self.run
-        t, m, q = run.scheduled(self.schedule, first, last, bar)
-        m, q = run.rows.to_user(m, q)
-        states = {"time": t, "m": m, "q": q}
-        if has_energy(run.problem):
-            states["energy"] = energies(run.problem, t, m, q)
-        return states
+        states = run.scheduled(self.schedule, first, last, bar)
+        return {name: values for name, (_, values) in self._arrays(*states).items()}
+
+    def _arrays(self, t: FloatArray, m: FloatArray, q: FloatArray) -> Arrays:
+        """Return the arrays of states that are stored, in the user's axes."""
+        return self.contents.state_arrays(self.run.problem, t, *self.run.rows.to_user(m, q))
 
     def _empty(self) -> Rows:
         """Return arrays of no states, with the shapes of states."""
-        shapes = {"time": (0,), "m": (0, *self.run.batch, 3), "q": (0, *self.run.batch, 4)}
-        shapes |= {"energy": (0, *self.run.batch)} if has_energy(self.run.problem) else {}
-        return {name: np.empty(shape) for name, shape in shapes.items()}
+        states = self._arrays(*self.run.rows.not_reached(np.empty(0)))
+        return {name: values for name, (_, values) in states.items()}
 
     def _status(self) -> Any:
         """Return the status of each body; bodies that have not reached the end yet count as interrupted."""

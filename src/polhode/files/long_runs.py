@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,15 +20,17 @@ from polhode.core.checks import whole_number
 from polhode.core.errors import InputError, StoreWarning
 from polhode.core.warning import warn
 from polhode.files import chunked
+from polhode.files.contents import contents_of
 from polhode.files.environment import environment
 from polhode.files.long_run_writer import TIMES, Streamed, StreamWriter, streamed
-from polhode.files.record import check_functions, describe, functions_of, has_energy, parameters
+from polhode.files.record import check_functions
 from polhode.files.writer_lock import only_writer
-from polhode.integration.choice import choose
 from polhode.integration.problem import Problem, checked_span
 from polhode.integration.running import Run, new_run
 from polhode.methods import as_method
 from polhode.methods.expressions import method_of
+from polhode.solve import choice_for
+from polhode.systems.system import System
 
 if TYPE_CHECKING:
     from polhode.methods import MethodLike
@@ -38,7 +39,7 @@ CHUNK_BYTES = 2**23  # of the states of a chunk
 
 
 def stream(
-    problem: Problem,
+    problem: Problem | System,
     path: str | os.PathLike[str],
     *,
     t_span: tuple[float, float] | None = None,
@@ -49,12 +50,12 @@ def stream(
     chunk: int | None = None,
     progress: bool = False,
 ) -> Streamed:
-    """Integrate a body or a batch as ``integrate`` does, and write the states to a Zarr store during the run.
+    """Integrate bodies or a system as ``integrate`` does, and write the states to a Zarr store during the run.
 
     Parameters
     ----------
-    problem : Problem
-        Body, state, force and time span.
+    problem : Problem or System
+        Body, state, force and time span; or a system of interacting bodies.
     path : str or path-like
         Name of a folder that does not exist yet, such as "run.zarr".
     t_span : tuple of two floats, optional
@@ -99,7 +100,7 @@ def stream(
     (True, 21)
     """
     span = problem.t_span if t_span is None else checked_span(t_span)
-    choice = choose(problem, span, method, h)
+    choice = choice_for(problem, span, method, h)
     every = whole_number(save_every, "save_every", 1)
     run = new_run(problem, span, choice.method, choice.h)
     writer = prepare(run, path, times=choice.times(span, t_eval, every), save_every=every, chunk=chunk)
@@ -115,7 +116,7 @@ def prepare(
     chunk: int | None = None,
 ) -> StreamWriter:
     """Return the writer of a run that ``begin`` starts; check the arguments, as in ``stream``, and write nothing."""
-    width = prod(run.batch) * (8 if has_energy(run.problem) else 7) + 1
+    width = run.rows.count * (run.rows.floats + 1) + 1  # of the states, the energies and the time
     chunk = max(1, CHUNK_BYTES // (8 * width)) if chunk is None else whole_number(chunk, "chunk", 1)
     schedule = run.schedule(times, whole_number(save_every, "save_every", 1))
     writer = StreamWriter(run, Path(path), schedule, chunk)
@@ -133,7 +134,7 @@ def begin(writer: StreamWriter, *, progress: bool = False) -> Streamed:
 
 def resume(
     path: str | os.PathLike[str],
-    problem: Problem,
+    problem: Problem | System,
     *,
     method: MethodLike | None = None,
     progress: bool = False,
@@ -148,7 +149,7 @@ def resume(
     ----------
     path : str or path-like
         Folder of the store.
-    problem : Problem
+    problem : Problem or System
         The same problem as that passed to ``stream``.
     method : str, Scheme or method, optional
         The same method as that passed to ``stream``. By default, it is read from the store.
@@ -188,7 +189,7 @@ def resume(
         return _resumed(path, problem, method, progress, force)
 
 
-def _resumed(path: Path, problem: Problem, method: MethodLike | None, progress: bool, force: bool) -> Streamed:
+def _resumed(path: Path, problem: Problem | System, method: MethodLike | None, progress: bool, force: bool) -> Streamed:
     """Compare a stored run with ``problem`` and ``method``, and continue it; the caller holds the lock."""
     checkpoint, attributes, plan = _look(path)
     chunked.tidy(path)
@@ -199,7 +200,7 @@ def _resumed(path: Path, problem: Problem, method: MethodLike | None, progress: 
     run = new_run(problem, (start, end), chosen, abs(plan["h"]))
     _check_problem(path, attributes, run)
     if not force:
-        check_functions(path, plan.get("functions"), functions_of(problem))
+        check_functions(path, plan.get("functions"), contents_of(problem).functions_of(problem))
     _compare(path, plan["environment"], environment())
     times = chunked.constants(path).get(TIMES)
     writer = StreamWriter(run, path, run.schedule(times, plan["save_every"]), plan["chunk"])
@@ -235,10 +236,11 @@ def _look(path: Path) -> tuple[chunked.Checkpoint, dict[str, Any], dict[str, Any
 def _check_problem(path: Path, attributes: dict[str, Any], run: Run) -> None:
     """Raise InputError unless ``run`` has the same problem and step size as the stored run."""
     stored = {name: values for name, values in chunked.constants(path).items() if name != TIMES}
-    passed = {name: values for name, (_, values) in parameters(run.problem, run.batch).items()}
+    contents = contents_of(run.problem)
+    passed = {name: values for name, (_, values) in contents.parameters(run.problem).items()}
     names = [name for name in passed.keys() | stored.keys() if not _same(passed.get(name), stored.get(name))]
-    described = describe(run.problem)
-    names += [name for name in ("force", "linear", "velocity_dependent") if described[name] != attributes[name]]
+    described = contents.describe(run.problem)
+    names += [name for name in contents.DEFINING if described[name] != attributes[name]]
     if not _same(run.h, attributes["h"]):
         names.append("h")
     if names:

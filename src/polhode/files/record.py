@@ -34,11 +34,12 @@ from polhode.forces.base import Force, diagonals
 from polhode.integration.base_trajectory import BaseTrajectory
 from polhode.integration.problem import Problem
 from polhode.integration.table import body_dimensions
-from polhode.integration.trajectory import Trajectory
+from polhode.integration.trajectory import Trajectory, energies
 
 KIND = "polhode trajectory"
 SYSTEM = "polhode system"
 FORMAT = 1
+DEFINING = ("force", "linear", "velocity_dependent")  # attributes that define a problem, with its arrays
 COLUMN = "column"  # dimension: the columns of a matrix
 LABELS = {"xyz": ("x", "y", "z"), "quaternion": ("w", "x", "y", "z")}
 FRAMES = {
@@ -92,11 +93,18 @@ def pack(trajectory: Trajectory) -> FileRecord:
     }
     if has_energy(trajectory.problem):
         arrays["energy"] = dims, trajectory.energy
-    arrays |= parameters(trajectory.problem, batch)
+    arrays |= parameters(trajectory.problem)
     arrays["status"] = dims[1:], np.asarray(trajectory.status, dtype=np.int64)
     arrays |= _events(trajectory)
     estimate = {"error_estimate": json.dumps(trajectory.error_estimate)}
     return FileRecord(arrays, describe(trajectory.problem) | outcome(trajectory) | estimate)
+
+
+def state_arrays(problem: Problem, t: FloatArray, m: FloatArray, q: FloatArray) -> Arrays:
+    """Return the arrays of states of a long run, and the energy if it is defined."""
+    dims = ("time", *body_dimensions(m.shape[1:-1]))
+    arrays: Arrays = {"time": (("time",), t), "m": ((*dims, "xyz"), m), "q": ((*dims, "quaternion"), q)}
+    return arrays | ({"energy": (dims, energies(problem, t, m, q))} if has_energy(problem) else {})
 
 
 def has_energy(problem: Problem) -> bool:
@@ -128,11 +136,12 @@ def check_functions(path: Path, stored: Fingerprint | None, current: Fingerprint
         )
 
 
-def parameters(problem: Problem, batch: tuple[int, ...]) -> Arrays:
+def parameters(problem: Problem) -> Arrays:
     """Return the arrays of the inertia, the initial state and the force of a problem.
 
     Each array has the dimensions of the batch, unless it is the same for all bodies.
     """
+    batch = problem.rows.batch
     body, state, force = problem.body, problem.state, problem.force
     columns: dict[str, tuple[FloatArray | None, tuple[str, ...]]] = {
         "moments": (body.moments, ("xyz",)),

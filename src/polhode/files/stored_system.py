@@ -16,7 +16,7 @@ from polhode.core.state import State
 from polhode.files.record import FileRecord, check_format
 from polhode.files.stored_trajectory import stored_method
 from polhode.files.system_record import COMPONENTS
-from polhode.integration.trajectory import Stats
+from polhode.integration.base_trajectory import Stats
 from polhode.kernels.stepping.status import Status
 from polhode.systems.interactions.base import Interaction
 from polhode.systems.interactions.neighbors import Box
@@ -63,12 +63,10 @@ class StoredSystemTrajectory(SystemTrajectory):
     _in_time: ClassVar[tuple[str, ...]] = (*SystemTrajectory._in_time, "_energy")
     _energy: FloatArray | None
 
-    def __init__(
-        self, *arguments: Any, energy: FloatArray | None, stored_events: dict[str, list[FloatArray]], **more: Any
-    ) -> None:
-        """Store the states, the energy (k,) or None, and the attributes of events, which may be none."""
+    def __init__(self, *arguments: Any, energy: FloatArray | None, **more: Any) -> None:
+        """Store the states, and the energy (k,) or None."""
         super().__init__(*arguments, **more)
-        self._store(_energy=energy, **stored_events)
+        self._store(_energy=energy)
 
     @property
     def energy(self) -> FloatArray:
@@ -87,30 +85,29 @@ def unpack_system(record: FileRecord) -> StoredSystemTrajectory:
     """Return the trajectory of a record; raise StoreError if this version cannot read it."""
     attributes = record.attributes
     check_format(attributes)
+    estimate = json.loads(attributes.get("error_estimate", "null"))
     return StoredSystemTrajectory(
         _system(record),
         *(np.array(record.arrays[name][1], dtype=np.float64, order="C") for name in ("time", *COMPONENTS)),
         energy=record.values("energy"),
-        stored_events=_events(record),
         method=stored_method(attributes["method"]),
         h=float(attributes["h"]),
         stats=Stats(**json.loads(attributes["stats"])),
         status=Status(int(record.arrays["status"][1])),
         message=attributes["message"],
+        events=_events(record),
+        error_estimate=None if estimate is None else tuple(estimate),
     )
 
 
-def _events(record: FileRecord) -> dict[str, list[FloatArray]]:
-    """Return the attributes of events by name, lists with one array for each event; empty if there were none."""
-    count = record.attributes["events"]
+def _events(record: FileRecord) -> tuple[list[FloatArray], ...] | None:
+    """Return lists of the times and of the states of events, with one array for each event; None if there were none."""
+    count = record.attributes.get("events", -1)
     if count < 0:
-        return {}
+        return None
     number = record.arrays["event_number"][1]
-    columns = {"t_events": "event_time"} | {f"{name}_events": f"event_{name}" for name in COMPONENTS}
-    return {
-        attribute: [record.arrays[name][1][number == event] for event in range(count)]
-        for attribute, name in columns.items()
-    }
+    columns = (record.arrays[f"event_{name}"][1] for name in ("time", *COMPONENTS))
+    return tuple([values[number == event] for event in range(count)] for values in columns)
 
 
 def _system(record: FileRecord) -> System:

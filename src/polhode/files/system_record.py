@@ -19,12 +19,15 @@ import numpy as np
 
 from polhode._version import __version__
 from polhode.core.arrays import FloatArray
+from polhode.core.fingerprint import Fingerprint
 from polhode.files.record import FORMAT, SYSTEM, Arrays, FileRecord, outcome
+from polhode.systems.trajectory import energies
 
 if TYPE_CHECKING:
     from polhode.systems.system import System
     from polhode.systems.trajectory import SystemTrajectory
 
+DEFINING = ("interaction",)  # attributes that define a system, with its arrays
 COMPONENTS = {"x": "xyz", "p": "xyz", "m": "xyz", "q": "quaternion"}  # last dimension of each part of a state
 
 
@@ -41,6 +44,19 @@ def pack_system(trajectory: SystemTrajectory) -> FileRecord:
     arrays["status"] = (), np.asarray(trajectory.status, dtype=np.int64)
     arrays |= _events(trajectory)
     return FileRecord(arrays, describe(system) | outcome(trajectory))
+
+
+def state_arrays(system: System, t: FloatArray, x: FloatArray, p: FloatArray, m: FloatArray, q: FloatArray) -> Arrays:
+    """Return the arrays of states of a long run, and the energy if it is defined."""
+    arrays: Arrays = {"time": (("time",), t)}
+    for (name, components), values in zip(COMPONENTS.items(), (x, p, m, q), strict=True):
+        arrays[name] = ("time", "body", components), values
+    return arrays | ({"energy": (("time",), energies(system, t, x, p, m, q))} if has_energy(system) else {})
+
+
+def functions_of(system: System) -> Fingerprint:
+    """Return digests of the functions and numbers of the interaction, by which changes are recognized."""
+    return system.interaction.fingerprint()
 
 
 def has_energy(system: System) -> bool:
@@ -73,7 +89,7 @@ def moments_of(system: System) -> FloatArray:
 
 def _events(trajectory: SystemTrajectory) -> Arrays:
     """Return arrays with one row for each event: its number, the time and the states of all bodies."""
-    times = getattr(trajectory, "t_events", None)
+    times = trajectory.t_events
     if times is None:
         return {}
     numbers = np.repeat(np.arange(len(times)), [len(t) for t in times])

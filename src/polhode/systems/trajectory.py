@@ -9,6 +9,7 @@ import numpy as np
 
 from polhode.core.arrays import FloatArray, frozen
 from polhode.core.body import scale_along
+from polhode.core.rotation import matrix
 from polhode.core.state import State
 from polhode.integration.base_trajectory import BaseTrajectory, Stats
 from polhode.kernels.stepping.status import Status
@@ -17,6 +18,27 @@ from polhode.systems.system import System
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+def kinetic_energies(system: System, p: FloatArray, m: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the kinetic energies (k,) of the translation and of the rotation, for momenta (k, n, 3)."""
+    omega = scale_along(system.axes, 1.0 / system.moments, m, "m")
+    return (
+        0.5 * np.sum(p * (p / system.mass[:, None]), axis=(-2, -1)),
+        0.5 * np.sum(m * omega, axis=(-2, -1)),
+    )
+
+
+def potentials(system: System, t: FloatArray, x: FloatArray, q: FloatArray) -> FloatArray:
+    """Return the potential energies (k,) at times (k,), for positions (k, n, 3) and attitudes (k, n, 4)."""
+    interaction = system.interaction.for_run()
+    states = zip(t.tolist(), x, matrix(q), strict=True)
+    return np.array([interaction.energy(*state) if np.isfinite(state[1]).all() else np.nan for state in states])
+
+
+def energies(system: System, t: FloatArray, x: FloatArray, p: FloatArray, m: FloatArray, q: FloatArray) -> FloatArray:
+    """Return the energies (k,) of states (k, n, .) at times (k,); NaN where they are."""
+    return sum(kinetic_energies(system, p, m)) + potentials(system, t, x, q)
 
 
 class SystemTrajectory(BaseTrajectory):
@@ -126,17 +148,18 @@ class SystemTrajectory(BaseTrajectory):
     @property
     def kinetic_translation(self) -> FloatArray:
         """Kinetic energy of the translation of all bodies, of shape (k,)."""
-        return 0.5 * np.sum(self.p * self.velocity, axis=(-2, -1))
+        return kinetic_energies(self.system, self.p, self.m)[0]
 
     @property
     def kinetic_rotation(self) -> FloatArray:
         """Kinetic energy of the rotation of all bodies, of shape (k,)."""
-        return 0.5 * np.sum(self.m * self.omega, axis=(-2, -1))
+        return kinetic_energies(self.system, self.p, self.m)[1]
 
     @property
     def kinetic(self) -> FloatArray:
         """Kinetic energy of all bodies, of shape (k,)."""
-        return self.kinetic_translation + self.kinetic_rotation
+        translation, rotation = kinetic_energies(self.system, self.p, self.m)
+        return translation + rotation
 
     @cached_property
     def potential(self) -> FloatArray:
@@ -147,9 +170,7 @@ class SystemTrajectory(BaseTrajectory):
         interaction = self.system.interaction
         if not interaction.has_energy:
             raise AttributeError(f"{interaction!r} has no energy; type Field(forces, energy=...)")
-        interaction = interaction.for_run()
-        states = zip(self.t.tolist(), self.x, self.matrix, strict=True)
-        return frozen(np.array([interaction.energy(t, x, Q) for t, x, Q in states]))
+        return frozen(potentials(self.system, self.t, self.x, self.q))
 
     @property
     def temperature_translation(self) -> FloatArray:

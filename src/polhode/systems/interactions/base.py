@@ -11,7 +11,9 @@ import numpy.typing as npt
 from polhode.core.arrays import FloatArray
 from polhode.core.checks import as_floats, check_finite
 from polhode.core.errors import InputError, ShapeError
+from polhode.core.fingerprint import Fingerprint, fingerprint, identity, merged
 from polhode.forces.base import check_call
+from polhode.forces.functions import Function
 from polhode.systems.interactions.neighbors import Box
 
 
@@ -71,6 +73,18 @@ class Interaction(ABC):
         """Interactions of which this one is the sum, or this one itself."""
         return (self,)
 
+    def fingerprint(self) -> Fingerprint:
+        """Return digests of the functions and numbers that define the interaction, keyed by descriptions."""
+        found: Fingerprint = {}
+        for name, value in vars(self).items():
+            if isinstance(value, Function):
+                found = merged(found, value.fingerprint())
+            elif callable(value):
+                found = merged(found, fingerprint(value))
+            elif isinstance(value, np.ndarray | float | int | str | tuple):
+                found[f"{name.strip('_')} of {self.name}"] = str(identity(value)[1][0])
+        return found
+
     def dipoles(self, Q: FloatArray) -> FloatArray:
         """Return the dipole moments, shape (..., n, 3), in space axes, of bodies with attitudes Q (..., n, 3, 3)."""
         raise AttributeError(f"{self.name} has no dipoles; polhode.interactions.DipolarSoftSpheres and Molecular have")
@@ -109,6 +123,10 @@ class InteractionSum(Interaction):
     def for_run(self) -> Interaction:
         """Return the sum of both parts, each with working memory of its own."""
         return InteractionSum(*(part.for_run() for part in self._both))
+
+    def fingerprint(self) -> Fingerprint:
+        """Return the digests of both parts."""
+        return merged(*(part.fingerprint() for part in self._both))
 
     def in_box(self, box: Box) -> Interaction:
         """Return the sum of both parts in a box."""
