@@ -15,7 +15,6 @@ import sys
 import numpy as np
 
 import polhode as ph
-from polhode.solve import integrate as integrate_system
 from polhode.systems.interactions import DipolarSoftSpheres
 from polhode.systems.start import random_attitudes
 from polhode.systems.system import System
@@ -34,7 +33,7 @@ def run(system, scheme, flow, evaluations, t_end):
     """With about so many evaluations; twenty states, or so, are kept."""
     method = ph.Splitting(flow, scheme)
     steps = max(1, round(evaluations / method.scheme.torques_per_step))
-    return integrate_system(system, (0.0, t_end), method=method, h=t_end / steps, save_every=max(1, steps // 20))
+    return ph.integrate(system, (0.0, t_end), method=method, h=t_end / steps, save_every=max(1, steps // 20))
 
 
 def error(system, scheme, flow, evaluations, t_end):

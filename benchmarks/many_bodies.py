@@ -27,7 +27,6 @@ import numpy as np
 import polhode as ph
 from polhode.core.rotation import matrix
 from polhode.methods.drift import Drift
-from polhode.solve import integrate as integrate_system
 from polhode.systems.interactions import BOLTZMANN, DipolarSoftSpheres, water
 from polhode.systems.interactions.neighbors import Neighbors
 
@@ -118,7 +117,7 @@ def step_times(system, h, forces):
     count = int(np.clip(5e5 / forces, 5, 200))
 
     def run(steps):
-        return lambda: integrate_system(system, (0.0, h * steps), method="V2", h=h, save_every=steps)
+        return lambda: ph.integrate(system, (0.0, h * steps), method="V2", h=h, save_every=steps)
 
     works = [(number, run(steps)) for number in CORES for steps in (1, count + 1)]
     times = in_turns(works, 3 if forces > 1000 else 30)
@@ -225,7 +224,7 @@ def print_lammps():
         engine.commands_string(LAMMPS_INPUT.format(**told))
         works = [
             (1, lambda: engine.command("run 20 pre no post no")),
-            (1, lambda s=system: integrate_system(s, (0.0, 2e-8), method="V2", h=1e-9, save_every=20)),
+            (1, lambda s=system: ph.integrate(s, (0.0, 2e-8), method="V2", h=1e-9, save_every=20)),
         ]
         theirs, ours = (us / 20e3 for us in in_turns(works, 3))
         print(

@@ -19,7 +19,6 @@ import time
 import numpy as np
 
 import polhode as ph
-from polhode.solve import integrate as integrate_system
 from polhode.systems.interactions import BOLTZMANN, water
 
 KT = 298.15 * BOLTZMANN
@@ -31,14 +30,14 @@ def melted(model="SPC/E", seed=1, picoseconds=3.0):
     """Liquid: off the lattice, with momenta brought back to 298.15 K every 0.1 ps."""
     system = ph.System.liquid(water(model), MOLECULES, kT=KT, seed=seed)
     for _ in range(round(10 * picoseconds)):
-        traj = integrate_system(system, (0.0, 0.1), method="V2", h=2 * FS, save_every=10**6)
+        traj = ph.integrate(system, (0.0, 0.1), method="V2", h=2 * FS, save_every=10**6)
         system = system.replaced(traj.state()).at_temperature(KT)
     return system
 
 
 def energies(system, method, h, t_end, every=1):
     """(t, total energy in kT per molecule, run)"""
-    traj = integrate_system(system, (0.0, t_end), method=method, h=h, save_every=every)
+    traj = ph.integrate(system, (0.0, t_end), method=method, h=h, save_every=every)
     return traj.t, traj.energy / (KT * system.count), traj
 
 
@@ -92,7 +91,7 @@ def print_flows(system):
     for _ in range(5):
         for name, flow in flows.items():
             start = time.thread_time()
-            integrate_system(system, (0, 0.1), method=ph.Splitting(flow, "V2"), h=2 * FS, save_every=10**6)
+            ph.integrate(system, (0, 0.1), method=ph.Splitting(flow, "V2"), h=2 * FS, save_every=10**6)
             seconds[name] = min(seconds[name], (time.thread_time() - start) / 50)
     print("\nother rotations, us per step of V2: " + ", ".join(f"{name} {1e6 * s:.0f}" for name, s in seconds.items()))
     print("largest error of the energy on 0.6 ps, kT per molecule, by h in fs")

@@ -1,0 +1,306 @@
+"""Systems are integrated as bodies are: times, choice, dense output, events, adaptive steps, long runs."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import polhode as ph
+from conftest import random_attitude
+from polhode.core.errors import InputError, RunError, RunWarning, ShapeError, TimeError
+from polhode.files.long_runs import prepare
+from polhode.integration.running import new_run
+from polhode.methods.many_bodies import QUOTIENT
+from polhode.systems.choice import fastest_radian
+from polhode.systems.interactions import DipolarSoftSpheres, Field, PairPotential
+from polhode.systems.system import System
+from test_system import BODY, DIPOLES, golden_error, golden_system
+
+METHODS = [("V2", 0.05), ("V2_BAB", 0.05), ("WH17", 0.05), (ph.Adaptive(1e-8), None)]
+
+
+def spring(t, x, Q, F, T, p):
+    F[:] = -x
+
+
+def spring_energy(t, x, Q, p):
+    return 0.5 * (x**2).sum()
+
+
+SPRING = Field(spring, energy=spring_energy, arrays=True)
+
+
+def oscillator():
+    """A body that swings in x as cos t."""
+    return System(BODY, ph.State(np.zeros((1, 3)), x=[(1.0, 0.0, 0.0)]), SPRING, t_span=(0.0, 10.0))
+
+
+def dipoles(dipole=(0.0, 1.0, 1.0), cutoff=None):
+    """The bodies of the reference, with another interaction."""
+    golden = golden_system()
+    return System(golden.bodies[0], golden.state, DipolarSoftSpheres(dipole, cutoff=cutoff))
+
+
+# Times
+
+
+def test_both_ends_of_time_are_those_of_bodies():
+    for span, t_eval in (((0.0, 1.0), [0.5, 0.2]), ((1.0, 0.0), [0.2, 0.5]), ((0.0, 1.0), [1.5])):
+        with pytest.raises(TimeError, match="t_eval"):
+            ph.integrate(golden_system(), span, method="V2", h=0.1, t_eval=t_eval)
+
+
+@pytest.mark.parametrize(("method", "h"), METHODS)
+def test_backwards_is_the_inverse(method, h):
+    there = ph.integrate(golden_system(), (0.0, 0.5), method=method, h=h)
+    back = ph.integrate(golden_system().replaced(there[-1]), (0.5, 0.0), method=method, h=h)
+    assert back.t[-1] == 0.0
+    assert np.abs(back.x[-1] - there.x[0]).max() < {"V2": 1e-13, "V2_BAB": 1e-13, "WH17": 1e-2}.get(method, 1e-6)
+
+
+# Adaptive steps
+
+
+@pytest.mark.parametrize(("rtol", "error"), [(1e-6, 1e-5), (1e-9, 1e-8), (1e-12, 1e-11)])
+def test_adaptive_steps_reach_the_reference(rtol, error):
+    traj = ph.integrate(golden_system(), (0.0, 1.0), method=ph.Adaptive(rtol))
+    assert golden_error(traj, 1) < error
+    assert len(traj) == traj.stats.steps + 1
+
+
+def test_adaptive_bodies_alone_fly_as_in_a_batch(rng):
+    """Without forces every step is that of the free motion; with them, as a batch of tops."""
+    inertia = ((1.0, 0.1, 0.0), (0.1, 1.3, 0.2), (0.0, 0.2, 0.8))
+    state = ph.State(rng.normal(size=(2, 3)), random_attitude(rng, 2), x=[(0, 0, 0), (0, 0, 5)])
+
+    def weights(t, x, Q, F, T, p):
+        T[:, 0], T[:, 1] = 0.5 * Q[:, 2, 1], -0.5 * Q[:, 2, 0]
+
+    system = System(ph.RigidBody(inertia, mass=1.0), state, Field(weights, arrays=True))
+    batch = ph.Problem(inertia, ph.State(state.m, state.q), ph.forces.gravity(0.5, (0, 0, 1)))
+    ours, theirs = (
+        ph.integrate(it, (0.0, 5.0), method=ph.Adaptive(1e-11), t_eval=[0, 1.3, 5]) for it in (system, batch)
+    )
+    assert np.abs(ours.m - theirs.m).max() < 1e-9
+    assert np.abs(ours.q - theirs.q).max() < 1e-9
+
+
+def test_adaptive_stops_at_its_limits():
+    with pytest.raises(RunError, match="3 trial steps are used up") as caught:
+        ph.integrate(golden_system(), (0.0, 10.0), method=ph.Adaptive(1e-9, max_steps=3))
+    assert caught.value.trajectory.status is ph.Status.TOO_MANY_STEPS
+    assert len(caught.value.trajectory) > 1
+
+    def breaks(t, x, Q, F, T, p):
+        if t > 0.5:
+            raise ValueError("engine lost")
+
+    with pytest.raises(RunError, match="engine lost") as caught:
+        ph.integrate(System(BODY, oscillator().state, Field(breaks, arrays=True)), method=ph.Adaptive(1e-9))
+    assert isinstance(caught.value.__cause__, ValueError)
+
+
+def test_adaptive_meets_a_pole():
+    """Free fall into 1/r^2: x = (9/2)^(1/3) t^(2/3) from infinity; forces grow without bound at t = 0."""
+
+    def fall(t, x, Q, F, T, p):
+        r = np.linalg.norm(x, axis=-1, keepdims=True)
+        F[:] = -x / r**3
+
+    x0 = 4.5 ** (1 / 3)
+    state = ph.State(np.zeros((1, 3)), x=[(x0, 0, 0)], p=[(-np.sqrt(2 / x0), 0, 0)])
+    with pytest.raises(RunError) as caught:
+        ph.integrate(System(BODY, state, Field(fall, arrays=True)), (-1.0, 1.0), method=ph.Adaptive(1e-9))
+    kept = caught.value.trajectory
+    assert abs(kept.t[-1]) < 1e-3
+    half = np.abs(kept.t) > 0.1
+    np.testing.assert_allclose(kept.x[half, 0, 0], x0 * np.abs(kept.t[half]) ** (2 / 3), rtol=1e-6)
+
+
+# Dense output and events
+
+
+@pytest.mark.parametrize(("method", "h"), [("RKN6_14a", 0.05), (ph.Adaptive(1e-11), None)])
+def test_states_at_any_time(method, h):
+    traj = ph.integrate(oscillator(), method=method, h=h, save_every=7)
+    t = np.array([[0.0, 0.333], [5.01, 10.0]])
+    x, p, _, q = traj.sol(t)
+    assert x.shape == (2, 2, 1, 3)
+    assert q.shape == (2, 2, 1, 4)
+    np.testing.assert_allclose(x[..., 0, 0], np.cos(t), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(p[..., 0, 0], -np.sin(t), rtol=0, atol=1e-9)
+    with pytest.raises(TimeError, match="from 0 to 10"):
+        traj.sol(10.1)
+
+
+@pytest.mark.parametrize(("method", "h"), [("RKN6_14a", 0.05), (ph.Adaptive(1e-12), None)])
+def test_events_are_where_they_should_be(method, h):
+    def crossing(t, x, p, m, q):
+        return x[..., 0, 0]
+
+    traj = ph.integrate(oscillator(), method=method, h=h, events=crossing)
+    np.testing.assert_allclose(traj.t_events[0], np.pi * np.array([0.5, 1.5, 2.5]), rtol=1e-10)
+    assert traj.x_events[0].shape == (3, 1, 3)
+    np.testing.assert_allclose(traj.p_events[0][:, 0, 0], [-1, 1, -1], rtol=1e-9)
+    crossing.terminal = True
+    traj = ph.integrate(oscillator(), method=method, h=h, events=crossing)
+    assert traj.status is ph.Status.ENDED_BY_EVENT
+    assert traj.t[-1] == pytest.approx(np.pi / 2, rel=1e-10)
+
+
+def test_an_event_of_the_wrong_shape_is_told():
+    with pytest.raises(ShapeError, match=r"x \(\d+, 1, 3\)"):
+        ph.integrate(oscillator(), method="V2", h=0.1, events=lambda t, x, p, m, q: x[..., 0])
+
+
+# Choice
+
+
+def test_the_default_step_is_that_of_the_fastest_motion():
+    """A spinning body, a swinging one and two that fly towards each other: 1/8 of the time of a radian."""
+    spinning = System(BODY, ph.State([(0.0, 0.0, 8.0)], x=[(1.0, 0, 0)]), SPRING)
+    assert fastest_radian(spinning, (0.0, 1.0)) == pytest.approx(2.88 / 8.0)
+    assert fastest_radian(oscillator(), (0.0, 10.0)) == pytest.approx(1.0)
+    nothing = Field(lambda t, x, Q, F, T, p: None, arrays=True)
+    flying = System(BODY, ph.State(np.zeros((2, 3)), x=[(0, 0, 0), (2.0, 0, 0)], p=[(5.0, 0, 0), (0, 0, 0)]), nothing)
+    assert fastest_radian(flying, (0.0, 9.0)) == pytest.approx(2.0 / 5.0)
+    traj = ph.integrate(spinning)
+    assert traj.h == pytest.approx(0.36 / 8, rel=0.05)
+    assert "fastest motion" in traj.message
+    at_rest = System(BODY, ph.State(np.zeros((1, 3)), x=[(0.0, 0, 0)]), nothing, t_span=(0.0, 3.0))
+    assert ph.integrate(at_rest).success
+
+
+@pytest.mark.parametrize("method", [None, "RKN4_6b", "Adaptive"])
+def test_short_runs_have_the_error_that_was_asked_for(method):
+    traj = ph.integrate(golden_system(), (0.0, 1.0), method=method, rtol=1e-7)
+    assert 1e-11 < golden_error(traj, 1) < 1e-6
+    assert "estimated error" in traj.message
+
+
+def test_long_runs_have_the_error_of_the_energy_per_time():
+    """Of a system that is chaotic: states 3e-7 apart at the start are 1 apart later, and energies stay."""
+    traj = ph.integrate(golden_system(), (0.0, 20.0), rtol=1e-5)
+    assert "energy" in traj.message
+    error = np.abs(traj.energy - traj.energy[0]).max() / traj.kinetic.max()
+    assert error < 1e-4
+    finer = ph.integrate(golden_system(), (0.0, 20.0), rtol=1e-9)
+    assert np.abs(finer.energy - finer.energy[0]).max() / finer.kinetic.max() < 1e-8
+    assert abs(finer.h) < abs(traj.h)
+
+
+def test_the_error_is_estimated():
+    traj = ph.integrate(golden_system(), (0.0, 1.0), method="V2", h=0.02, estimate_error=True)
+    assert len(traj.error_estimate) == 4
+    assert 0.2 < golden_error(traj, 1) / max(traj.error_estimate) < 20
+
+
+def test_an_error_that_cannot_be_reached_is_warned_of():
+    with pytest.warns(RunWarning, match="more than was asked for"):
+        ph.integrate(golden_system(), (0.0, 1.0), method="V2", rtol=2e-14)
+
+
+# Long runs
+
+
+@pytest.mark.parametrize(("method", "h"), METHODS)
+@pytest.mark.parametrize("cutoff", [None, 2.5])
+def test_a_resumed_run_is_the_uninterrupted_one(method, h, cutoff, tmp_path):
+    """The snapshot of a run that stops between two saved states goes on to the same bits, and the same cost."""
+    system = dipoles(cutoff=cutoff)
+    options = {"t_eval": np.linspace(0, 1, 8)} if h is None else {"save_every": 4}
+    whole = ph.integrate(system, (0.0, 1.0), method=method, h=h, **options)
+    run = new_run(system, (0.0, 1.0), whole.method, h)
+    times = options.get("t_eval")
+    writer = prepare(run, tmp_path / "run.zarr", times=times, save_every=options.get("save_every", 1), chunk=5)
+    writer.create()
+    states = writer._states(0, 3, silent())
+    writer._take(states, 3)
+    writer.commit()
+    done = ph.resume(tmp_path / "run.zarr", system)
+    assert done.finished
+    assert h is None or done.stats.torques == whole.stats.torques  # dense output has other costs
+    again = ph.load(tmp_path / "run.zarr")
+    for name in "txpmq":
+        np.testing.assert_array_equal(getattr(again, name), getattr(whole, name))
+    np.testing.assert_array_equal(again.energy, whole.energy)
+
+
+def silent():
+    class Bar:
+        def show(self, done):
+            pass
+
+    return Bar()
+
+
+def test_another_system_is_not_resumed(tmp_path):
+    ph.stream(golden_system(), tmp_path / "run.zarr", method="V2", h=0.1)
+    for other in (
+        dipoles((0.0, 1.0, 1.001)),
+        golden_system().replaced(ph.integrate(golden_system(), (0, 0.1), method="V2", h=0.1)[-1]),
+    ):
+        with pytest.raises(InputError, match="another problem"):
+            ph.resume(tmp_path / "run.zarr", other)
+
+
+def pull(r, A, B, p):
+    return 0.5 * p[0] * (r[0] ** 2 + r[1] ** 2 + r[2] ** 2)
+
+
+def push(r, A, B, p):
+    return 0.7 * p[0] * (r[0] ** 2 + r[1] ** 2 + r[2] ** 2)
+
+
+def test_other_functions_and_numbers_are_noticed():
+    digests = [
+        PairPotential(function, params=[k], name="V").fingerprint() for function, k in ((pull, 1), (push, 1), (pull, 2))
+    ]
+    assert PairPotential(pull, params=[1], name="V").fingerprint() == digests[0]
+    assert digests[0] != digests[1]
+    assert digests[0] != digests[2]
+    assert (DIPOLES + SPRING).fingerprint() != DIPOLES.fingerprint()
+
+
+# Runs beside each other
+
+
+def test_two_runs_of_one_system_do_not_disturb_each_other():
+    gas = System.lattice(BODY, 4, 2.0, DipolarSoftSpheres((0, 1, 1), cutoff=3.0), kT=0.5, seed=1, box=8.0)
+    alone = [ph.integrate(gas, (0.0, t), method="V2", h=0.01, save_every=10) for t in (0.5, -0.5)]
+    together = [None, None]
+
+    def work(k, t):
+        together[k] = ph.integrate(gas, (0.0, t), method="V2", h=0.01, save_every=10)
+
+    threads = [threading.Thread(target=work, args=(k, t)) for k, t in enumerate((0.5, -0.5))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for a, b in zip(alone, together, strict=True):
+        np.testing.assert_array_equal(a.x, b.x)
+        np.testing.assert_array_equal(a.q, b.q)
+
+
+def test_lists_of_neighbors_belong_to_runs():
+    gas = System.lattice(BODY, 3, 2.0, DipolarSoftSpheres((0, 1, 1), cutoff=2.5), kT=0.5, seed=1, box=6.0)
+    ph.integrate(gas, (0.0, 0.1), method="V2", h=0.01)
+    assert gas.interaction._lists is None
+    one, other = gas.interaction.for_run(), gas.interaction.for_run()
+    assert one._lists is not other._lists
+
+
+@pytest.mark.parametrize("method", ["QuatEM", "DirEM", "QuatVI", "AlgoC1", "ClosedForm"])
+def test_methods_for_single_bodies_say_so(method):
+    with pytest.raises(InputError, match=r"expected Splitting.*Adaptive"):
+        ph.integrate(golden_system(), method=method, h=0.1)
+
+
+def test_quotients_have_order_4():
+    """The weights of the force gradient are exact for polynomials of degree 4."""
+    for degree in range(5):
+        slope = sum(weight * point**degree for point, weight in QUOTIENT) / 12
+        assert slope == pytest.approx(1.0 if degree == 1 else 0.0, abs=1e-15)
