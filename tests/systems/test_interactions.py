@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
+import polhode as ph
 from conftest import EPS, random_attitude
 from polhode.core.errors import InputError, ShapeError
 from polhode.core.rotation import from_rotation_vector, matrix
 from polhode.forces.functions import SlowTorqueWarning
 from polhode.systems.interactions import DipolarSoftSpheres, Field, PairPotential, SitePotential
 from polhode.systems.interactions.dipoles import parts_of
+from polhode.systems.system import System
 
 MU, EPSILON, SIGMA = (0.1, 1.0, 1.2), 1.3, 0.9
 
@@ -311,9 +313,11 @@ def test_bad_input(make, error, told):
 
 
 def test_a_dipole_for_each_body(rng):
-    x, Q = bodies(3, rng)
+    x, _ = bodies(3, rng)
     with pytest.raises(ShapeError, match="2 rows, and there are 3 bodies"):
-        DipolarSoftSpheres([(0, 0, 1), (0, 1, 0)]).check(0.0, x, Q)
+        System(
+            ph.RigidBody((1, 2, 3), mass=1), ph.State(np.zeros((3, 3)), x=x), DipolarSoftSpheres([(0, 0, 1), (0, 1, 0)])
+        )
 
 
 def test_what_a_pair_function_raises_is_raised(rng):

@@ -10,10 +10,11 @@ import pytest
 
 import polhode as ph
 from conftest import ROOT
+from polhode import interactions
 from polhode.core.errors import InputError, UnknownNameError
 from polhode.solve import integrate
 from polhode.systems.interactions import BOLTZMANN, COULOMB, Molecular, water
-from polhode.systems.interactions.molecular import DALTON_PER_NM3
+from polhode.systems.interactions.water_models import DALTON_PER_NM3
 from polhode.systems.system import System
 
 KT = 298.15 * BOLTZMANN
@@ -76,18 +77,67 @@ def test_the_best_dimer_of_spce():
     assert np.linalg.norm(oxygens[0] - oxygens[1]) == pytest.approx(0.275, abs=0.002)
 
 
+def carbon_dioxide(**more):
+    return Molecular.from_atoms(
+        [15.999, 12.011, 15.999], [(0, 0, -0.116), (0, 0, 0), (0, 0, 0.116)], charges=[-0.35, 0.7, -0.35],
+        sigma=[0.305, 0.28, 0.305], epsilon=[0.657, 0.224, 0.657], **more,
+    )  # fmt: skip
+
+
 def test_linear_molecules():
     """Carbon dioxide lies along the first axis, and does not turn about it."""
-    gas = Molecular.from_atoms(
-        [15.999, 12.011, 15.999], [(0, 0, -0.116), (0, 0, 0), (0, 0, 0.116)], charges=[-0.35, 0.7, -0.35],
-        sigma=[0.305, 0.28, 0.305], epsilon=[0.657, 0.224, 0.657], cutoff=0.8,
-    )  # fmt: skip
+    gas = carbon_dioxide(cutoff=0.8)
     assert gas.body.is_linear
     np.testing.assert_allclose(np.abs(gas.sites), [(0.116, 0, 0), (0, 0, 0), (0.116, 0, 0)], atol=1e-15)
     box = System.liquid(gas, 27, kT=2.0, density=6.0, seed=1)
     traj = integrate(box, (0.0, 0.1), method="RKN4_6b", h=0.01)
     assert np.abs(traj.energy - traj.energy[0]).max() < 1e-4 * 27 * 2.0
     assert (traj.m[..., 0] == 0.0).all()
+
+
+MOMENTS = water().body.moments
+TURN = ph.rotation.matrix(ph.rotation.from_rotation_vector((1e-3, 0, 0)))
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (
+            carbon_dioxide().body,
+            r"body 0 has mass 44\.009 .* as a linear rotor; expected mass 18\.0154.*SPC/E.*body of",
+        ),
+        (ph.RigidBody(MOMENTS, mass=18.0), r"body 0 has mass 18 .*18\.0154"),
+        (ph.RigidBody(MOMENTS[::-1], mass=18.0154), "body 0 has .*moments"),
+        (ph.RigidBody(MOMENTS * (1, 1, 1 + 3e-6), mass=18.0154), "body 0 has"),
+        (ph.RigidBody(TURN @ np.diag(MOMENTS) @ TURN.T, mass=18.0154), "turned axes"),
+        ([water().body, carbon_dioxide().body], "body 1 has .*linear rotor; expected"),
+    ],
+)
+def test_bodies_of_other_molecules_are_refused(body, told):
+    """When the system is built: another mass, moments in another order, other axes."""
+    with pytest.raises(InputError, match=told):
+        System(body, ph.State(np.zeros((2, 3)), x=[(0, 0, 0), (0.4, 0, 0)]), water())
+    field = interactions.Field(lambda t, x, Q, F, T, p: None, arrays=True)
+    with pytest.raises(InputError, match=told):
+        System(body, ph.State(np.zeros((2, 3)), x=[(0, 0, 0), (0.4, 0, 0)]), field + water())
+
+
+def test_a_rotor_needs_the_moment_of_its_molecule():
+    two = ph.State(np.zeros((2, 3)), x=[(0, 0, 0), (0.4, 0, 0)])
+    gas = carbon_dioxide()
+    with pytest.raises(InputError, match=r"body 0 has .*linear rotor; expected .*linear rotor"):
+        System(ph.RigidBody.linear(0.4, mass=gas.body.mass), two, gas)
+    with pytest.raises(InputError, match=r"body 0 has .*expected .*linear rotor"):  # a sphere has one more rotation
+        System(ph.RigidBody(gas.body.moments[[1, 1, 1]], mass=gas.body.mass), two, gas)
+
+
+def test_bodies_that_are_the_same_in_other_words():
+    """A tensor instead of moments, and masses of isotopes if the model has no atoms."""
+    two = ph.State(np.zeros((2, 3)), x=[(0, 0, 0), (0.4, 0, 0)])
+    System(ph.RigidBody(np.diag(MOMENTS), mass=18.0154 * (1 + 1e-9)), two, water())
+    model = water()
+    heavy = Molecular(model.sites, charges=model.charges, sigma=model.sigma, epsilon=model.epsilon)
+    System(ph.RigidBody(2 * MOMENTS, mass=20.0), two, heavy)
 
 
 def test_starts():

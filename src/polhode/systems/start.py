@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from polhode.core.arrays import FloatArray
+from polhode.core.arrays import BoolArray, FloatArray
 from polhode.core.body import RigidBody, flow_moments
 from polhode.core.checks import as_floats, whole_number
 from polhode.core.errors import InertiaError, InputError
 from polhode.core.rotation import normalize
 
-ATTITUDES, VELOCITIES, PLACES = 1, 2, 3  # independent streams of random numbers with one seed
+ATTITUDES, VELOCITIES, PLACES, ORDER = 1, 2, 3, 4  # independent streams of random numbers with one seed
 
 
 def cubic_lattice(side: int, spacing: float) -> FloatArray:
@@ -62,6 +62,17 @@ def spread_in_cube(count: int, length: float) -> FloatArray:
         side += 1
     positions = cubic_lattice(side, length / side)
     return positions[(np.arange(count) * len(positions)) // count]
+
+
+def shuffled(x: FloatArray, seed: int = 0) -> FloatArray:
+    """Return the rows of x (n, 3) in random order.
+
+    Examples
+    --------
+    >>> shuffled(np.arange(6.0).reshape(2, 3), seed=1).sum()
+    np.float64(15.0)
+    """
+    return _generator(seed, ORDER).permutation(x)
 
 
 def scattered(x: FloatArray, deviation: float, seed: int = 0) -> FloatArray:
@@ -139,20 +150,44 @@ def maxwell_boltzmann(
     >>> (m**2).mean(axis=0).round(1)  # kT times the moments
     array([0.5, 1. , 1.5])
     """
+    if body.mass is None:
+        raise InertiaError("the body has no mass: type RigidBody(inertia, mass=...)")
+    n = whole_number(count, "count", 1)
+    mass, moments = np.broadcast_to(body.mass, (n,)), np.broadcast_to(flow_moments(body), (n, 3))
+    axes = None if body.is_principal else body.axes
+    return thermal_momenta(mass, moments, axes, np.full(n, body.is_linear), kT, seed, at_rest=at_rest)
+
+
+def thermal_momenta(
+    mass: FloatArray,
+    moments: FloatArray,
+    axes: FloatArray | None,
+    linear: BoolArray,
+    kT: float,
+    seed: int = 0,
+    *,
+    at_rest: bool = True,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the momenta (p, m) of ``maxwell_boltzmann`` for bodies of any kinds.
+
+    Masses (n,), moments (n, 3), axes (n, 3, 3) or None, and linear (n,) are those of ``System``.
+
+    Examples
+    --------
+    >>> p, m = thermal_momenta(np.array([1.0, 2.0]), np.ones((2, 3)), None, np.array([True, False]), kT=0.5)
+    >>> bool(m[0, 0] == 0.0), bool(abs(p.sum(axis=0)).max() < 1e-15)
+    (True, True)
+    """
     energy = float(as_floats(kT, "kT"))
     if not 0 <= energy < np.inf:
         raise InputError(f"kT = {kT!r}: expected a finite number, 0 or more")
-    if body.mass is None:
-        raise InertiaError("the body has no mass: type RigidBody(inertia, mass=...)")
     random = _generator(seed, VELOCITIES)
-    n = whole_number(count, "count", 1)
-    mass = np.broadcast_to(body.mass, (n,))[:, None]
+    n, mass = len(mass), mass[:, None]
     p = random.normal(size=(n, 3)) * np.sqrt(energy * mass)
-    m = random.normal(size=(n, 3)) * np.sqrt(energy * np.broadcast_to(flow_moments(body), (n, 3)))
-    if body.is_linear:
-        m[:, 0] = 0.0
-    if not body.is_principal:
-        m = np.einsum("...ij,...j->...i", body.axes, m)
+    m = random.normal(size=(n, 3)) * np.sqrt(energy * moments)
+    m[linear, 0] = 0.0
+    if axes is not None:
+        m = np.einsum("...ij,...j->...i", axes, m)
     return (p - mass * (p.sum(axis=0) / mass.sum()) if at_rest else p), m
 
 

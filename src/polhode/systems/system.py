@@ -21,7 +21,15 @@ from polhode.systems.interactions.base import Interaction
 from polhode.systems.interactions.molecular import Molecular
 from polhode.systems.interactions.neighbors import Box
 from polhode.systems.rows import SystemRows
-from polhode.systems.start import cubic_lattice, maxwell_boltzmann, random_attitudes, scattered, spread_in_cube
+from polhode.systems.start import (
+    cubic_lattice,
+    maxwell_boltzmann,
+    random_attitudes,
+    scattered,
+    shuffled,
+    spread_in_cube,
+    thermal_momenta,
+)
 
 ONE_OR_ALL = "expected one body for all states, or one for each state"
 
@@ -51,7 +59,7 @@ class System:
     Raises
     ------
     InputError
-        If `interaction` or `box` is not valid.
+        If `interaction` or `box` is not valid, or the interaction is one of other bodies.
     ShapeError
         If the numbers of bodies and states differ.
     MomentumError
@@ -97,6 +105,7 @@ class System:
             body.check_momentum(self.state.m if len(self.bodies) == 1 else self.state.m[i], "states.m")
             if body.mass is None:
                 raise InertiaError("bodies have no mass: type RigidBody(inertia, mass=...)")
+        interaction.check_bodies(self.mass, self.moments, self.axes, self.linear)
 
     @classmethod
     def lattice(
@@ -198,7 +207,7 @@ class System:
     def liquid(
         cls,
         molecules: Molecular,
-        count: int,
+        count: int | None = None,
         *,
         kT: float,
         density: float | None = None,
@@ -212,9 +221,9 @@ class System:
         Parameters
         ----------
         molecules : Molecular
-            Model of a molecule, with a body.
-        count : int
-            Number of molecules.
+            Model of a molecule, with a body, or a mixture of them, whose species are distributed at random.
+        count : int, optional
+            Number of molecules. Omit it for a mixture, which has numbers of its own.
         kT : float
             Temperature in units of energy.
         density : float, optional
@@ -240,17 +249,27 @@ class System:
         >>> liquid = System.liquid(water("SPC/E"), 216, kT=298.15 * BOLTZMANN, seed=1)
         >>> liquid.count, liquid.box
         (216, box (1.86445, 1.86445, 1.86445))
+        >>> argon = Molecular.from_atoms([39.948], [(0, 0, 0)], sigma=0.34, epsilon=0.996, name="Ar")
+        >>> mixture = Molecular.mixture([water("SPC/E"), argon], [200, 16], cutoff=0.9)
+        >>> System.liquid(mixture, kT=298.15 * BOLTZMANN, density=33.0, seed=1).interaction
+        mixture(200 SPC/E, 16 Ar, cutoff=0.9, reaction field)
         """
-        if molecules.body is None:
+        bodies = molecules.bodies
+        if bodies is None:
             raise InputError(f"{molecules!r} has no body; type Molecular.from_atoms(masses, positions, ...) or water()")
+        n = _molecule_count(molecules, count)
         per_volume = molecules.number_density if density is None else density
         if per_volume is None or not 0 < per_volume < np.inf:
             raise InputError(f"density = {per_volume!r}: expected the number of molecules per unit of volume")
-        length = (whole_number(count, "count", 1) / per_volume) ** (1 / 3)
-        x = spread_in_cube(count, length)
-        p, m = maxwell_boltzmann(molecules.body, count, kT, seed)
-        state = State(m=m, q=random_attitudes(count, seed), x=x, p=p)
-        return cls(molecules.body, state, molecules, length, **more)
+        length = (n / per_volume) ** (1 / 3)
+        x = spread_in_cube(n, length)
+        if molecules.species is not None:
+            x = shuffled(x, seed)
+        q = random_attitudes(n, seed)
+        still = cls(bodies, State(np.zeros((n, 3)), q, x=x), molecules, length, **more)
+        p, m = thermal_momenta(still.mass, still.moments, still.axes, still.linear, kT, seed)
+        m[molecules.atoms(n)] = 0.0
+        return still.replaced(State(m, q, x=x, p=p))
 
     def replaced(self, state: State) -> System:
         """Return a system of the same bodies in another state, such as that of the end of a run."""
@@ -283,14 +302,13 @@ class System:
         2.0
         """
         state = self.state
-        translations = 3 * self.count
-        rotations = 3 * self.count - int(self.linear.sum())
+        degrees = 3 * self.count, self.rotations
         p = np.asarray(state.p)
         omega = scale_along(self.axes, 1.0 / self.moments, state.m, "m")
         twice = float((p * p / self.mass[:, None]).sum()), float((state.m * omega).sum())
-        if not min(*twice, kT) > 0:
+        if not (min(twice[0], kT) > 0 and (twice[1] > 0 or self.rotations == 0)):
             raise InputError(f"kT = {kT!r}, and twice the kinetic energies are {twice}: expected positive numbers")
-        u, v = (np.sqrt(kT * count / energy) for count, energy in zip((translations, rotations), twice, strict=True))
+        u, v = (np.sqrt(kT * n / energy) if n else 1.0 for n, energy in zip(degrees, twice, strict=True))
         return self.replaced(State(v * state.m, state.q, x=state.x, p=u * p))
 
     @cached_property
@@ -317,6 +335,15 @@ class System:
     def linear(self) -> npt.NDArray[np.bool_]:
         """Whether each body is a linear rotor, of shape (n,)."""
         return np.array(self._each(lambda body: np.array(body.is_linear), ()), dtype=np.bool_)
+
+    @cached_property
+    def rotations(self) -> int:
+        """Number of rotational degrees of freedom: three for a body, two for a linear rotor, none for an atom at rest.
+
+        An atom is the body of a model with a single atom (``Molecular.from_atoms``); at rest, it never rotates.
+        """
+        still = self.interaction.atoms(self.count) & ~self.state.m.any(axis=-1)
+        return 3 * self.count - int(self.linear.sum()) - 3 * int(still.sum())
 
     def _each(self, value_of: Any, shape: tuple[int, ...]) -> Any:
         """Return ``value_of(body)`` for all bodies, as an array of shape (n,) + shape."""
@@ -363,6 +390,15 @@ def _bodies(bodies: Any, count: int) -> tuple[RigidBody, ...]:
     if len(bodies) != count or any(body.batch for body in bodies):
         raise ShapeError(f"got {len(bodies)} bodies and {count} states; {ONE_OR_ALL}")
     return tuple(bodies)
+
+
+def _molecule_count(molecules: Molecular, count: int | None) -> int:
+    """Return the number of molecules of a liquid, which is `count` unless `molecules` is a mixture."""
+    if molecules.species is None:
+        return whole_number(count, "count", 1)
+    if count is not None:
+        raise InputError(f"count = {count!r}, and {molecules!r} has numbers of molecules of its own; omit count")
+    return len(molecules.species)
 
 
 def _are_bodies(bodies: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from math import nan
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -184,9 +185,10 @@ class SystemTrajectory(BaseTrajectory):
     def temperature_rotation(self) -> FloatArray:
         """Temperature of the rotation, of shape (k,): twice the kinetic energy per degree of freedom.
 
-        A linear rotor has two degrees of freedom, other bodies have three.
+        A linear rotor has two degrees of freedom, an atom none, and other bodies have three. The temperature is NaN if
+        there are only atoms.
         """
-        return self.kinetic_rotation * (2.0 / (3 * self.system.count - int(self.system.linear.sum())))
+        return self.kinetic_rotation * (2.0 / self.system.rotations if self.system.rotations else nan)
 
     @property
     def momentum(self) -> FloatArray:

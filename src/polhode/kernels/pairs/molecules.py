@@ -6,6 +6,9 @@ Sites a of molecule i and b of molecule j, r = x_i + a - x_j - b, u = 1/|r|, hav
 
 with A = 4 eps sig^12, B = 4 eps sig^6 and C the product of charges. c0, c1, c2 define the treatment of distant
 charges: a reaction field (Barker and Watts 1973; Tironi et al. 1995), a shifted force, or nothing.
+
+Molecules may be of several kinds, each with its own sites. The tables A, B, C have rows and columns for the sites of
+all kinds, one kind after the other.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from math import sqrt
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.numba_internals import borrowed
 from polhode.kernels.exact.standard_form import INPUT, MATRICES, TIMES
+from polhode.kernels.pairs.cells import COUNTS
 from polhode.kernels.pairs.near import (
     LANES,
     SPARE,
@@ -30,20 +34,22 @@ from polhode.kernels.pairs.near import (
 
 B, G = SPARE, SPARE + 3 * LANES  # fields: x_j + b - x_i of one site of every lane, and its force on i
 SIZE = 6 * LANES
-# (sites Q c (n, 3 s), A, B, C (s, s), (c0, c1, c2))
-MOLECULES = f"Tuple(({INPUT}, {INPUT}, {INPUT}, {INPUT}, {TIMES}))"
+# (sites Q c (n, 3 times the largest number of sites), kinds (n,), start of each kind in the tables, and their end s;
+# A, B, C (s, s), (c0, c1, c2))
+MOLECULES = f"Tuple(({INPUT}, {COUNTS}, {COUNTS}, {INPUT}, {INPUT}, {INPUT}, {TIMES}))"
 
 
-@entry_point(f"void({MATRICES}, {INPUT}, f8[:,::1])")
-def place_sites(Q, sites, out):
-    """Write Q c of all sites c (s, 3) in body axes to out (n, 3 s)."""
+@entry_point(f"void({MATRICES}, {INPUT}, {COUNTS}, {COUNTS}, f8[:,::1])")
+def place_arms(Q, sites, kinds, starts, out):
+    """Write Q c, for sites c (s, 3) in body axes of the kind of each body, to the rows of ``out``."""
     for i in range(Q.shape[0]):
-        for k in range(sites.shape[0]):
+        start = starts[kinds[i]]
+        for k in range(starts[kinds[i] + 1] - start):
             for c in range(3):
                 out[i, 3 * k + c] = (
-                    float(Q[i, c, 0]) * float(sites[k, 0])
-                    + float(Q[i, c, 1]) * float(sites[k, 1])
-                    + float(Q[i, c, 2]) * float(sites[k, 2])
+                    float(Q[i, c, 0]) * float(sites[start + k, 0])
+                    + float(Q[i, c, 1]) * float(sites[start + k, 1])
+                    + float(Q[i, c, 2]) * float(sites[start + k, 2])
                 )
 
 
@@ -116,16 +122,20 @@ def add_to_bodies(w):
 @inline
 def fill_molecules(interaction, i, first, numbers, w):
     """Compute energies, forces and torques of molecule i and LANES neighbors (see ``near``)."""
-    places, twelve, six, C, far = interaction
-    sites = C.shape[0]
+    places, kinds, starts, twelve, six, C, far = interaction
+    own, other = kinds[i], kinds[numbers[first]]
+    own_start, other_start = starts[own], starts[other]
+    own_sites, other_sites = starts[own + 1] - own_start, starts[other + 1] - other_start
     c0, c1, c2 = float(far[0]), float(far[1]), float(far[2])
     for k in range(V, V + 10 * LANES):
         w[k] = 0.0
-    for b in range(sites):
+    for b in range(other_sites):
         load_site(places, numbers, first, b, w)
-        for a in range(sites):
+        column = other_start + b
+        for a in range(own_sites):
             a1, a2, a3 = float(places[i, 3 * a]), float(places[i, 3 * a + 1]), float(places[i, 3 * a + 2])
-            A12, B6, charge = float(twelve[a, b]), float(six[a, b]), float(C[a, b])
+            row = own_start + a
+            A12, B6, charge = float(twelve[row, column]), float(six[row, column]), float(C[row, column])
             if A12 != 0.0 or B6 != 0.0:
                 add_spheres(w, a1, a2, a3, A12, B6, charge, c0, c1, c2)
             elif charge != 0.0:
@@ -136,6 +146,9 @@ def fill_molecules(interaction, i, first, numbers, w):
 @entry_point(signature(MOLECULES))
 def sum_molecules(pairs, cut, molecules, sums, totals, start, stop):
     """Call ``near.sum_parts`` for rigid molecules."""
-    places, twelve, six, C, far = molecules
-    interaction = borrowed(places), borrowed(twelve), borrowed(six), borrowed(C), borrowed(far)
+    places, kinds, starts, twelve, six, C, far = molecules
+    interaction = (
+        borrowed(places), borrowed(kinds), borrowed(starts),
+        borrowed(twelve), borrowed(six), borrowed(C), borrowed(far),
+    )  # fmt: skip
     return sum_parts(fill_molecules, SIZE, pairs, cut, interaction, sums, totals, start, stop)

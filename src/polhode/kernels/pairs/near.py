@@ -13,6 +13,9 @@ First the neighbors of a body within the cut-off are selected from the list, in 
 then depend on the positions only, not on when the list was built. The work is divided into parts, each with its own
 sums, by the number of bodies only: so the result does not depend on the number of threads, to the bit.
 
+Bodies may be of several kinds, and are sorted by them; so are the neighbors of a body. All lanes of a block have
+neighbors of one kind.
+
 An interaction is defined by one function, ``fill(interaction, i, first, numbers, w)``, which writes the energies V,
 forces F_V and torques s, t of body i and LANES neighbors, from index ``first`` of the selected ones on, into the fields
 V, F, S, T of w. Its first argument contains the data of the interaction.
@@ -37,8 +40,8 @@ OWN = 13 * LANES  # sums of energy, force and torque on the body itself
 OWN_COUNT = 7
 SPARE = 20 * LANES  # start of the fields for use by ``fill``
 
-# (x, lengths, 1/lengths, starts, stops, others, length of the longest row)
-PAIRS = f"Tuple(({INPUT}, {TIMES}, {TIMES}, {COUNTS}, {COUNTS}, {INTEGERS}, i8))"
+# (x, kinds (n,), lengths, 1/lengths, starts, stops, others, length of the longest row)
+PAIRS = f"Tuple(({INPUT}, {COUNTS}, {TIMES}, {TIMES}, {COUNTS}, {COUNTS}, {INTEGERS}, i8))"
 CUT = "UniTuple(f8, 3)"  # square of the cut-off, begin and 1/width of (2); (inf, 0, 0) without cut-off
 SUMS = "Tuple((f8[:,:,::1], f8[:,:,::1], f8[::1]))"  # (forces, torques (parts, n, 3), energies (parts,))
 TOTALS = "Tuple((f8[:,::1], f8[:,::1]))"  # (force, torque (n, 3))
@@ -56,13 +59,27 @@ def inverse(x):
 
 
 @inline
-def pick(pairs, square, i, numbers, places):
-    """Select the neighbors of i within the cut-off: write their indices and r (3, .); return their number."""
-    x, L, per_L, starts, stops, others, _ = pairs
+def end_of_kind(kinds, others, start, stop):
+    """Return the end of the neighbors of the same kind as the first one, in others[start:stop]."""
+    kind = kinds[others[start]]
+    if kinds[others[stop - 1]] == kind:
+        return stop
+    end = start + 1
+    while kinds[others[end]] == kind:
+        end += 1
+    return end
+
+
+@inline
+def pick(pairs, square, i, start, stop, count, numbers, places):
+    """Select those of others[start:stop] that are within the cut-off of i.
+
+    Write their indices, and r (3, .), from index ``count`` on; return the index after the last one.
+    """
+    x, _, L, per_L, _, _, others, _ = pairs
     x1, x2, x3 = float(x[i, 0]), float(x[i, 1]), float(x[i, 2])
     L1, L2, L3, u1, u2, u3 = float(L[0]), float(L[1]), float(L[2]), float(per_L[0]), float(per_L[1]), float(per_L[2])
-    count = 0
-    for k in range(starts[i], stops[i]):
+    for k in range(start, stop):
         j = others[k]
         r1, r2, r3 = (
             nearest(x1 - float(x[j, 0]), L1, u1),
@@ -77,6 +94,25 @@ def pick(pairs, square, i, numbers, places):
         for c in range(3):
             places[c, k] = places[c, max(count - 1, 0)]
     return count
+
+
+@inline
+def pick_all(pairs, square, i, numbers, places, used):
+    """Select the neighbors of i within the cut-off, in blocks of LANES of one kind; return the index of their end.
+
+    The number of lanes in use of each block is written to ``used``.
+    """
+    _, kinds, _, _, starts, stops, others, _ = pairs
+    start, stop = starts[i], stops[i]
+    first = 0
+    while start < stop:
+        end = end_of_kind(kinds, others, start, stop)
+        count = pick(pairs, square, i, start, end, first, numbers, places)
+        for k in range(first, count, LANES):
+            used[k // LANES] = min(LANES, count - k)
+        first = (count + LANES - 1) // LANES * LANES
+        start = end
+    return first
 
 
 @inline
@@ -120,15 +156,21 @@ def own_sum(w, c):
 def sum_part(fill, size, all_pairs, cut, interaction, sums, part):
     """Compute forces, torques and the energy of one part; ``size`` is that of the additional fields of ``fill``."""
     forces, torques, energies = sums
-    x, L, per_L, starts, stops, others, longest = all_pairs
-    pairs = borrowed(x), borrowed(L), borrowed(per_L), borrowed(starts), borrowed(stops), borrowed(others), longest
+    x, kinds, L, per_L, starts, stops, others, longest = all_pairs
+    pairs = (
+        borrowed(x), borrowed(kinds), borrowed(L), borrowed(per_L), borrowed(starts), borrowed(stops), borrowed(others),
+        longest,
+    )  # fmt: skip
     parts = forces.shape[0]
     n = forces.shape[1]
-    capacity = longest + LANES
+    most_kinds = kinds[n - 1] + 1 if n > 0 else 1
+    blocks = longest // LANES + most_kinds + 1  # each kind has one block that is not full; the last is for unused lanes
+    capacity = blocks * LANES
     block = new_block(SPARE + size)
     own_numbers = np.empty(capacity, np.int32)
     own_places = np.empty((3, capacity))
-    w, numbers, places = borrowed(block), borrowed(own_numbers), borrowed(own_places)
+    own_used = np.empty(blocks, np.int64)
+    w, numbers, places, used = borrowed(block), borrowed(own_numbers), borrowed(own_places), borrowed(own_used)
     force = borrowed(forces[part])
     torque = borrowed(torques[part])
     energy = 0.0
@@ -136,7 +178,7 @@ def sum_part(fill, size, all_pairs, cut, interaction, sums, part):
         for c in range(3):
             force[i, c], torque[i, c] = 0.0, 0.0
     for i in range(n * part // parts, n * (part + 1) // parts):
-        count = pick(pairs, cut[0], i, numbers, places)
+        count = pick_all(pairs, cut[0], i, numbers, places, used)
         for k in range(OWN_COUNT * LANES):
             w[OWN + k] = 0.0
         for first in range(0, count, LANES):
@@ -146,7 +188,7 @@ def sum_part(fill, size, all_pairs, cut, interaction, sums, part):
             fill(interaction, i, first, numbers, w)
             if cut[2] > 0.0:
                 switch(w, cut[1], cut[2])
-            used_lanes = min(LANES, count - first)
+            used_lanes = used[first // LANES]
             collect(w, used_lanes)
             for l in range(used_lanes):
                 j = numbers[first + l]
@@ -161,6 +203,7 @@ def sum_part(fill, size, all_pairs, cut, interaction, sums, part):
     keep(block)
     keep(own_numbers)
     keep(own_places)
+    keep(own_used)
 
 
 @inline

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.arrays import FloatArray
+from polhode.core.arrays import BoolArray, FloatArray, IntArray
 from polhode.core.checks import show
 from polhode.core.errors import InputError, ShapeError
-from polhode.systems.interactions.base import Interaction, as_sites
+from polhode.systems.interactions.base import Interaction, as_sites, place_sites
 from polhode.systems.interactions.neighbors import Box, closest_pair
 
 DIFFERENCE = 2.0**-14  # displacement in a check of forces, relative to the size of bodies, or to their distance
@@ -19,19 +20,23 @@ TOLERANCE = 1e-3  # of that check, relative to the largest force: accepts single
 
 @runtime_checkable
 class SiteEngine(Protocol):
-    """Protocol of engines of ``SiteForces``; an optional attribute ``box`` must be equal to the box of the system."""
+    """Protocol of engines of ``SiteForces``; an optional attribute ``box`` must be equal to the box of the system.
+
+    Where bodies have different sites, positions and forces are of shape (N, 3), body by body, instead of (n, s, 3).
+    """
 
     def evaluate(self, positions: FloatArray) -> tuple[float, npt.ArrayLike]:
         """Return the energy and forces (n, s, 3) for positions (n, s, 3) of the s sites of n bodies, in space axes."""
 
 
 class SiteForces(Interaction):
-    """Interaction by the forces of an engine on sites that are fixed to equal bodies.
+    """Interaction by the forces of an engine on sites that are fixed to bodies.
 
     Parameters
     ----------
-    sites : array_like, shape (s, 3)
-        Positions of the sites in body axes, relative to the mass center.
+    sites : array_like, shape (s, 3), or list of array_like, shapes (s_i, 3)
+        Positions of the sites in body axes, relative to the mass center: the same for all bodies, or a list with those
+        of each body.
     engine : SiteEngine
         Object with a method ``evaluate(positions) -> (energy, forces)``; see ``SiteEngine``.
     name : str, optional
@@ -57,9 +62,17 @@ class SiteForces(Interaction):
     array([-2.,  0.,  0.])
     """
 
-    def __init__(self, sites: npt.ArrayLike, engine: SiteEngine, *, name: str | None = None) -> None:
+    def __init__(
+        self, sites: npt.ArrayLike | Sequence[npt.ArrayLike], engine: SiteEngine, *, name: str | None = None
+    ) -> None:
         """Check the arguments; see the class for their description."""
-        self.sites = as_sites(sites)
+        self._body: IntArray | None = None  # of each site, if bodies have different sites
+        if isinstance(sites, Sequence) and sites and all(np.ndim(rows) == 2 for rows in sites):
+            each = [as_sites(rows) for rows in sites]
+            self.sites = np.concatenate(each)
+            self._body = np.repeat(np.arange(len(each)), [len(rows) for rows in each])
+        else:
+            self.sites = as_sites(sites)
         if not isinstance(engine, SiteEngine):
             raise InputError(f"engine is {engine!r}; expected an object with evaluate(positions) -> (energy, forces)")
         self.engine = engine
@@ -67,14 +80,27 @@ class SiteForces(Interaction):
 
     def evaluate(self, t: float, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> float:
         """Add the forces and torques (n, 3) on all bodies to `force` and `torque`; return the energy."""
-        arms = np.einsum("nij,sj->nsi", Q, self.sites)
-        energy, forces = self._call_engine(x[:, None] + arms)
-        force += forces.sum(axis=1)
-        torque += np.cross(arms, forces).sum(axis=1)
+        arms, body = self.sites_in_space(np.zeros_like(x), Q)
+        shape = (len(x), -1, 3) if self._body is None else (-1, 3)
+        energy, result = self._call_engine((x[body] + arms).reshape(shape))
+        forces = result.reshape(-1, 3)
+        np.add.at(force, body, forces)
+        np.add.at(torque, body, np.cross(arms, forces))
         return energy
 
+    def sites_in_space(self, x: FloatArray, Q: FloatArray) -> tuple[FloatArray, IntArray]:
+        """Return the positions (..., N, 3) of all sites in space, body by body, and the index (N,) of their bodies."""
+        return place_sites(x, Q, self.sites, self._body)
+
+    def check_bodies(self, mass: FloatArray, moments: FloatArray, axes: FloatArray | None, linear: BoolArray) -> None:
+        """Raise a ShapeError unless there are sites for each body."""
+        if self._body is not None and self._body[-1] + 1 != len(mass):
+            raise ShapeError(
+                f"sites of {self._body[-1] + 1} bodies, and there are {len(mass)} bodies; expected one each"
+            )
+
     def _call_engine(self, positions: FloatArray) -> tuple[float, FloatArray]:
-        """Return the energy and forces (n, s, 3) of the engine for positions (n, s, 3); raise unless the shape fits."""
+        """Return the energy and the forces of the engine at positions (n, s, 3) or (N, 3); raise unless shapes fit."""
         energy, result = self.engine.evaluate(positions)
         forces = np.asarray(result, dtype=np.float64)
         if forces.shape != positions.shape:

@@ -10,9 +10,10 @@ from __future__ import annotations
 from polhode.systems.interactions.base import Interaction
 from polhode.systems.interactions.dipoles import DipolarSoftSpheres
 from polhode.systems.interactions.field import Field
-from polhode.systems.interactions.molecular import BOLTZMANN, COULOMB, Molecular, water
+from polhode.systems.interactions.molecular import BOLTZMANN, COULOMB, Molecular
 from polhode.systems.interactions.pair import PairPotential
 from polhode.systems.interactions.sites import SitePotential
+from polhode.systems.interactions.water_models import water
 
 __all__ = [
     "BOLTZMANN",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.arrays import FloatArray
+from polhode.core.arrays import BoolArray, FloatArray, IntArray
 from polhode.core.checks import as_floats, check_finite
 from polhode.core.errors import InputError, ShapeError
 from polhode.core.fingerprint import Fingerprint, fingerprint, identity, merged
@@ -53,7 +53,47 @@ class Interaction(ABC):
         return self.evaluate(t, x, Q, np.zeros_like(x), np.zeros_like(x))
 
     def check(self, t: float, x: FloatArray, Q: FloatArray) -> None:  # noqa: B027
-        """Raise an error if the interaction does not fit the bodies, or its forces do not fit its energy there."""
+        """Raise an error if the forces do not fit the energy there; a run calls it at the start."""
+
+    def check_bodies(  # noqa: B027
+        self, mass: FloatArray, moments: FloatArray, axes: FloatArray | None, linear: BoolArray
+    ) -> None:
+        """Raise an error if the interaction is not one of these bodies; ``System`` calls it when it is built.
+
+        Parameters
+        ----------
+        mass : ndarray, shape (n,)
+            Masses of the bodies.
+        moments : ndarray, shape (n, 3)
+            Principal moments; those of a sphere for a linear rotor.
+        axes : ndarray, shape (n, 3, 3), or None
+            Principal axes as columns, in body axes; None if they are the body axes of all bodies.
+        linear : ndarray, shape (n,)
+            Whether a body is a linear rotor.
+        """
+
+    def atoms(self, count: int) -> BoolArray:
+        """Return whether each of `count` bodies is an atom, which does not rotate, as an array of shape (count,)."""
+        return np.zeros(count, np.bool_)
+
+    def sites_in_space(self, x: FloatArray, Q: FloatArray) -> tuple[FloatArray, IntArray] | None:
+        """Return the positions of the sites of all bodies in space; None if the interaction has no sites.
+
+        Parameters
+        ----------
+        x : ndarray, shape (..., n, 3)
+            Positions of the bodies.
+        Q : ndarray, shape (..., n, 3, 3)
+            Attitude matrices of the bodies.
+
+        Returns
+        -------
+        positions : ndarray, shape (..., N, 3)
+            Positions of the N sites, body by body.
+        body : ndarray, shape (N,)
+            Index of the body of each site.
+        """
+        return None
 
     def for_run(self) -> Interaction:
         """Return this interaction for one run, with working memory of its own, such as a list of neighbors.
@@ -128,6 +168,20 @@ class InteractionSum(Interaction):
         """Return the digests of both parts."""
         return merged(*(part.fingerprint() for part in self._both))
 
+    def check_bodies(self, mass: FloatArray, moments: FloatArray, axes: FloatArray | None, linear: BoolArray) -> None:
+        """Raise an error if one of the parts is not an interaction of these bodies."""
+        for part in self._both:
+            part.check_bodies(mass, moments, axes, linear)
+
+    def atoms(self, count: int) -> BoolArray:
+        """Return whether each of `count` bodies is an atom in one of the parts."""
+        return self._both[0].atoms(count) | self._both[1].atoms(count)
+
+    def sites_in_space(self, x: FloatArray, Q: FloatArray) -> tuple[FloatArray, IntArray] | None:
+        """Return the positions of the sites of the first part that has any, and their bodies."""
+        first = self._both[0].sites_in_space(x, Q)
+        return self._both[1].sites_in_space(x, Q) if first is None else first
+
     def in_box(self, box: Box) -> Interaction:
         """Return the sum of both parts in a box."""
         return InteractionSum(*(part.in_box(box) for part in self._both))
@@ -152,6 +206,19 @@ def as_sites(sites: npt.ArrayLike) -> FloatArray:
     if positions.ndim != 2 or not len(positions):
         raise ShapeError(f"sites has shape {positions.shape}; expected (s, 3), a position in body axes for each site")
     return positions
+
+
+def place_sites(
+    x: FloatArray, Q: FloatArray, sites: FloatArray, body: IntArray | None = None
+) -> tuple[FloatArray, IntArray]:
+    """Return the positions x + Q c (..., N, 3) of sites in space, and the index (N,) of the body of each site.
+
+    The sites c (N, 3) in body axes belong to the bodies `body` (N,); without it, each body has all sites (s, 3).
+    """
+    if body is None:
+        n = x.shape[-2]
+        body, sites = np.repeat(np.arange(n), len(sites)), np.tile(sites, (n, 1))
+    return x[..., body, :] + np.einsum("...nij,nj->...ni", Q[..., body, :, :], sites), body
 
 
 def takes(func: Any, name: str, arguments: str) -> None:

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.arrays import FloatArray
+from polhode.core.arrays import BoolArray, FloatArray
 from polhode.core.checks import as_floats, check_finite, show
 from polhode.core.errors import InputError, ShapeError
 from polhode.core.threads import in_ranges, threads_for
@@ -94,11 +94,11 @@ class DipolarSoftSpheres(NearInteraction):
         in_ranges(lambda start, stop: gather_tiles(w, sums, force, torque, start, stop), n, ADDING * parts / ITEM)
         return in_order(energies)
 
-    def check(self, t: float, x: FloatArray, Q: FloatArray) -> None:
+    def check_bodies(self, mass: FloatArray, moments: FloatArray, axes: FloatArray | None, linear: BoolArray) -> None:
         """Raise an error unless there is one dipole for all bodies, or one for each."""
-        if self.dipole.ndim == 2 and len(self.dipole) != len(x):
+        if self.dipole.ndim == 2 and len(self.dipole) != len(mass):
             raise ShapeError(
-                f"dipole has {len(self.dipole)} rows, and there are {len(x)} bodies; expected (3,) or (n, 3)"
+                f"dipole has {len(self.dipole)} rows, and there are {len(mass)} bodies; expected (3,) or (n, 3)"
             )
 
     def dipoles(self, Q: FloatArray) -> FloatArray:

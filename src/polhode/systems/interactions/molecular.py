@@ -1,30 +1,32 @@
-"""Rigid molecules with Lennard-Jones and Coulomb interactions between their sites, and models of water."""
+"""Rigid molecules, of one species or of several, with Lennard-Jones and Coulomb interactions between their sites."""
 
 from __future__ import annotations
 
-from math import acos, cos, inf, radians, sin
-from typing import Any, Literal, NamedTuple
+from collections.abc import Sequence
+from itertools import pairwise
+from math import inf
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.arrays import FloatArray
+from polhode.core.arrays import BoolArray, FloatArray, IntArray
 from polhode.core.body import RigidBody
-from polhode.core.checks import as_floats, check_finite, unknown_name
+from polhode.core.checks import as_floats, check_finite, unknown_name, whole_number
 from polhode.core.errors import InputError, ShapeError
-from polhode.kernels.pairs.molecules import place_sites, sum_molecules
-from polhode.systems.interactions.base import as_sites
+from polhode.kernels.pairs.molecules import place_arms, sum_molecules
+from polhode.systems.interactions.base import as_sites, place_sites
+from polhode.systems.interactions.body_check import check_same_body
 from polhode.systems.interactions.near import NearInteraction
 
 COULOMB = 138.93545764438198  # e^2 N_A/(4 pi eps_0) in kJ/mol nm, CODATA 2018
 BOLTZMANN = 0.00831446261815324  # k_B N_A in kJ/(mol K), which converts a temperature to kT
-DALTON_PER_NM3 = 1.66053906660  # in kg/m^3, CODATA 2018, for densities
 SITE_PAIR = 4.6e-9  # seconds for a pair of sites
 Electrostatics = Literal["reaction field", "shifted force", "plain"]
 
 
 class Molecular(NearInteraction):
-    """Lennard-Jones and Coulomb interaction between the sites of equal molecules.
+    """Lennard-Jones and Coulomb interaction between the sites of equal molecules, or of a ``mixture``.
 
     The units are nm, ps, u (daltons) and kJ/mol, which are consistent and usual in molecular dynamics; other units need
     another value of `coulomb`. Parameters of unlike sites are combined by the Lorentz-Berthelot rules: sigma (a + b)/2,
@@ -47,6 +49,17 @@ class Molecular(NearInteraction):
         Relative permittivity of the medium, 1 or more. The default is inf, a conductor.
     coulomb : float, optional
         Energy of two unit charges at unit distance. The default is ``COULOMB``.
+    name : str, optional
+        Name of the molecules. The default is "Molecular".
+
+    Attributes
+    ----------
+    body : RigidBody or None
+        One molecule, if masses are known: see ``from_atoms``. ``System`` then accepts no other body.
+    number_density : float or None
+        Number of molecules per unit of volume, for ``System.liquid``.
+    species : ndarray, shape (n,), or None
+        Index of the species of each molecule of a ``mixture``; None if there is only one species.
 
     Raises
     ------
@@ -66,9 +79,10 @@ class Molecular(NearInteraction):
     -1.0
     """
 
-    name = "Molecular"
     body: RigidBody | None = None
     number_density: float | None = None
+    species: IntArray | None = None
+    _components: tuple[Molecular, ...] = ()
 
     def __init__(
         self,
@@ -83,8 +97,10 @@ class Molecular(NearInteraction):
         electrostatics: Electrostatics | None = None,
         permittivity: float = inf,
         coulomb: float = COULOMB,
+        name: str = "Molecular",
     ) -> None:
         """Check the arguments; see the class for their description."""
+        self.name = name
         self.sites = as_sites(sites)
         self.charges, self.sigma, self.epsilon = (
             self._of_sites(value, name)
@@ -96,12 +112,17 @@ class Molecular(NearInteraction):
         self.electrostatics, far = _far_charges(electrostatics, permittivity, self.cutoff)
         distance = 0.5 * (self.sigma[:, None] + self.sigma)
         depth = np.sqrt(self.epsilon[:, None] * self.epsilon)
+        self.coulomb = coulomb
         C = coulomb * self.charges[:, None] * self.charges
         self._tables = 4 * depth * distance**12, 4 * depth * distance**6, C, far
+        self._starts = np.array([0, len(self.sites)])  # of the sites of each species
 
     @classmethod
     def from_atoms(cls, masses: npt.ArrayLike, positions: npt.ArrayLike, **more: Any) -> Molecular:
         """Return the interaction of molecules that consist of point masses; its ``body`` is one molecule.
+
+        A single atom, which no torque can turn, has the body of a solid sphere of diameter `sigma` (1 if `sigma` is
+        0). ``System.liquid`` gives it no angular momentum, and it is not counted in temperatures of rotation.
 
         Parameters
         ----------
@@ -132,22 +153,107 @@ class Molecular(NearInteraction):
         r = as_floats(positions, "positions", 3)
         if weights.ndim != 1 or not len(weights) or r.shape != (len(weights), 3) or not (weights > 0).all():
             raise ShapeError(f"masses {weights.shape} and positions {r.shape}: expected (s,), positive, and (s, 3)")
-        r = r - r[0]  # so that the mass center of a single atom is exact
+        mass = float(weights.sum())
+        if len(weights) == 1:
+            atoms = cls(np.zeros((1, 3)), **more)
+            radius = 0.5 * (float(atoms.sigma[0]) or 1.0)
+            atoms.body = RigidBody.ellipsoid(mass, radius, radius, radius)
+            return atoms
         r = r - weights @ r / weights.sum()
         _, spread, axes = np.linalg.svd(r * np.sqrt(weights)[:, None])
         axes[2] *= np.linalg.det(axes)
         second = np.pad(spread, (0, 3 - len(spread))) ** 2
         moments = second.sum() - second
-        mass = float(weights.sum())
-        if not second[0]:
-            body = RigidBody((mass, mass, mass), mass=mass)
-        elif second[1] <= 1e-24 * second[0]:
-            body = RigidBody.linear(moments[1], mass=mass)
-        else:
-            body = RigidBody.from_moments(moments, mass=mass)
+        linear = second[1] <= 1e-24 * second[0]
+        body = RigidBody.linear(moments[1], mass=mass) if linear else RigidBody.from_moments(moments, mass=mass)
         molecules = cls(r @ axes.T, **more)
         molecules.body = body
         return molecules
+
+    @classmethod
+    def mixture(
+        cls,
+        components: Sequence[Molecular],
+        counts: Sequence[int],
+        *,
+        cutoff: float | None = None,
+        switch: float | None = None,
+        skin: float | None = None,
+        electrostatics: Electrostatics | None = None,
+        permittivity: float = inf,
+        name: str = "mixture",
+    ) -> Molecular:
+        """Return the interaction of molecules of several species, which are sorted by species.
+
+        Parameters
+        ----------
+        components : sequence of Molecular
+            The species. Their cut-offs and electrostatics are not used.
+        counts : sequence of int
+            Number of molecules of each species.
+        cutoff, switch, skin, electrostatics, permittivity : optional
+            Those of the mixture; see ``Molecular``.
+        name : str, optional
+            Name of the mixture. The default is "mixture".
+
+        Returns
+        -------
+        Molecular
+            The interaction. Its ``bodies`` are all molecules, for ``System``, and its sites, charges, sigma and epsilon
+            are those of the species, one after the other.
+
+        Raises
+        ------
+        InputError
+            If an argument is out of range, or the species have different values of `coulomb`.
+
+        Examples
+        --------
+        >>> from polhode.systems.interactions import water
+        >>> argon = Molecular.from_atoms([39.948], [(0, 0, 0)], sigma=0.34, epsilon=0.996, name="Ar")
+        >>> solution = Molecular.mixture([water(), argon], [3, 1], cutoff=0.9)
+        >>> solution
+        mixture(3 SPC/E, 1 Ar, cutoff=0.9, reaction field)
+        >>> solution.species, solution.bodies[3] == argon.body
+        (array([0, 0, 0, 1]), True)
+        """
+        species = tuple(components)
+        numbers = [whole_number(count, "counts") for count in counts]
+        if not all(isinstance(part, Molecular) and part.species is None for part in species):
+            raise InputError(f"components = {components!r}: expected models of one species each, such as water()")
+        if len(species) != len(numbers) or not sum(numbers):
+            raise InputError(
+                f"{len(species)} components and counts = {counts!r}: expected a number of molecules for each "
+                "component, and at least one molecule"
+            )
+        units = {part.coulomb for part in species}
+        if len(units) > 1:
+            raise InputError(f"components have different values of coulomb, {sorted(units)}: expected the same units")
+        sites, *params = (
+            np.concatenate([getattr(part, key) for part in species]) for key in ("sites", "charges", "sigma", "epsilon")
+        )
+        charges, sigma, epsilon = params
+        mixed = cls(
+            sites, charges=charges, sigma=sigma, epsilon=epsilon, cutoff=cutoff, switch=switch, skin=skin,
+            electrostatics=electrostatics, permittivity=permittivity, coulomb=units.pop(), name=name,
+        )  # fmt: skip
+        mixed._components = species
+        mixed._starts = np.cumsum([0, *(len(part.sites) for part in species)])
+        mixed.species = np.repeat(np.arange(len(species)), numbers)
+        return mixed
+
+    @property
+    def components(self) -> tuple[Molecular, ...]:
+        """The species, each of them as an interaction; this one if it is not a mixture."""
+        return self._components or (self,)
+
+    @property
+    def bodies(self) -> RigidBody | list[RigidBody] | None:
+        """Bodies for ``System``: one for all molecules, or a list of those of a mixture; None if a mass is unknown."""
+        if self.species is None:
+            return self.body
+        bodies = [part.body for part in self.components]
+        return None if None in bodies else [bodies[k] for k in self.species]
 
     def _of_sites(self, value: npt.ArrayLike, name: str) -> FloatArray:
         """Return a parameter of the sites as an array of shape (s,)."""
@@ -159,17 +265,58 @@ class Molecular(NearInteraction):
 
     def evaluate(self, t: float, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> float:
         """Add the forces and torques (n, 3) on all bodies to `force` and `torque`; return the energy."""
-        arms = np.empty((len(x), self.sites.size))  # sites relative to the mass centers, in space axes
-        place_sites(Q, self.sites, arms)
-        return self._sum(sum_molecules, (arms, *self._tables), x, force, torque, SITE_PAIR * len(self.sites) ** 2)
+        kinds = self._kinds(len(x))
+        sizes = np.diff(self._starts)
+        arms = np.empty((len(x), 3 * sizes.max()))  # sites relative to the mass centers, in space axes
+        place_arms(Q, self.sites, kinds, self._starts, arms)
+        seconds = SITE_PAIR * float(sizes.max()) ** 2
+        return self._sum(sum_molecules, (arms, kinds, self._starts, *self._tables), x, force, torque, seconds)
+
+    def _kinds(self, count: int) -> IntArray:
+        """Return the species of each of `count` bodies; raise a ShapeError if the mixture has another number."""
+        if self.species is None:
+            return super()._kinds(count)
+        if len(self.species) != count:
+            raise ShapeError(
+                f"{self!r} has {len(self.species)} molecules, and there are {count} bodies; expected one body for each "
+                "molecule, as in its attribute bodies"
+            )
+        return self.species
+
+    def check_bodies(self, mass: FloatArray, moments: FloatArray, axes: FloatArray | None, linear: BoolArray) -> None:
+        """Raise an error unless these are the bodies of the molecules, as far as their masses are known."""
+        kinds = self._kinds(len(mass))
+        for k, part in enumerate(self.components):
+            if part.body is not None:
+                check_same_body(part.body, part.name, np.flatnonzero(kinds == k), mass, moments, axes, linear)
+
+    def atoms(self, count: int) -> BoolArray:
+        """Return whether each of `count` bodies is a single atom made by ``from_atoms``."""
+        atoms = [part.body is not None and not part.sites.any() for part in self.components]
+        return np.array(atoms)[self._kinds(count)]
+
+    def sites_in_space(self, x: FloatArray, Q: FloatArray) -> tuple[FloatArray, IntArray]:
+        """Return the positions (..., N, 3) of all sites in space, body by body, and the index (N,) of their bodies."""
+        kinds = self._kinds(x.shape[-2])
+        rows = [np.arange(*pair) for pair in pairwise(self._starts)]
+        body = np.repeat(np.arange(len(kinds)), np.diff(self._starts)[kinds])
+        return place_sites(x, Q, self.sites[np.concatenate([rows[k] for k in kinds])], body)
 
     def dipoles(self, Q: FloatArray) -> FloatArray:
-        """Return the dipole moments, shape (..., n, 3), in space axes, of bodies with attitudes Q (..., n, 3, 3)."""
-        return np.einsum("...ij,j->...i", Q, self.charges @ self.sites)
+        """Return the dipole moments, shape (..., n, 3), in space axes, of bodies with attitudes Q (..., n, 3, 3).
+
+        They are relative to the mass centers.
+        """
+        moments = np.add.reduceat(self.charges[:, None] * self.sites, self._starts[:-1])
+        return np.einsum("...ij,...j->...i", Q, moments[0 if self.species is None else self.species])
 
     def __repr__(self) -> str:
-        """Return the name with the number of sites, the cut-off and the electrostatics."""
-        return f"{self.name}({len(self.sites)} sites{self._shown_cutoff()}, {self.electrostatics})"
+        """Return the name with the number of sites or the species, the cut-off and the electrostatics."""
+        content = f"{len(self.sites)} sites"
+        if self.species is not None:
+            counts = np.bincount(self.species, minlength=len(self.components))
+            content = ", ".join(f"{n} {part.name}" for n, part in zip(counts, self.components, strict=True))
+        return f"{self.name}({content}{self._shown_cutoff()}, {self.electrostatics})"
 
 
 def _far_charges(kind: Electrostatics | None, permittivity: float, cutoff: float) -> tuple[str, FloatArray]:
@@ -189,72 +336,3 @@ def _far_charges(kind: Electrostatics | None, permittivity: float, cutoff: float
     part = 1.0 / permittivity  # Tironi et al. 1995, eq. 10, divided by the permittivity
     k = (1 - part) / (2 + part) / cutoff**3
     return chosen, np.array([-(1.0 / cutoff + k * cutoff**2), 0.0, k])
-
-
-class WaterModel(NamedTuple):
-    """Parameters of a model of water with three sites."""
-
-    bond: float  # nm
-    angle: float  # degrees
-    charge: float  # of the oxygen, in elementary charges
-    sigma: float  # of the oxygen, nm
-    epsilon: float  # of the oxygen, kJ/mol
-
-
-TETRAHEDRAL = np.degrees(acos(-1 / 3))
-SPC_SIGMA, SPC_EPSILON = 0.3428**2 / 0.37122, (0.37122 / 0.3428) ** 12 / 4  # -(0.37122 nm/r)^6 + (0.3428 nm/r)^12
-WATERS = {
-    "SPC": WaterModel(0.1, TETRAHEDRAL, -0.82, SPC_SIGMA, SPC_EPSILON),  # Berendsen et al. 1981
-    "SPC/E": WaterModel(0.1, TETRAHEDRAL, -0.8476, SPC_SIGMA, SPC_EPSILON),  # Berendsen et al. 1987
-    "TIP3P": WaterModel(0.09572, 104.52, -0.834, 0.315061, 0.1521 * 4.184),  # Jorgensen et al. 1983
-}
-OXYGEN, HYDROGEN = 15.9994, 1.008  # u
-WATER_DENSITY = 997.0  # kg/m^3 at 25 C
-
-
-def water(model: str = "SPC/E", *, cutoff: float | None = 0.9, **more: Any) -> Molecular:
-    """Return a model of rigid water with the sites O, H, H, in units of nm, ps, u and kJ/mol.
-
-    Its ``body`` is one molecule, and its ``number_density`` that of the liquid at 25 C in molecules per nm^3, which
-    ``System.liquid`` uses by default. kT is ``BOLTZMANN`` times the temperature in K.
-
-    Parameters
-    ----------
-    model : {"SPC", "SPC/E", "TIP3P"}, optional
-        Name of the model. The default is "SPC/E".
-    cutoff : float or None, optional
-        Cut-off in nm; None for none. The default is 0.9.
-    **more
-        Further arguments of ``Molecular``.
-
-    Returns
-    -------
-    Molecular
-        The interaction.
-
-    Raises
-    ------
-    UnknownNameError
-        If `model` is unknown.
-
-    Examples
-    --------
-    >>> model = water("SPC/E")
-    >>> model.body
-    RigidBody((0.005968, 0.01344, 0.019408), mass=18.0154)
-    >>> float(np.linalg.norm(model.charges @ model.sites) * 48.0320471).__round__(2)  # dipole in debye
-    2.35
-    """
-    if model not in WATERS:
-        raise unknown_name("water", model, WATERS)
-    bond, angle, charge, sigma, epsilon = WATERS[model]
-    half = radians(angle) / 2
-    masses = np.array([OXYGEN, HYDROGEN, HYDROGEN])
-    r = bond * np.array([(0, 0, 0), (sin(half), 0, cos(half)), (-sin(half), 0, cos(half))])
-    molecules = Molecular.from_atoms(
-        masses, r, charges=[charge, -charge / 2, -charge / 2], sigma=[sigma, 0, 0], epsilon=[epsilon, 0, 0],
-        cutoff=cutoff, **more,
-    )  # fmt: skip
-    molecules.name = model
-    molecules.number_density = WATER_DENSITY / (DALTON_PER_NM3 * float(masses.sum()))
-    return molecules

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.checks import as_floats
 from polhode.core.errors import ShapeError
 from polhode.forces.functions import Function
 from polhode.kernels.pairs import pair_functions as templates
-from polhode.systems.interactions.base import as_sites, takes
+from polhode.systems.interactions.base import as_sites, place_sites, takes
 from polhode.systems.interactions.pair import COMPLEX_HINT, PAIR_FORM, PairInteraction, Part
 
 
@@ -86,6 +87,10 @@ class SitePotential(PairInteraction):
         function = Function(PAIR_FORM, templates.pair_of_sites, (radial, templates.crossed), constants)
         name = name or f"SitePotential({getattr(energy, '__name__', repr(energy))})"
         super().__init__(function, params, name, cutoff, switch, skin)
+
+    def sites_in_space(self, x: FloatArray, Q: FloatArray) -> tuple[FloatArray, IntArray]:
+        """Return the positions (..., N, 3) of all sites in space, body by body, and the index (N,) of their bodies."""
+        return place_sites(x, Q, self.sites)
 
     def _hint(self) -> str:
         """Return what to do if the functions cannot be compiled, or fail."""
