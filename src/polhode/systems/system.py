@@ -347,8 +347,9 @@ class System:
 
     def _each(self, value_of: Any, shape: tuple[int, ...]) -> Any:
         """Return ``value_of(body)`` for all bodies, as an array of shape (n,) + shape."""
-        rows = [np.broadcast_to(value_of(b), (*b.batch, *shape)).reshape(-1, *shape) for b in self.bodies]
-        values = np.concatenate(rows)
+        different = {id(b): b for b in self.bodies}  # equal molecules share their body
+        rows = {k: np.broadcast_to(value_of(b), (*b.batch, *shape)).reshape(-1, *shape) for k, b in different.items()}
+        values = np.concatenate([rows[id(b)] for b in self.bodies])
         return np.ascontiguousarray(np.broadcast_to(values, (self.count, *shape)))
 
     @cached_property
