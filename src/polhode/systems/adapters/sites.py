@@ -62,9 +62,7 @@ class SiteForces(Interaction):
     array([-2.,  0.,  0.])
     """
 
-    def __init__(
-        self, sites: npt.ArrayLike | Sequence[npt.ArrayLike], engine: SiteEngine, *, name: str | None = None
-    ) -> None:
+    def __init__(self, sites: Any, engine: SiteEngine, *, name: str | None = None) -> None:
         """Check the arguments; see the class for their description."""
         self._body: IntArray | None = None  # of each site, if bodies have different sites
         if isinstance(sites, Sequence) and sites and all(np.ndim(rows) == 2 for rows in sites):

@@ -115,7 +115,7 @@ class Molecular(NearInteraction):
         self.coulomb = coulomb
         C = coulomb * self.charges[:, None] * self.charges
         self._tables = 4 * depth * distance**12, 4 * depth * distance**6, C, far
-        self._starts = np.array([0, len(self.sites)])  # of the sites of each species
+        self._divide_sites([len(self.sites)])
 
     @classmethod
     def from_atoms(cls, masses: npt.ArrayLike, positions: npt.ArrayLike, **more: Any) -> Molecular:
@@ -238,7 +238,7 @@ class Molecular(NearInteraction):
             electrostatics=electrostatics, permittivity=permittivity, coulomb=units.pop(), name=name,
         )  # fmt: skip
         mixed._components = species
-        mixed._starts = np.cumsum([0, *(len(part.sites) for part in species)])
+        mixed._divide_sites([len(part.sites) for part in species])
         mixed.species = np.repeat(np.arange(len(species)), numbers)
         return mixed
 
@@ -263,13 +263,17 @@ class Molecular(NearInteraction):
         check_finite(np.atleast_1d(numbers), name, InputError)
         return np.array(np.broadcast_to(numbers, (len(self.sites),)))
 
+    def _divide_sites(self, sizes: list[int]) -> None:
+        """Store the numbers of sites of the species."""
+        self._starts = np.cumsum([0, *sizes])
+        self._most_sites = max(sizes)
+
     def evaluate(self, t: float, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> float:
         """Add the forces and torques (n, 3) on all bodies to `force` and `torque`; return the energy."""
         kinds = self._kinds(len(x))
-        sizes = np.diff(self._starts)
-        arms = np.empty((len(x), 3 * sizes.max()))  # sites relative to the mass centers, in space axes
+        arms = np.empty((len(x), 3 * self._most_sites))  # sites relative to the mass centers, in space axes
         place_arms(Q, self.sites, kinds, self._starts, arms)
-        seconds = SITE_PAIR * float(sizes.max()) ** 2
+        seconds = SITE_PAIR * self._most_sites**2
         return self._sum(sum_molecules, (arms, kinds, self._starts, *self._tables), x, force, torque, seconds)
 
     def _kinds(self, count: int) -> IntArray:
