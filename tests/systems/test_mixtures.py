@@ -13,7 +13,6 @@ from polhode.core.errors import InputError, ShapeError
 from polhode.core.rotation import matrix
 from polhode.kernels.compiler import JIT
 from polhode.systems.adapters import SiteForces
-from polhode.systems.integration import integrate_system
 from polhode.systems.interactions import BOLTZMANN, COULOMB, DipolarSoftSpheres, Field, Molecular, SitePotential, water
 from polhode.systems.interactions.neighbors import Box
 from polhode.systems.system import System
@@ -220,7 +219,7 @@ def test_temperatures_count_what_rotates():
     """Three rotations of water, two of carbon dioxide, none of argon."""
     system = liquid()
     assert system.rotations == 3 * 64 + 2 * 8
-    warm = integrate_system(system.at_temperature(2 * KT), (0.0, 1e-3), h=1e-3, t_eval=[0.0])
+    warm = ph.integrate(system.at_temperature(2 * KT), (0.0, 1e-3), h=1e-3, t_eval=[0.0])
     assert warm.temperature_rotation[0] == pytest.approx(2 * KT)
     assert warm.kinetic_rotation[0] == pytest.approx(0.5 * (3 * 64 + 2 * 8) * 2 * KT)
     nothing = Field(lambda t, x, Q, F, T, p: None, energy=lambda t, x, Q, p: 0.0, arrays=True, name="nothing")
@@ -233,7 +232,7 @@ def test_atoms_alone():
     gas = System.liquid(Molecular.from_atoms([39.948], [(0, 0, 0)], sigma=0.34, epsilon=0.996, cutoff=0.8), 27,
                         kT=1.0, density=5.0, seed=1)  # fmt: skip
     assert gas.rotations == 0
-    traj = integrate_system(gas.at_temperature(2.0), (0.0, 0.1), method="RKN4_6b", h=0.02)
+    traj = ph.integrate(gas.at_temperature(2.0), (0.0, 0.1), method="RKN4_6b", h=0.02)
     assert traj.temperature_translation[0] == pytest.approx(2.0)
     assert np.isnan(traj.temperature_rotation).all()
     assert (traj.m == 0.0).all()
@@ -254,11 +253,11 @@ def test_runs_keep_energy_and_momentum():
     """An error of the order of the method, and momentum to round-off."""
     system = liquid()
     for _ in range(5):
-        traj = integrate_system(system, (0.0, 0.05), method="V2", h=0.002, save_every=25)
+        traj = ph.integrate(system, (0.0, 0.05), method="V2", h=0.002, save_every=25)
         system = system.replaced(traj.state()).at_temperature(KT)
     errors = []
     for h in (0.004, 0.002):
-        traj = integrate_system(system, (0.0, 0.08), method="RKN4_6b", h=h)
+        traj = ph.integrate(system, (0.0, 0.08), method="RKN4_6b", h=h)
         errors.append(np.abs(traj.energy - traj.energy[0]).max() / (KT * system.count))
         assert np.abs(traj.momentum).max() < 1e-11
         assert (traj.m[:, system.interaction.species == 2] == 0.0).all()
@@ -271,7 +270,7 @@ def test_no_bit_depends_on_lists_and_threads(monkeypatch):
     runs = []
     for skin, threads in ((1e-9, "1"), (0.1, "1"), (0.3, "3")):
         monkeypatch.setenv("POLHODE_NUM_THREADS", threads)
-        traj = integrate_system(liquid((300, 60, 40), skin=skin), (0.0, 0.02), method="V2", h=0.001, save_every=20)
+        traj = ph.integrate(liquid((300, 60, 40), skin=skin), (0.0, 0.02), method="V2", h=0.001, save_every=20)
         runs.append((traj.x, traj.p, traj.m, traj.q, traj.energy))
     for other in runs[1:]:
         assert all(np.array_equal(a, b) for a, b in zip(runs[0], other, strict=True))

@@ -24,15 +24,13 @@ class Sites(NamedTuple):
 
 def sites_of(trajectory: SystemTrajectory, species: Species) -> Sites | None:
     """Return the sites of all bodies, or None if the interaction has none; `species` is as in ``names_of``."""
-    known = (getattr(part, "sites", None) for part in trajectory.system.interaction.parts)
-    sites = next((positions for positions in known if positions is not None), None)
+    sites = trajectory.system.interaction.sites_in_space(trajectory.x, trajectory.matrix)
     if sites is None:
         return None
-    arms = np.einsum("knij,sj->knsi", trajectory.matrix, sites)
-    count = trajectory.system.count
-    positions = (trajectory.x[:, :, None] + arms).reshape(len(trajectory), count * len(sites), 3)
-    names = names_of(species, count * len(sites), len(sites))
-    return Sites(positions, names, np.repeat(np.arange(count), len(sites)))
+    positions, body = sites
+    each = np.bincount(body)
+    repeated = int(each[0]) if (each == each[0]).all() else len(body)
+    return Sites(positions, names_of(species, len(body), repeated), body)
 
 
 def names_of(species: Species, count: int, repeated: int = 1) -> list[str]:

@@ -60,7 +60,7 @@ class SystemRows(Rows):
     def _is_checked(self) -> bool:
         """True; an InputError is raised instead unless the initial forces and torques fit the bodies."""
         system = self.system
-        x, t = np.asarray(system.state.x), system.t_span[0]
+        x, t = np.array(system.state.x), system.t_span[0]
         bodies = self.bodies_for_run()
         q = np.ascontiguousarray(self.q[0, :, Q])
         force, torque = np.empty((self.size, 3)), np.empty((self.size, 3))

@@ -86,12 +86,18 @@ def _each_body(system: System) -> list[RigidBody]:
 
 def _sites_of_each(system: System) -> list[FloatArray] | list[None]:
     """Return the sites of each body in body axes, shape (s, 3), each place once; None if the interaction has none."""
-    for part in system.interaction.parts:
-        sites = getattr(part, "sites", None)
-        if sites is not None:
-            _, first = np.unique(sites, axis=0, return_index=True)
-            return [sites[np.sort(first)]] * system.count
-    return [None] * system.count
+    n = system.count
+    sites = system.interaction.sites_in_space(np.zeros((n, 3)), np.broadcast_to(np.eye(3), (n, 3, 3)))
+    if sites is None:
+        return [None] * n
+    positions, body = sites
+    return [_each_once(positions[body == i]) for i in range(n)]
+
+
+def _each_once(sites: FloatArray) -> FloatArray:
+    """Return the sites (s, 3) without those at the place of an earlier one."""
+    _, first = np.unique(sites, axis=0, return_index=True)
+    return sites[np.sort(first)]
 
 
 def _mesh(kind: Kind, shape: Any, size: float, count: int) -> tuple[Mesh, bool]:

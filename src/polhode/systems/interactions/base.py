@@ -108,11 +108,6 @@ class Interaction(ABC):
             raise InputError(f"{self.name} does not support a periodic box; omit box")
         return self
 
-    @property
-    def parts(self) -> tuple[Interaction, ...]:
-        """Interactions of which this one is the sum, or this one itself."""
-        return (self,)
-
     def fingerprint(self) -> Fingerprint:
         """Return digests of the functions and numbers that define the interaction, keyed by descriptions."""
         found: Fingerprint = {}
@@ -185,11 +180,6 @@ class InteractionSum(Interaction):
     def in_box(self, box: Box) -> Interaction:
         """Return the sum of both parts in a box."""
         return InteractionSum(*(part.in_box(box) for part in self._both))
-
-    @property
-    def parts(self) -> tuple[Interaction, ...]:
-        """Interactions of which this one is the sum."""
-        return self._both[0].parts + self._both[1].parts
 
     def dipoles(self, Q: FloatArray) -> FloatArray:
         """Return the dipole moments of the first part that has any."""
