@@ -14,7 +14,7 @@ from polhode.files.long_runs import prepare
 from polhode.integration.running import new_run
 from polhode.methods.many_bodies import QUOTIENT
 from polhode.systems.choice import fastest_radian
-from polhode.systems.interactions import DipolarSoftSpheres, Field, PairPotential
+from polhode.systems.interactions import DipolarSoftSpheres, Field, Interaction, PairPotential
 from polhode.systems.system import System
 from test_system import BODY, DIPOLES, golden_error, golden_system
 
@@ -304,3 +304,28 @@ def test_quotients_have_order_4():
     for degree in range(5):
         slope = sum(weight * point**degree for point, weight in QUOTIENT) / 12
         assert slope == pytest.approx(1.0 if degree == 1 else 0.0, abs=1e-15)
+
+
+@pytest.mark.parametrize("every", [1, 7])
+@pytest.mark.parametrize("method", ["V2", "V2_BAB", "RKN4_6b", "WH17"])
+def test_small_systems_in_one_compiled_call_have_the_same_bits(method, every, monkeypatch):
+    """The loop over stages in compiled code against that in Python, with processors, and linear rotors in turned axes."""
+    rotor = ph.RigidBody.linear(1.3, mass=1.0)
+    turned = ph.RigidBody(((1.0, 0.1, 0.0), (0.1, 1.3, 0.2), (0.0, 0.2, 0.8)), mass=2.0)
+    state = ph.State([(0.0, 1.0, 0.2), (0.3, -0.4, 0.5)], x=[(0, 0, 0), (0, 0.3, 1.2)])
+    mixed = System([rotor, turned], state, DipolarSoftSpheres((1.0, 0.0, 0.0)))
+    for system in (golden_system(), mixed):
+        compiled = ph.integrate(system, method=method, h=1 / 64, save_every=every)
+        with monkeypatch.context() as patch:
+            patch.setattr(DipolarSoftSpheres, "compiled", Interaction.compiled)
+            plain = ph.integrate(system, method=method, h=1 / 64, save_every=every)
+        assert compiled.stats.torques == plain.stats.torques
+        for name in "xpmq":
+            np.testing.assert_array_equal(getattr(compiled, name), getattr(plain, name))
+
+
+def test_small_systems_stop_where_bodies_meet():
+    state = ph.State(np.zeros((2, 3)), x=[(0, 0, 0), (0, 0, 1.0)], p=[(0, 0, 1.0), (0, 0, -1.0)])
+    system = System(BODY, state, DipolarSoftSpheres((0, 0, 0), epsilon=1e-200))
+    with pytest.raises(RunError, match=r"at t = 0.5.*0 and 1, are 0 apart"):
+        ph.integrate(system, method="V2_BAB", h=1 / 64)

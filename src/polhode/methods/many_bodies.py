@@ -13,16 +13,23 @@ where D is the derivative along x += e F/mass, Q -> Q exp(e hat(w)) of all bodie
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from math import inf
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from polhode.core.arrays import FloatArray
+from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.rotation import from_rotation_vector, multiply
-from polhode.kernels.compiler.jit import in_python
+from polhode.flows.exact import Exact
+from polhode.kernels.compiler.jit import in_python, loaded
 from polhode.kernels.compiler.limits import NOBODY
-from polhode.kernels.stepping.stages import DRIFT, KICK, run_stages
+from polhode.kernels.compiler.numba_internals import address_of
+from polhode.kernels.exact.batch import PROPAGATE_RANGE, propagate_range
+from polhode.kernels.exact.standard_form import PROPAGATE_ROWS, propagate_rows
+from polhode.kernels.stepping.few_bodies import few_steps
+from polhode.kernels.stepping.stages import DRIFT, GRADIENT, KICK, run_stages
 from polhode.kernels.stepping.status import Status
 from polhode.kernels.stepping.system_steps import kick, move
 from polhode.methods.drift import Drift
@@ -59,6 +66,19 @@ class SystemBodies(Protocol):
 
     def find_forces(self, t: float, x: FloatArray, q: FloatArray, force: FloatArray, torque: FloatArray) -> Status:
         """Write forces in space axes and torques in principal axes; return whether that was possible."""
+
+    def compiled_forces(self) -> CompiledForces | None:
+        """Return the forces for a compiled loop over stages, or None if each stage has to be evaluated in Python."""
+
+
+class CompiledForces(NamedTuple):
+    """Forces for a compiled loop over stages, and constants of the bodies; see ``kernels.stepping.few_bodies``."""
+
+    address: Any
+    numbers: FloatArray
+    sizes: IntArray
+    axes: FloatArray
+    linear: npt.NDArray[np.bool_]
 
 
 @dataclass
@@ -141,7 +161,7 @@ def _after_drift(flow: Flow, step: _Step, h: float, s: SystemState) -> SystemSta
     return s
 
 
-def _after_kick(step: _Step, h: float, s: SystemState) -> SystemState:
+def _after_kick(forces: None, step: _Step, h: float, s: SystemState) -> SystemState:
     """Return the state after its pending kick."""
     if (s.kick == 0.0 and s.gradient == 0.0) or s.status != Status.REACHED_END:
         return s
@@ -202,27 +222,71 @@ def _write(step: _Step, j: int, s: SystemState) -> None:
     put(s, step.saved.m[j, step.i], step.saved.q[j, step.i])
 
 
-def _restored(copy: SystemState, s: SystemState) -> SystemState:
+def _copied(step: _Step, s: SystemState) -> SystemState:
+    """Return a copy of the state."""
+    return s.copy()
+
+
+def _restored(step: _Step, copy: SystemState, s: SystemState) -> SystemState:
     """Return the copy of a state, with the number of evaluations and the status of the state s."""
     copy.evaluations, copy.status = s.evaluations, s.status
     return copy
 
 
+def _window(clock: Clock, i: int) -> tuple[int, float, float]:
+    """Return the number of the first step of system `i`, its time and its size."""
+    t0, h = (float(array[i if len(array) > 1 else 0]) for array in (clock.start, clock.h))
+    return clock.first, t0, h
+
+
+def _few_steps(
+    bodies: SystemBodies, forces: CompiledForces, table: tuple[Any, ...], clock: Clock, wanted: Wanted,
+    current: BatchState, saved: Saved, i: int,
+) -> None:  # fmt: skip
+    """Advance system `i` by the loop over stages of small systems."""
+    s, _ = read_state(current, i)
+    moving = s.x, s.p, s.m, s.q, s.force, s.torque
+    pending = current.memory[i, :PENDING].copy()
+    counts = np.array([current.steps[i], current.torques[i], current.status[i]])
+    few_steps(
+        (forces.address, *flight_addresses()), table, _window(clock, i), wanted.at, wanted.limit, moving,
+        tuple(map(np.empty_like, moving)), forces[1:], (bodies.moments, bodies.per_mass), pending, counts,
+        (saved.m, saved.q, i),
+    )  # fmt: skip
+    drift, kick_, gradient, time, begun, known, stuck = pending.tolist()
+    counted = SystemState(*moving, bool(known), drift, kick_, gradient, time, int(stuck), *counts[1:].tolist())
+    current.steps[i] = counts[0]
+    write_state(counted, bool(begun), current, i)
+
+
+@cache
+def flight_addresses() -> tuple[Any, Any]:
+    """Return the addresses of the exact flow of a range of bodies, and of single ones."""
+    return (
+        address_of(loaded(propagate_range), PROPAGATE_RANGE),
+        address_of(loaded(propagate_rows), PROPAGATE_ROWS),
+    )
+
+
 def splitting_loop(flow: Flow, table: tuple[Any, ...]) -> Advance:
     """Return the loop over steps of systems, for a free flow and the table of ``kernels.stepping.stages``."""
     run = in_python(run_stages)
-    actions = _after_kick, _after_drift, _with_stage, _write, SystemState.copy, _restored
+    exact = isinstance(flow, Exact) and not (table[0][:, 0] == GRADIENT).any()
+    actions = _after_kick, _after_drift, _with_stage, _write, _copied, _restored
 
     def advance(
         bodies: Any, clock: Clock, wanted: Wanted, start: int, stop: int, current: BatchState, saved: Saved
     ) -> None:
+        compiled = bodies.compiled_forces() if exact else None
         for i in range(start, stop):
+            if compiled is not None:
+                _few_steps(bodies, compiled, table, clock, wanted, current, saved, i)
+                continue
             s, begun = read_state(current, i)
-            t0, h = (float(array[i if len(array) > 1 else 0]) for array in (clock.start, clock.h))
             step = _Step(bodies, flow, saved, i)
-            window = clock.first, t0, h
+            window = _window(clock, i)
             s, n, begun = run(
-                *actions, flow, step, table, window, wanted.at, wanted.limit, s, int(current.steps[i]), begun
+                *actions, None, flow, step, table, window, wanted.at, wanted.limit, s, int(current.steps[i]), begun
             )
             current.steps[i] = n
             write_state(s, begun, current, i)

@@ -51,7 +51,10 @@ SPREAD = 1e150  # largest I2 I3/I1^2 for which products of moments neither overf
 FAR = 4e5  # largest |m| t/I1, the largest angle, for which ``sincos_near`` is accurate
 
 
-@entry_point(f"UniTuple(i8, 2)({INPUT}, {INPUT}, {INPUT}, {TIMES}, i8, i8, f8[:,::1], f8[:,::1], i8[::1])")
+PROPAGATE_RANGE = f"UniTuple(i8, 2)({INPUT}, {INPUT}, {INPUT}, {TIMES}, i8, i8, f8[:,::1], f8[:,::1], i8[::1])"
+
+
+@entry_point(PROPAGATE_RANGE)
 def propagate_range(inertia, m, q, t, start, stop, m_out, q_out, alone):
     """Propagate bodies start, ..., stop - 1, and return the index of the first invalid one.
 

@@ -146,7 +146,10 @@ def is_valid(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, t):
     return finite and isfinite(t) and min(I1, I2, I3) > 0.0 and abs(qq - 1.0) <= 2.0 * NORM_TOLERANCE
 
 
-@entry_point(f"i8({INPUT}, {INPUT}, {INPUT}, {TIMES}, i8[::1], f8[:,::1], f8[:,::1])")
+PROPAGATE_ROWS = f"i8({INPUT}, {INPUT}, {INPUT}, {TIMES}, i8[::1], f8[:,::1], f8[:,::1])"
+
+
+@entry_point(PROPAGATE_ROWS)
 def propagate_rows(inertia, m, q, t, rows, m_out, q_out):
     """Propagate the bodies of ``rows`` one after the other, and return the index of the first invalid one.
 

@@ -26,6 +26,7 @@ from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.numba_internals import borrowed, keep
 from polhode.kernels.exact.standard_form import INPUT, MATRICES
 from polhode.kernels.pairs.near import inverse
+from polhode.kernels.stepping.header import FINE, FORCES
 
 TILE = 16 if JIT else 1  # one lane without compilation
 X, D = 0, 3 * TILE  # fields of a tile: position, dipole
@@ -200,9 +201,9 @@ def gather(w, sums, force, torque, start, stop):
         torque[i, 2] += g1 * d2 - g2 * d1
 
 
-@entry_point(f"f8({INPUT}, {MATRICES}, {INPUT}, f8, i8, f8[:,::1], f8[:,::1])")
-def dipole_forces(x, Q, mu, eps4, parts, force, torque):
-    """Add forces and torques (n, 3) and return the energy, in one thread: one call is fastest for few bodies."""
+@inline
+def add_all(x, Q, mu, eps4, parts, force, torque):
+    """Add the forces and torques (n, 3) of all pairs, and return the energy."""
     n = x.shape[0]
     tiles = (n + TILE - 1) // TILE
     w = np.empty((tiles, INPUTS))
@@ -215,6 +216,19 @@ def dipole_forces(x, Q, mu, eps4, parts, force, torque):
         energy += energies[part]
     gather(w, sums, force, torque, 0, n)
     return energy
+
+
+@entry_point(f"f8({INPUT}, {MATRICES}, {INPUT}, f8, i8, f8[:,::1], f8[:,::1])")
+def dipole_forces(x, Q, mu, eps4, parts, force, torque):
+    """Add forces and torques (n, 3) and return the energy, in one thread: one call is fastest for few bodies."""
+    return add_all(x, Q, mu, eps4, parts, force, torque)
+
+
+@entry_point(FORCES)
+def few_dipoles(t, x, Q, force, torque, numbers, sizes):
+    """Add forces and torques (n, 3) as ``dipole_forces``; numbers are 4 eps sig^12 and the dipoles, sizes the parts."""
+    add_all(x, Q, numbers[1:].reshape((len(numbers) // 3, 3)), numbers[0], sizes[0], force, torque)
+    return FINE
 
 
 @entry_point(f"void({INPUT}, {MATRICES}, {INPUT}, f8[:,::1])")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from polhode.kernels.compiler.jit import inline
 from polhode.kernels.compiler.numba_internals import call_by_address
-from polhode.kernels.exact.standard_form import INPUT, TIMES
+from polhode.kernels.exact.standard_form import INPUT, MATRICES, TIMES
 from polhode.kernels.stepping.status import Status
 
 VECTOR = "UniTuple(f8, 3)"
 MATRIX = f"UniTuple({VECTOR}, 3)"
 TORQUE = f"{VECTOR}(f8, {MATRIX}, {VECTOR}, f8[::1])"  # torque(t, Q, w, params)
 call_torque = call_by_address(TORQUE, (0.0, 0.0, 0.0))
+
+# forces(t, x, Q, force, torque, numbers, sizes) adds the forces and torques of an interaction, and returns a status.
+FORCES = f"i8(f8, {INPUT}, {MATRICES}, f8[:,::1], f8[:,::1], f8[::1], i8[::1])"
 
 # (params, stages, before, after, parameters, size of c, fractions, inertia, axes, damping, implicit, t0, h, low, high,
 #  first, saves, limit, start, stop, m, q, pending, steps, status, evaluations, m_out, q_out)

@@ -249,9 +249,9 @@ def body_of(inertia, axes, damping, low, high, implicit, m, h, i):
 
 
 @inline
-def after_kick(subject, h, s):
+def after_kick(torque, subject, h, s):
     """Return the state after its pending kick."""
-    torque, params, body = subject[:3]
+    params, body = subject[:2]
     if (s.kick == 0.0 and s.gradient == 0.0) or s.status != FINE:
         return s
     m1, m2, m3, count, status = kick(
@@ -265,8 +265,8 @@ def after_kick(subject, h, s):
 @inline
 def after_drift(advance, subject, h, s):
     """Return the state after its pending drift."""
-    c, fractions = subject[3:5]
-    scale = subject[2].frame.scale
+    c, fractions = subject[2:4]
+    scale = subject[1].frame.scale
     if s.drift == 0.0 or s.status != FINE:
         return s
     m1, m2, m3, q0, q1, q2, q3, count = whole_step(
@@ -304,20 +304,20 @@ def user_attitude(frame, s):
 @inline
 def write_state(subject, j, s):
     """Save the state as number j."""
-    m_out, q_out, i = subject[5:]
-    frame = subject[2].frame
+    m_out, q_out, i = subject[4:]
+    frame = subject[1].frame
     m_out[j, i, 0], m_out[j, i, 1], m_out[j, i, 2] = user_momentum(frame, s)
     q_out[j, i, 0], q_out[j, i, 1], q_out[j, i, 2], q_out[j, i, 3] = user_attitude(frame, s)
 
 
 @inline
-def itself(s):
+def itself(subject, s):
     """Return the state, which never changes, as its copy."""
     return s
 
 
 @inline
-def restored(copy, s):
+def restored(subject, copy, s):
     """Return the copy of a state, with the number of evaluations and the status of the state s."""
     return PendingState(*copy[:11], s.evaluations, s.status)
 
@@ -352,9 +352,9 @@ def split_steps(prepare, advance, torque, arguments):
             u * m1, u * m2, u * m3, float(q[i, 0]), q1, q2, q3,
             float(p[0]), float(p[1]), float(p[2]), float(p[3]), evaluations[i], status[i],
         )  # fmt: skip
-        subject = torque, params[row_of(params, i)], body, c, fractions, m_out, q_out, i
+        subject = params[row_of(params, i)], body, c, fractions, m_out, q_out, i
         s, n, begun = run_stages(
-            after_kick, after_drift, with_stage, write_state, itself, restored, advance,
+            after_kick, after_drift, with_stage, write_state, itself, restored, torque, advance,
             subject, table, (first, t0, h), saves, limit, s, steps[i], p[4] != 0.0,
         )  # fmt: skip
         m[i, 0], m[i, 1], m[i, 2] = user_momentum(frame, s)

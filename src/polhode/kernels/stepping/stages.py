@@ -19,22 +19,24 @@ SAVE = 3.0  # not a stage: all pending stages have to be done
 
 @inline
 def run_stages(
-    kick, drift, with_stage, write, copied, restored, flow, subject, table, window, saves, limit, s, n, begun
+    kick, drift, with_stage, write, copied, restored, forces, flow, subject, table, window, saves, limit, s, n, begun
 ):
     """Advance a state to the last of the steps ``saves``, or to step ``limit``.
 
     Parameters
     ----------
     kick, drift : function
-        ``kick(subject, h, s)`` and ``drift(flow, subject, h, s)`` return the state after its pending kick or drift.
+        ``kick(forces, subject, h, s)`` and ``drift(flow, subject, h, s)`` return the state after its pending kick or
+        drift.
     with_stage : function
         ``with_stage(kind, x, t, s)`` returns the state with one more pending stage, of coefficient x at the time t.
     write : function
         ``write(subject, j, s)`` saves the state as number j.
     copied, restored : function
-        ``copied(s)`` returns a copy that does not change, ``restored(copy, s)`` the copy with cost and status of s.
-    flow : function
-        Passed on to ``drift``.
+        ``copied(subject, s)`` returns a copy that does not change, and ``restored(subject, copy, s)`` a state that is
+        the copy with the cost and the status of s.
+    forces, flow : function or address
+        Passed on to ``kick`` and to ``drift``.
     subject : tuple
         What moves.
     table : tuple
@@ -63,7 +65,7 @@ def run_stages(
     end = stages.shape[0] - after
     j = 0
     k = before if begun else 0
-    unprocessed = copied(s)
+    unprocessed = copied(subject, s) if after > 0 else s
     while j < len(saves) and s.status == FINE:
         between_steps = k in (0, before)
         if between_steps and n >= limit and n != saves[j]:
@@ -71,7 +73,7 @@ def run_stages(
         saved = (between_steps and n == saves[j]) or k == stages.shape[0]
         kind = SAVE if saved else float(stages[k, 0])
         if kind in (DRIFT, SAVE):
-            s = kick(subject, h, s)
+            s = kick(forces, subject, h, s)
         if kind != DRIFT:
             s = drift(flow, subject, h, s)
         if s.status != FINE:
@@ -83,12 +85,12 @@ def run_stages(
                 n += 1
                 k = before
         elif 0 < k < end and after > 0:
-            unprocessed = copied(s)  # the processor works on a copy
+            unprocessed = copied(subject, s)  # the processor works on a copy
             k = end
         else:
             write(subject, j, s)
             j += 1
             if k > end:
-                s = restored(unprocessed, s)
+                s = restored(subject, unprocessed, s)
                 k = before
     return s, n, k > 0

@@ -18,8 +18,8 @@ def quaternion_matrix(q, i):
     return matrix(float(q[i, 0]), float(q[i, 1]), float(q[i, 2]), float(q[i, 3]))
 
 
-@entry_point(f"void({INPUT}, {INPUT}, f8[:,:,::1], f8[:,::1], f8[:,::1])")
-def prepare_forces(q, axes, out, force, torque):
+@inline
+def set_matrices(q, axes, out, force, torque):
     """Compute the attitude matrices of all bodies, from the user's body axes to space, and set forces and torques to 0.
 
     The matrices are Q A^T with the principal axes A (n or 1, 9), or (0, 9) if the user's axes are principal axes.
@@ -38,8 +38,8 @@ def prepare_forces(q, axes, out, force, torque):
             out[i, j, 0], out[i, j, 1], out[i, j, 2] = Q[j][0], Q[j][1], Q[j][2]
 
 
-@entry_point(f"i8({INPUT}, {INPUT}, {INPUT}, b1[::1], f8[:,::1])")
-def torques_in_body(q, force, torque, linear, out):
+@inline
+def turn_torques(q, force, torque, linear, out):
     """Write the torques (n, 3), given in space axes, in principal axes to ``out``.
 
     The component along the axis of a linear rotor is set to 0. Return the index of the first body whose force or torque
@@ -55,8 +55,8 @@ def torques_in_body(q, force, torque, linear, out):
     return NOBODY
 
 
-@entry_point(f"void(f8[:,::1], {INPUT}, {TIMES}, f8)")
-def move(x, p, per_mass, time):
+@inline
+def add_motion(x, p, per_mass, time):
     """Add time p / mass to x, for positions x and momenta p of shape (n, 3)."""
     for i in range(x.shape[0]):
         s = time * float(per_mass[row_of(per_mass, i)])
@@ -64,13 +64,37 @@ def move(x, p, per_mass, time):
             x[i, c] += s * float(p[i, c])
 
 
-@entry_point(f"void(f8[:,::1], f8[:,::1], {INPUT}, {INPUT}, f8)")
-def kick(p, m, force, torque, time):
+@inline
+def add_kick(p, m, force, torque, time):
     """Add time force to p and time torque to m, all of shape (n, 3)."""
     for i in range(p.shape[0]):
         for c in range(3):
             p[i, c] += time * float(force[i, c])
             m[i, c] += time * float(torque[i, c])
+
+
+@entry_point(f"void({INPUT}, {INPUT}, f8[:,:,::1], f8[:,::1], f8[:,::1])")
+def prepare_forces(q, axes, out, force, torque):
+    """Call ``set_matrices``."""
+    set_matrices(q, axes, out, force, torque)
+
+
+@entry_point(f"i8({INPUT}, {INPUT}, {INPUT}, b1[::1], f8[:,::1])")
+def torques_in_body(q, force, torque, linear, out):
+    """Call ``turn_torques``."""
+    return turn_torques(q, force, torque, linear, out)
+
+
+@entry_point(f"void(f8[:,::1], {INPUT}, {TIMES}, f8)")
+def move(x, p, per_mass, time):
+    """Call ``add_motion``."""
+    add_motion(x, p, per_mass, time)
+
+
+@entry_point(f"void(f8[:,::1], f8[:,::1], {INPUT}, {INPUT}, f8)")
+def kick(p, m, force, torque, time):
+    """Call ``add_kick``."""
+    add_kick(p, m, force, torque, time)
 
 
 ROWS = "f8[:,::1]"

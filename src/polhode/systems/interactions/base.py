@@ -102,6 +102,16 @@ class Interaction(ABC):
         """
         return self
 
+    def compiled(self, count: int) -> tuple[Any, FloatArray, IntArray] | None:
+        """Return a compiled function for `count` bodies, or None if Python has to take part, as for large systems.
+
+        Returns
+        -------
+        address, numbers, sizes
+            The address of a function with the signature ``kernels.stepping.header.FORCES``, and its last arguments.
+        """
+        return None
+
     def in_box(self, box: Box) -> Interaction:
         """Return this interaction for bodies in `box` and their images; raise an InputError if it is unsupported."""
         if box.repeats:

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.arrays import BoolArray, FloatArray
+from polhode.core.arrays import BoolArray, FloatArray, IntArray
 from polhode.core.checks import as_floats, check_finite, show
 from polhode.core.errors import InputError, ShapeError
 from polhode.core.threads import in_ranges, threads_for
-from polhode.kernels.pairs.dipoles import INPUTS, SUMS, TILE, dipole_forces, fill_tiles, gather_tiles, sum_parts
+from polhode.kernels.compiler.jit import loaded
+from polhode.kernels.compiler.numba_internals import address_of
+from polhode.kernels.pairs.dipoles import (
+    INPUTS,
+    SUMS,
+    TILE,
+    dipole_forces,
+    few_dipoles,
+    fill_tiles,
+    gather_tiles,
+    sum_parts,
+)
 from polhode.kernels.pairs.near_dipoles import sum_dipoles
+from polhode.kernels.stepping.header import FORCES
 from polhode.systems.interactions.near import ADDING, ITEM, NearInteraction, in_order
 
 PAIR, NEAR_PAIR = 4e-9, 2.6e-8  # seconds for one of all pairs of bodies, and for a pair of the list of neighbors
@@ -84,7 +97,7 @@ class DipolarSoftSpheres(NearInteraction):
         n = len(x)
         mu = self.dipole.reshape(-1, 3)
         parts = parts_of(n)
-        weight = PAIR * n * n / (2 * parts * ITEM)
+        weight = _weight(n, parts)
         if threads_for(parts, weight) == 1:
             return dipole_forces(x, Q, mu, eps4, parts, force, torque)
         tiles = -(-n // TILE)
@@ -93,6 +106,14 @@ class DipolarSoftSpheres(NearInteraction):
         in_ranges(lambda start, stop: sum_parts(w, n, eps4, sums, energies, start, stop), parts, weight)
         in_ranges(lambda start, stop: gather_tiles(w, sums, force, torque, start, stop), n, ADDING * parts / ITEM)
         return in_order(energies)
+
+    def compiled(self, count: int) -> tuple[Any, FloatArray, IntArray] | None:
+        """Return the compiled forces on a few bodies without a cut-off; see ``Interaction.compiled``."""
+        parts = parts_of(count)
+        if self.cutoff < np.inf or threads_for(parts, _weight(count, parts)) > 1:
+            return None
+        numbers = np.append(4.0 * self.epsilon * self.sigma**12, self.dipole)
+        return address_of(loaded(few_dipoles), FORCES), numbers, np.array([parts])  # type: ignore[no-untyped-call]
 
     def check_bodies(self, mass: FloatArray, moments: FloatArray, axes: FloatArray | None, linear: BoolArray) -> None:
         """Raise an error unless there is one dipole for all bodies, or one for each."""
@@ -109,6 +130,11 @@ class DipolarSoftSpheres(NearInteraction):
         """Return the name with the dipole, epsilon, sigma and the cut-off."""
         dipole = show(self.dipole) if self.dipole.ndim == 1 else f"<{len(self.dipole)} dipoles>"
         return f"{self.name}({dipole}, epsilon={self.epsilon:g}, sigma={self.sigma:g}{self._shown_cutoff()})"
+
+
+def _weight(n: int, parts: int) -> float:
+    """Return the work of one part of the sum over all pairs of n bodies; see ``core.threads``."""
+    return PAIR * n * n / (2 * parts * ITEM)
 
 
 @cache
