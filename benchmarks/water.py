@@ -31,7 +31,7 @@ def melted(model="SPC/E", seed=1, picoseconds=3.0):
     system = ph.System.liquid(water(model), MOLECULES, kT=KT, seed=seed)
     for _ in range(round(10 * picoseconds)):
         traj = ph.integrate(system, (0.0, 0.1), method="V2", h=2 * FS, save_every=10**6)
-        system = system.replaced(traj.state()).at_temperature(KT)
+        system = system.replaced(state=traj.state()).at_temperature(KT)
     return system
 
 

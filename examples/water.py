@@ -25,7 +25,7 @@ def melt(molecules=216, rounds=15, cutoff=0.9):
     for k in range(rounds):
         traj = ph.integrate(system, (0.1 * k, 0.1 * (k + 1)), method="V2", h=2 * FS, save_every=5)
         told.append((traj.t, traj.kinetic / molecules, traj.potential / molecules))
-        system = system.replaced(traj.state()).at_temperature(KT)
+        system = system.replaced(state=traj.state()).at_temperature(KT)
     return system, told
 
 

@@ -111,7 +111,7 @@ def chosen(problem, nudge):
 def system(method, nudge):
     dipoles = DipolarSoftSpheres((0, 0.3, 0.3))
     crowd = ph.System.lattice(ph.RigidBody((1.0, 1.0, 0.1), mass=1.0), 3, 1.4, dipoles, kT=0.5, seed=2)
-    crowd = crowd.replaced(crowd.state.replaced(m=nudged(crowd.state.m, nudge)))
+    crowd = crowd.replaced(state=crowd.state.replaced(m=nudged(crowd.state.m, nudge)))
     traj = ph.integrate(crowd, (0.0, 0.05), method=method, h=0.01)
     return traj.m[-1], traj.q[-1], traj.x[-1], traj.p[-1]
 

@@ -368,10 +368,13 @@ def test_systems_and_their_trajectories(system):
     for travel in BY_NAME:
         again = travel(system)
         assert repr(again) == repr(system)
+        assert again == system
+        assert hash(again) == hash(system)
         assert same_bits(ph.integrate(again, method="RKN4_6b"), result, "txpmq")
     for travel in BY_NAME:
         again = travel(result)
         assert repr(again) == repr(result)
+        assert again == result
         assert same_bits(again, result, ("t", "x", "p", "m", "q", "energy"))
 
 

@@ -23,7 +23,7 @@ STEP = 0.002  # ps
 liquid = ph.System.liquid(interactions.water("SPC/E", cutoff=0.85), 216, kT=KT, seed=1)
 for _ in range(20):
     melting = ph.integrate(liquid, (0, 0.1), method="V2", h=STEP, save_every=50)
-    liquid = liquid.replaced(melting.state()).at_temperature(KT)
+    liquid = liquid.replaced(state=melting.state()).at_temperature(KT)
 
 # %%
 # Then it is left alone, and energy is a check: 2 ps in steps of 2 fs.

@@ -252,6 +252,26 @@ def test_fields_in_both_frames(arrays, rng):
 
 
 @pytest.mark.dense
+def height(t, x, Q, p):
+    return p[0] * x[:, 2].sum()
+
+
+def lift(t, x, Q, F, T, p):
+    F[:, 2] = -p[0] * Q[:, 2, 2]
+
+
+def test_compiled_fields_take_the_arrays_of_states():
+    """They are read-only, as those of a start are."""
+    x, Q = np.array([(0.0, 0, 1), (0, 0, 2)]), np.stack([np.eye(3)] * 2)
+    for array in (x, Q):
+        array.setflags(write=False)
+    force, torque = np.zeros((2, 3)), np.zeros((2, 3))
+    field = Field(lift, [2.0], energy=height)
+    field.evaluate(0.0, x, Q, force, torque)
+    np.testing.assert_array_equal(force[:, 2], -2.0)
+    assert field.energy(0.0, x, Q) == 6.0
+
+
 def test_a_field_that_numba_cannot_compile_runs_all_the_same(rng):
     def odd(t, x, Q, F, T, p):
         F[:, 0] = len({"a": 1, 2: "b"})

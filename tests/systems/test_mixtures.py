@@ -218,27 +218,27 @@ def test_momenta_of_a_liquid_are_thermal():
 def test_temperatures_count_what_rotates():
     """Three rotations of water, two of carbon dioxide, none of argon."""
     system = liquid()
-    assert system.rotations == 3 * 64 + 2 * 8
+    assert system.degrees_of_freedom[1] == 3 * 64 + 2 * 8
     warm = ph.integrate(system.at_temperature(2 * KT), (0.0, 1e-3), h=1e-3, t_eval=[0.0])
     assert warm.temperature_rotation[0] == pytest.approx(2 * KT)
     assert warm.kinetic_rotation[0] == pytest.approx(0.5 * (3 * 64 + 2 * 8) * 2 * KT)
     nothing = Field(lambda t, x, Q, F, T, p: None, energy=lambda t, x, Q, p: 0.0, arrays=True, name="nothing")
     summed = System(list(system.bodies), system.state, nothing + system.interaction, system.box)
-    assert summed.rotations == system.rotations
+    assert summed.degrees_of_freedom[1] == system.degrees_of_freedom[1]
 
 
 def test_atoms_alone():
     """They have a temperature of translation only; a sphere that spins is no atom."""
     gas = System.liquid(Molecular.from_atoms([39.948], [(0, 0, 0)], sigma=0.34, epsilon=0.996, cutoff=0.8), 27,
                         kT=1.0, density=5.0, seed=1)  # fmt: skip
-    assert gas.rotations == 0
+    assert gas.degrees_of_freedom[1] == 0
     traj = ph.integrate(gas.at_temperature(2.0), (0.0, 0.1), method="RKN4_6b", h=0.02)
     assert traj.temperature_translation[0] == pytest.approx(2.0)
     assert np.isnan(traj.temperature_rotation).all()
     assert (traj.m == 0.0).all()
     assert np.abs(traj.energy - traj.energy[0]).max() < 1e-4
     spinning = gas.replaced(ph.State(np.ones((27, 3)), gas.state.q, x=gas.state.x, p=gas.state.p))
-    assert spinning.rotations == 81
+    assert spinning.degrees_of_freedom[1] == 81
 
 
 def test_the_body_of_an_atom():
@@ -380,6 +380,6 @@ def test_components_without_masses_take_any_body():
     assert mixture.bodies is None
     state = ph.State(np.zeros((2, 3)), x=[(0, 0, 0), (0.4, 0, 0)])
     system = System([water().body, ph.RigidBody((1, 2, 3), mass=5.0)], state, mixture)
-    assert system.rotations == 6
+    assert system.degrees_of_freedom[1] == 6
     with pytest.raises(InputError, match="body 0"):
         System([ph.RigidBody((1, 2, 3), mass=5.0)] * 2, state, mixture)

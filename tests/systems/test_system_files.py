@@ -124,7 +124,7 @@ def test_a_run_goes_on_from_a_file_to_the_bit(tmp_path, method, suffix):
     how = {"method": method, "h": 1 / 64}
     whole = ph.integrate(system, (0, 1), **how)
     first = reloaded(ph.integrate(system, (0, 0.5), **how), tmp_path, suffix)
-    second = ph.integrate(system.replaced(first[-1]), (0.5, 1), **how)
+    second = ph.integrate(system.replaced(state=first[-1]), (0.5, 1), **how)
     assert same_bits(second, whole[32:])
 
 

@@ -151,7 +151,7 @@ def test_starts():
     still = integrate(warm, (0.0, 1e-3), h=1e-3, t_eval=[0.0])
     assert still.temperature_translation[0] == pytest.approx(2.0 * KT)
     assert still.temperature_rotation[0] == pytest.approx(2.0 * KT)
-    assert box.replaced(warm.state).box is box.box
+    assert box.replaced(state=warm.state).box is box.box
     again = System.liquid(water("SPC/E", cutoff=0.5), 50, kT=KT, seed=2)
     np.testing.assert_array_equal(box.state.q, again.state.q)
     with pytest.raises(InputError, match="positive"):
@@ -166,7 +166,7 @@ def liquid():
     system = System.liquid(water("SPC/E", cutoff=0.75), 125, kT=KT, seed=1)
     for _ in range(10):
         traj = integrate(system, (0.0, 0.05), method="V2", h=0.002, save_every=100)
-        system = system.replaced(traj.state()).at_temperature(KT)
+        system = system.replaced(state=traj.state()).at_temperature(KT)
     return system
 
 

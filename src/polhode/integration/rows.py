@@ -178,6 +178,10 @@ class Rows(ABC):
             self.loops[id(method)] = known
         return known[1]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the data; compiled code stays in its process."""
+        return vars(self) | {"loops": {}}
+
 
 class Integrable(Protocol):
     """What can be integrated: a problem or a system."""
@@ -226,10 +230,6 @@ class ProblemRows(Rows):
         m, q = to_principal(self._axes, state.m, state.q)
         self.loops = {}
         self.m, self.q = (np.broadcast_to(x, (*self.batch, k)).reshape(self.count, k) for x, k in ((m, 3), (q, 4)))
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the data; compiled code stays in its process."""
-        return vars(self) | {"loops": {}}
 
     def _damping(self, body: RigidBody, force: Force) -> FloatArray:
         """Return the damping of each body in the format of ``kernels.stepping.damping``: rows (n, 3) or (n, 21)."""

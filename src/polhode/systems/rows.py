@@ -170,7 +170,7 @@ class SystemRows(Rows):
             bodies.evaluate(t, x, q, force)
         except Exception as error:
             return f"{self.system.interaction!r} raised {type(error).__name__}: {error}", error
-        i = torques_in_body(q, force, bodies.torque, self.system.linear, torque)
+        i = torques_in_body(q, force, bodies.torque, bodies.linear, torque)
         if i == NOBODY:
             return "forces or torques are not finite in the next step", None
         a, b, distance = closest_pair(x, self.system.box)
@@ -193,9 +193,9 @@ class BodiesOfRun:
         n = system.count
         self.system = system
         self.interaction = system.interaction.for_run()
-        self.moments = system.moments
+        self.moments, self.linear = system.moments.copy(), system.linear.copy()  # kernels require writable arrays
         self.per_moments, self.per_mass = 1.0 / system.moments, 1.0 / system.mass
-        self.axes = np.empty((0, 9)) if system.axes is None else system.axes.reshape(n, 9)
+        self.axes = np.empty((0, 9)) if system.axes is None else system.axes.copy().reshape(n, 9)
         self.Q = np.empty((n, 3, 3))
         self.torque = np.empty((n, 3))  # in space axes
 
@@ -221,7 +221,7 @@ class BodiesOfRun:
             raise
         except Exception:
             return Status.TORQUE_RAISED
-        bad = torques_in_body(q, force, self.torque, self.system.linear, torque)
+        bad = torques_in_body(q, force, self.torque, self.linear, torque)
         return Status.REACHED_END if bad == NOBODY else Status.NOT_FINITE
 
     @cached_property

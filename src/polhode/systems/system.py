@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.arrays import FloatArray
+from polhode.core.arrays import BoolArray, FloatArray, frozen
 from polhode.core.body import RigidBody, as_body, flow_moments, scale_along
 from polhode.core.checks import as_floats, whole_number
 from polhode.core.errors import InertiaError, InputError, MomentumError, ShapeError
 from polhode.core.html import html_fields
 from polhode.core.rotation import matrix
 from polhode.core.state import State
+from polhode.core.value import Value
 from polhode.integration.problem import checked_span
 from polhode.systems.interactions.base import Interaction
 from polhode.systems.interactions.molecular import Molecular
@@ -34,7 +35,7 @@ from polhode.systems.start import (
 ONE_OR_ALL = "expected one body for all states, or one for each state"
 
 
-class System:
+class System(Value):
     """System of n interacting rigid bodies: bodies, states at ``t_span[0]``, interaction and time span.
 
     Parameters
@@ -67,14 +68,30 @@ class System:
     InertiaError
         If a body has no mass.
 
+    Notes
+    -----
+    A system never changes: ``system.replaced(state=..., t_span=...)`` returns a copy with other values of any of the
+    attributes `bodies`, `state`, `interaction`, `box`, `t_span`, `h` and `name`, checked again. Systems are equal if
+    all of these are.
+
     Examples
     --------
     >>> from polhode.systems.interactions import DipolarSoftSpheres
     >>> body = RigidBody((1.0, 1.88, 2.88), mass=1.0)
     >>> states = State(m=np.zeros((2, 3)), x=[(0, 0, 0), (0, 0, 1.5)])
-    >>> System(body, states, DipolarSoftSpheres((0, 1, 1))).count
-    2
+    >>> pair = System(body, states, DipolarSoftSpheres((0, 1, 1)))
+    >>> pair.count, pair.replaced(t_span=(0, 5)).t_span, pair.replaced(t_span=(0, 1)) == pair
+    (2, (0.0, 5.0), True)
     """
+
+    _replaceable: ClassVar = ("bodies", "state", "interaction", "box", "t_span", "h", "name")
+    bodies: tuple[RigidBody, ...]
+    state: State
+    interaction: Interaction
+    box: Box
+    t_span: tuple[float, float]
+    h: float | None
+    name: str
 
     def __init__(
         self,
@@ -88,24 +105,33 @@ class System:
         name: str = "",
     ) -> None:
         """Check the arguments; see the class for their description."""
-        if not isinstance(interaction, Interaction):
-            raise InputError(
-                f"interaction is {interaction!r}; expected one of polhode.interactions, such as "
-                "DipolarSoftSpheres((0, 1, 1)), PairPotential(energy) or Field(forces)"
-            )
-        self.state = _joined_states(states)
-        self.count = len(self.state.m)
-        self.bodies = _bodies(bodies, self.count)
-        self.box = box if isinstance(box, Box) else Box(box)
-        self.interaction = interaction.in_box(self.box)
-        self.t_span = checked_span(t_span)
-        self.h = h
-        self.name = name
+        self._set(interaction=interaction, state=states, bodies=bodies, box=box, t_span=t_span, h=h, name=name)
+
+    def _set(self, **arguments: Any) -> None:
+        """Check and store some of the arguments of the constructor, and check again the parts that depend on them."""
+        new_bodies = {name: arguments.pop(name) for name in ("bodies",) if name in arguments}
+        self._store(**{name: CHECKS[name](value) if name in CHECKS else value for name, value in arguments.items()})
+        if new_bodies or "state" in arguments:
+            self._set_bodies(**new_bodies)
+        if {"interaction", "box"} & arguments.keys():
+            self._store(interaction=self.interaction.in_box(self.box))
+        if new_bodies or {"state", "interaction"} & arguments.keys():
+            self.interaction.check_bodies(self.mass, self.moments, self.axes, self.linear)
+
+    def _set_bodies(self, **new: Any) -> None:
+        """Store new bodies, if any; raise an error if they have no mass, or do not fit the states."""
+        present = vars(self).get("bodies", ())
+        bodies = new.get("bodies", present[0] if len(present) == 1 else present)
+        self._store(bodies=_bodies(bodies, self.count))
         for i, body in enumerate(self.bodies):
             body.check_momentum(self.state.m if len(self.bodies) == 1 else self.state.m[i], "states.m")
             if body.mass is None:
                 raise InertiaError("bodies have no mass: type RigidBody(inertia, mass=...)")
-        interaction.check_bodies(self.mass, self.moments, self.axes, self.linear)
+
+    @property
+    def count(self) -> int:
+        """Number of bodies."""
+        return len(self.state.m)
 
     @classmethod
     def lattice(
@@ -191,7 +217,7 @@ class System:
         """Return the system with opposite momenta of the first and the last body, so that it has this energy."""
         p = np.array(self.state.p)
         p[0] = p[-1] = 0.0
-        still = self.replaced(State(self.state.m, self.state.q, x=self.state.x, p=p))
+        still = self.replaced(state=State(self.state.m, self.state.q, x=self.state.x, p=p))
         missing = float(as_floats(energy, "energy")) - still.energy
         if not 0 <= missing < np.inf:
             raise InputError(
@@ -201,7 +227,7 @@ class System:
         reduced_mass = 1.0 / (1.0 / self.mass[0] + 1.0 / self.mass[-1])
         p[0] = np.sqrt(2.0 * missing * reduced_mass / 3.0)
         p[-1] = -p[0]
-        return self.replaced(State(self.state.m, self.state.q, x=self.state.x, p=p))
+        return self.replaced(state=State(self.state.m, self.state.q, x=self.state.x, p=p))
 
     @classmethod
     def liquid(
@@ -269,12 +295,7 @@ class System:
         still = cls(bodies, State(np.zeros((n, 3)), q, x=x), molecules, length, **more)
         p, m = thermal_momenta(still.mass, still.moments, still.axes, still.linear, kT, seed)
         m[molecules.atoms(n)] = 0.0
-        return still.replaced(State(m, q, x=x, p=p))
-
-    def replaced(self, state: State) -> System:
-        """Return a system of the same bodies in another state, such as that of the end of a run."""
-        bodies = self.bodies[0] if len(self.bodies) == 1 else self.bodies
-        return System(bodies, state, self.interaction, self.box, t_span=self.t_span, h=self.h, name=self.name)
+        return still.replaced(state=State(m, q, x=x, p=p))
 
     def at_temperature(self, kT: float) -> System:
         """Return the system with momenta scaled so that translation and rotation have temperature kT.
@@ -302,14 +323,27 @@ class System:
         2.0
         """
         state = self.state
-        degrees = 3 * self.count, self.rotations
         p = np.asarray(state.p)
         omega = scale_along(self.axes, 1.0 / self.moments, state.m, "m")
         twice = float((p * p / self.mass[:, None]).sum()), float((state.m * omega).sum())
-        if not (min(twice[0], kT) > 0 and (twice[1] > 0 or self.rotations == 0)):
+        if not (min(twice[0], kT) > 0 and (twice[1] > 0 or self.degrees_of_freedom[1] == 0)):
             raise InputError(f"kT = {kT!r}, and twice the kinetic energies are {twice}: expected positive numbers")
-        u, v = (np.sqrt(kT * n / energy) if n else 1.0 for n, energy in zip(degrees, twice, strict=True))
-        return self.replaced(State(v * state.m, state.q, x=state.x, p=u * p))
+        u, v = (
+            np.sqrt(kT * count / part) if count else 1.0
+            for count, part in zip(self.degrees_of_freedom, twice, strict=True)
+        )
+        return self.replaced(state=State(v * state.m, state.q, x=state.x, p=u * p))
+
+    @cached_property
+    def degrees_of_freedom(self) -> tuple[int, int]:
+        """Numbers of degrees of freedom of the translation and of the rotation.
+
+        A body has three of rotation, a linear rotor two, and an atom none if it is at rest: then it never rotates. An
+        atom is the body of a model with a single atom (``Molecular.from_atoms``). All of them are counted, also if the
+        total momentum is conserved.
+        """
+        still = self.interaction.atoms(self.count) & ~self.state.m.any(axis=-1)
+        return 3 * self.count, 3 * self.count - int(self.linear.sum()) - 3 * int(still.sum())
 
     @cached_property
     def mass(self) -> FloatArray:
@@ -332,25 +366,16 @@ class System:
         return self._each(lambda body: body.axes, (3, 3))
 
     @cached_property
-    def linear(self) -> npt.NDArray[np.bool_]:
+    def linear(self) -> BoolArray:
         """Whether each body is a linear rotor, of shape (n,)."""
-        return np.array(self._each(lambda body: np.array(body.is_linear), ()), dtype=np.bool_)
-
-    @cached_property
-    def rotations(self) -> int:
-        """Number of rotational degrees of freedom: three for a body, two for a linear rotor, none for an atom at rest.
-
-        An atom is the body of a model with a single atom (``Molecular.from_atoms``); at rest, it never rotates.
-        """
-        still = self.interaction.atoms(self.count) & ~self.state.m.any(axis=-1)
-        return 3 * self.count - int(self.linear.sum()) - 3 * int(still.sum())
+        return self._each(lambda body: np.array(body.is_linear), ())
 
     def _each(self, value_of: Any, shape: tuple[int, ...]) -> Any:
-        """Return ``value_of(body)`` for all bodies, as an array of shape (n,) + shape."""
+        """Return ``value_of(body)`` for all bodies, as a read-only array of shape (n,) + shape."""
         different = {id(b): b for b in self.bodies}  # equal molecules share their body
         rows = {k: np.broadcast_to(value_of(b), (*b.batch, *shape)).reshape(-1, *shape) for k, b in different.items()}
         values = np.concatenate([rows[id(b)] for b in self.bodies])
-        return np.ascontiguousarray(np.broadcast_to(values, (self.count, *shape)))
+        return frozen(np.broadcast_to(values, (self.count, *shape)))
 
     @cached_property
     def rows(self) -> SystemRows:
@@ -379,6 +404,21 @@ class System:
                 "time": f"{self.t_span[0]:g} to {self.t_span[1]:g}",
             },
         )
+
+
+def _as_interaction(value: Any) -> Interaction:
+    """Return the interaction; raise an InputError if it is none."""
+    if not isinstance(value, Interaction):
+        raise InputError(
+            f"interaction is {value!r}; expected one of polhode.interactions, such as DipolarSoftSpheres((0, 1, 1)), "
+            "PairPotential(energy) or Field(forces)"
+        )
+    return value
+
+
+def _as_box(value: Any) -> Box:
+    """Return a box, also if `value` is its lengths, or None for open space."""
+    return value if isinstance(value, Box) else Box(value)
 
 
 def _bodies(bodies: Any, count: int) -> tuple[RigidBody, ...]:
@@ -430,3 +470,8 @@ def _positions(states: Sequence[State]) -> dict[str, Any]:
         "x": np.stack([np.asarray(s.x) for s in states]),
         "p": np.stack([np.zeros(3) if s.p is None else s.p for s in states]),
     }
+
+
+CHECKS: dict[str, Callable[[Any], Any]] = {
+    "interaction": _as_interaction, "state": _joined_states, "box": _as_box, "t_span": checked_span,
+}  # fmt: skip

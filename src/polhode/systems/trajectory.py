@@ -179,7 +179,7 @@ class SystemTrajectory(BaseTrajectory):
 
         All 3 n degrees of freedom are counted, also if the total momentum is conserved.
         """
-        return self.kinetic_translation * (2.0 / (3 * self.system.count))
+        return self.kinetic_translation * (2.0 / self.system.degrees_of_freedom[0])
 
     @property
     def temperature_rotation(self) -> FloatArray:
@@ -188,7 +188,8 @@ class SystemTrajectory(BaseTrajectory):
         A linear rotor has two degrees of freedom, an atom none, and other bodies have three. The temperature is NaN if
         there are only atoms.
         """
-        return self.kinetic_rotation * (2.0 / self.system.rotations if self.system.rotations else nan)
+        rotations = self.system.degrees_of_freedom[1]
+        return self.kinetic_rotation * (2.0 / rotations if rotations else nan)
 
     @property
     def momentum(self) -> FloatArray:

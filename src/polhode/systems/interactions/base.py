@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,20 @@ from polhode.core.arrays import BoolArray, FloatArray, IntArray
 from polhode.core.checks import as_floats, check_finite
 from polhode.core.errors import InputError, ShapeError
 from polhode.core.fingerprint import Fingerprint, fingerprint, identity, merged
+from polhode.core.value import Comparable
 from polhode.forces.base import check_call
 from polhode.forces.functions import Function
 from polhode.systems.interactions.neighbors import Box
 
+COMPARED = (Comparable, np.ndarray, float, int, str, tuple, type(None))  # types whose values are compared directly
 
-class Interaction(ABC):
+
+class Interaction(Comparable, ABC):
     """Base class of interactions between bodies, and of external forces on all bodies.
 
     A subclass implements ``evaluate``, and sets ``name`` and ``has_energy``. All vectors are in space axes; attitude
-    matrices are those of the body axes of the user. Interactions can be added.
+    matrices are those of the body axes of the user. Interactions can be added. They are equal if their types and
+    parameters are equal and their functions do the same.
     """
 
     name: str
@@ -129,6 +134,17 @@ class Interaction(ABC):
             elif isinstance(value, np.ndarray | float | int | str | tuple):
                 found[f"{name.strip('_')} of {self.name}"] = str(identity(value)[1][0])
         return found
+
+    def _content(self) -> Mapping[str, Any]:
+        """Return what is compared: parameters, and digests of functions and objects of the user."""
+        return {
+            name: value if isinstance(value, COMPARED) else identity(value)[1]
+            for name, value in super()._content().items()
+        }
+
+    def __hash__(self) -> int:
+        """Return a hash that does not depend on user-defined functions, whose globals may change."""
+        return hash((type(self), self.name))
 
     def dipoles(self, Q: FloatArray) -> FloatArray:
         """Return the dipole moments, shape (..., n, 3), in space axes, of bodies with attitudes Q (..., n, 3, 3)."""

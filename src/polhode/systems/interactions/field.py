@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from math import nan
 from typing import Any, Literal
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray, writable
 from polhode.core.errors import ShapeError
+from polhode.core.fingerprint import identity
 from polhode.core.pickling import HoldsFunctions
 from polhode.forces.base import as_params, in_space
 from polhode.forces.functions import compiled_as_it_is, plain, warn_slow
@@ -82,18 +83,24 @@ class Field(HoldsFunctions, Interaction):
         self._forces = forces
         self._energy = energy
         self._compile = not arrays
+        self._key: tuple[Any, ...] | None = None  # of the functions, once they are compiled
         self._space = in_space(frame)
         self.name = name or f"Field({getattr(forces, '__name__', repr(forces))})"
         self.has_energy = energy is not None
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without machine code, which is valid in this process only."""
-        return {name: value for name, value in vars(self).items() if name != "_functions"}
+        return {name: value for name, value in vars(self).items() if name != "_functions"} | {"_key": None}
+
+    def _content(self) -> Mapping[str, Any]:
+        """Return what is compared: parameters, and functions as they were compiled or, before that, as they are now."""
+        own_key = self._key or identity(self._forces, self._energy)[1]
+        return {**super()._content(), "_forces": own_key, "_energy": None, "_key": None}
 
     def evaluate(self, t: float, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> float:
         """Add the forces and torques (n, 3) on all bodies to `force` and `torque`; return NaN instead of an energy."""
         F, T = np.zeros_like(force), np.zeros_like(torque)
-        self._functions[0](t, x, Q, F, T, self.params)
+        self._functions[0](t, writable(x), writable(Q), F, T, self.params)
         force += F
         torque += T if self._space else np.einsum("nij,nj->ni", Q, T)
         return nan
@@ -106,11 +113,13 @@ class Field(HoldsFunctions, Interaction):
         """Return the energy of all bodies; raise an AttributeError if there is no energy function."""
         if self._energy is None:
             raise AttributeError(f"{self.name} has no energy; type Field(forces, energy=...)")
-        return float(self._functions[1](t, x, Q, self.params))
+        return float(self._functions[1](t, writable(x), writable(Q), self.params))
 
     @cached_property
     def _functions(self) -> tuple[Callable[..., Any], ...]:
         """Functions of the forces and of the energy, if there is one, compiled unless `arrays` is true."""
+        if self._compile:
+            self._key = identity(self._forces, self._energy)[1]
         pairs = ((self._forces, FORCES), (self._energy, ENERGY))
         return tuple(_compiled(func, kind) if self._compile else func for func, kind in pairs if func is not None)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,10 @@ class NearInteraction(Interaction):
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without the list of neighbors, which is large and quickly rebuilt."""
         return vars(self) | {"_lists": None}
+
+    def _content(self) -> Mapping[str, Any]:
+        """Return what is compared: parameters and the box, but not the list of neighbors."""
+        return {**super()._content(), "_box": self._box, "_lists": None}
 
     def for_run(self) -> Interaction:
         """Return this interaction with a list of neighbors of its own, which is kept as long as it is valid."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.checks import as_floats, show
 from polhode.core.errors import InputError
 from polhode.core.threads import in_ranges
+from polhode.core.value import Value
 from polhode.kernels.pairs.cells import all_within, closest_of, fill_cells, find_near, read_by_column
 
 WIDER = 1.001  # cells are wider than the reach by this factor: round-off may put a body into the next cell
@@ -19,8 +20,8 @@ CELLS_PER_BODY = 4  # most cells per body; more of them would mostly be empty
 TRIES_PER_BODY = 16  # pairs whose test takes as long as a step of one body, the unit of work of ``core.threads``
 
 
-class Box:
-    """Periodic box, or open space.
+class Box(Value):
+    """Periodic box, or open space. A box never changes; boxes are equal if their lengths are.
 
     Parameters
     ----------
@@ -33,14 +34,24 @@ class Box:
         If a length is not positive and finite.
     """
 
+    _replaceable: ClassVar = ("lengths",)
+    lengths: FloatArray
+    per_length: FloatArray
+    repeats: bool
+
     def __init__(self, lengths: Any = None) -> None:
         """Check and store the lengths."""
+        self._set(lengths=lengths)
+
+    def _set(self, **arguments: Any) -> None:
+        """Check and store the lengths."""
+        lengths = arguments["lengths"]
         array = np.zeros(3) if lengths is None else as_floats(lengths, "box")
         if array.shape not in ((), (3,)) or (lengths is not None and not ((array > 0) & (array < np.inf)).all()):
             raise InputError(f"box = {lengths!r}: expected one positive length, or three, or None for open space")
-        self.lengths = np.array(np.broadcast_to(array, (3,)))
-        self.repeats = lengths is not None
-        self.per_length = 1.0 / self.lengths if self.repeats else np.zeros(3)
+        array = np.array(np.broadcast_to(array, (3,)))
+        repeats = lengths is not None
+        self._store(lengths=array, repeats=repeats, per_length=1.0 / array if repeats else np.zeros(3))
 
     def wrapped(self, x: FloatArray) -> FloatArray:
         """Return the images of positions x (..., 3) in the box around the origin."""
