@@ -59,7 +59,6 @@ if TYPE_CHECKING:  # for type checkers and editors; a test checks that the names
     from polhode.free.motion import FreeMotion as FreeMotion
     from polhode.free.motion import free_motion as free_motion
     from polhode.free.propagation import propagate as propagate
-    from polhode.integration import events as events
     from polhode.integration.problem import Problem as Problem
     from polhode.integration.trajectory import Trajectory as Trajectory
     from polhode.kernels.stepping.status import Status as Status
@@ -83,6 +82,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test checks that the names
     from polhode.studies.study import OrderStudy as OrderStudy
     from polhode.studies.study import order_study as order_study
     from polhode.systems import adapters as adapters
+    from polhode.systems import events as events
     from polhode.systems import interactions as interactions
     from polhode.systems.system import System as System
     from polhode.systems.trajectory import SystemTrajectory as SystemTrajectory
@@ -90,7 +90,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test checks that the names
 _MODULES = {
     "adapters": "systems.adapters",
     "errors": "core.errors",
-    "events": "integration.events",
+    "events": "systems.events",
     "flows": "flows",
     "forces": "forces",
     "geometry": "free.geometry",

@@ -251,7 +251,6 @@ def test_fields_in_both_frames(arrays, rng):
         assert field.energy(0.0, x, Q) == pytest.approx(np.sum(x[:, 2] ** 2))
 
 
-@pytest.mark.dense
 def height(t, x, Q, p):
     return p[0] * x[:, 2].sum()
 
@@ -272,6 +271,7 @@ def test_compiled_fields_take_the_arrays_of_states():
     assert field.energy(0.0, x, Q) == 6.0
 
 
+@pytest.mark.dense
 def test_a_field_that_numba_cannot_compile_runs_all_the_same(rng):
     def odd(t, x, Q, F, T, p):
         F[:, 0] = len({"a": 1, 2: "b"})

@@ -13,8 +13,9 @@ import polhode as ph
 from conftest import EPS, TESTS, random_attitude
 from polhode.core.errors import InertiaError, InputError, MomentumError, RunError, ShapeError, TimeError
 from polhode.core.rotation import from_matrix, matrix, multiply
+from polhode.files.stored_trajectory import StoredMethod
 from polhode.integration.running import new_run
-from polhode.methods import many_bodies
+from polhode.methods import METHODS, load, many_bodies
 from polhode.methods.splitting import Splitting
 from polhode.solve import integrate
 from polhode.systems.interactions import DipolarSoftSpheres, Field, water
@@ -380,7 +381,6 @@ def states(n=2, **more):
         (lambda: maxwell_boltzmann(ph.RigidBody((1, 2, 3)), 5, 1.0), InertiaError, "mass"),
         (lambda: integrate(System(BODY, states(), DIPOLES), h=1e-30), TimeError, "a step must be longer"),
         (lambda: integrate(System(BODY, states(), DIPOLES), h=0.1, method="Adaptive"), InputError, "chooses its steps"),
-        (lambda: integrate(System(BODY, states(), DIPOLES), h=0.1, method="QuatEM"), InputError, "single bodies"),
         (lambda: integrate(System(BODY, states(), DIPOLES), rtol=-1e-6), InputError, "rtol"),
         (lambda: integrate(System(BODY, states(), DIPOLES), h=0.1, events=3), InputError, r"event\(t, x, p, m, q\)"),
         (lambda: integrate(System(BODY, states(), DIPOLES), h=0.1, t_eval=[2.0]), TimeError, "t_eval"),
@@ -389,6 +389,35 @@ def states(n=2, **more):
 def test_bad_input(make, error, told):
     with pytest.raises(error, match=told):
         make()
+
+
+GRADIENT = "gradient of the potential of one body.*all pairs in every iteration"
+TORQUE = "torque on one body.*all pairs in every iteration"
+REFUSED = {
+    "QuatEM": rf"iterates.*{GRADIENT}",
+    "QuatVI": rf"iterates.*{GRADIENT}",
+    "DirEM": rf"iterates.*{GRADIENT}",
+    "AlgoC1": rf"iterates.*{TORQUE}",
+    "ClosedForm": "is the motion of free bodies.*interact",
+}
+
+
+@pytest.mark.parametrize("options", [{"h": 0.1}, {}, {"rtol": 1e-6}], ids=str)
+@pytest.mark.parametrize("name", REFUSED)
+def test_methods_say_why_they_are_not_for_systems(name, options):
+    message = rf"{name}\(\) {REFUSED[name]}; expected Splitting\(flow, scheme\).*'V2'.*or Adaptive\(\)"
+    with pytest.raises(InputError, match=message):
+        integrate(System(BODY, states(), DIPOLES), method=name, **options)
+
+
+def test_a_method_that_was_stored_by_name_is_refused():
+    with pytest.raises(InputError, match=r"Splitting\(Mine\(\)\) is only the name.*; expected Splitting"):
+        integrate(System(BODY, states(), DIPOLES), method=StoredMethod("Splitting(Mine())"), h=0.1)
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name not in REFUSED])
+def test_all_other_methods_integrate_systems(name):
+    assert integrate(System(BODY, states(), DIPOLES), (0, 0.1), method=load(name)(), rtol=1e-4).success
 
 
 def test_states_and_bodies_in_lists():

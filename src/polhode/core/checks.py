@@ -65,6 +65,14 @@ def whole_number(value: Any, name: str, least: int = 0) -> int:
     return count
 
 
+def positive_number(value: Any, name: str) -> float:
+    """Return ``value`` as a float; raise an InputError unless it is positive and finite."""
+    number = float(as_floats(value, name))
+    if not 0 < number < np.inf:
+        raise InputError(f"{name} = {value!r}: expected a positive finite number")
+    return number
+
+
 def first_bad(good: npt.NDArray[np.bool_]) -> tuple[int, ...]:
     """Return the index of the first entry that is False."""
     return tuple(int(i) for i in np.argwhere(~good)[0])

@@ -27,6 +27,8 @@ from polhode.methods.method import Advance, Method
 class StoredMethod(Method):
     """Method of which only the name was stored, because it has a scheme or a flow of the user."""
 
+    not_for_systems = "is only the name of a method that was stored; pass the method itself"
+
     def __init__(self, name: str) -> None:
         self.name = name
 

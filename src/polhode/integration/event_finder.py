@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from math import ceil
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray
 from polhode.core.errors import InputError, ShapeError
-from polhode.integration.rows import States
+from polhode.integration.rows import Rows, States
 from polhode.kernels.stepping.status import Status
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class EventFinder:
         if not all(map(callable, self.events)) or not self.events:
             call = f"event(t, {', '.join(run.rows.names)})"
             raise InputError(f"events is {events!r}; expected a function {call} -> number, or a list of such functions")
+        for event in self.events:
+            _check_arguments(event, run.rows)
         n = run.count_rows
         self._run = run
         self._direction = [float(getattr(event, "direction", 0.0)) for event in self.events]
@@ -105,11 +108,10 @@ class EventFinder:
         arrays = run.rows.to_user(m, q)
         value = np.asarray(event(t.reshape(shape), *arrays), dtype=np.float64)
         if value.shape != shape:
-            name = getattr(event, "__name__", repr(event))
             passed = [f"{key} {array.shape}" for key, array in zip(run.rows.names, arrays, strict=True)]
             raise ShapeError(
-                f"event {name} returned shape {value.shape} for t {shape}, {', '.join(passed[:-1])} and {passed[-1]}; "
-                f"expected {shape}, one number for each state; type m[..., 0] instead of m[0]"
+                f"event {_name_of(event)} returned shape {value.shape} for t {shape}, {', '.join(passed[:-1])} and "
+                f"{passed[-1]}; expected {shape}, one number for each state; type m[..., 0] instead of m[0]"
             )
         return value.reshape(len(t), -1)
 
@@ -198,6 +200,26 @@ class EventFinder:
             for part, values in zip(parts, (t, *rows.rows_to_user(m, q, np.full(len(t), i))), strict=True):
                 part[i] = values
         return tuple(part.reshape(rows.batch) if rows.batch else part[0] for part in parts)
+
+
+def _check_arguments(event: Event, rows: Rows) -> None:
+    """Raise an InputError if an event cannot be called with the time and the arrays of a state."""
+    try:
+        arguments = inspect.signature(event)
+    except ValueError:  # functions written in C may have no signature
+        return
+    try:
+        arguments.bind("t", *rows.names)
+    except TypeError:
+        raise InputError(
+            f"event {_name_of(event)} has the arguments ({', '.join(arguments.parameters)}); expected event(t, "
+            f"{', '.join(rows.names)}), {rows.event_arguments}"
+        ) from None
+
+
+def _name_of(event: Event) -> str:
+    """Return the name of an event for messages."""
+    return getattr(event, "__name__", repr(event))
 
 
 def _divided(t: FloatArray, m: FloatArray, q: FloatArray, parts: int, sol: Solution) -> EventState:

@@ -1,12 +1,4 @@
-"""Predefined events for ``integrate(..., events=...)``: an event is a function of (t, m, q) that changes sign.
-
-An event is called with times of shape (...), momenta of shape (..., 3) and attitudes of shape (..., 4), and returns an
-array of shape (...). The last of the leading axes are those of the batch. As in SciPy, an event may have an attribute
-``terminal`` (True ends the run, an integer n ends it at the n-th occurrence) and an attribute ``direction`` (+1: only
-from negative to positive, -1: only from positive to negative). As in SciPy, a terminal event that is zero at the start
-counts there if it then changes in its direction. Unlike in SciPy, other events that are zero at the start are not
-reported, because a Poincaré section counts returns.
-"""
+"""Events, and the predefined ones of bodies; ``polhode.systems.events``, which is ``polhode.events``, has all."""
 
 from __future__ import annotations
 
@@ -28,29 +20,18 @@ from polhode.forces.base import Force
 from polhode.forces.base import direction as unit_vector
 from polhode.integration.problem import Problem
 
-__all__ = [
-    "Event",
-    "cone",
-    "energy",
-    "middle_crossing",
-    "section",
-]
-
-
-def __dir__() -> list[str]:
-    """Return the public names of this module."""
-    return __all__
-
 
 class Event(HoldsFunctions):
-    """Function of (t, m, q) with the attributes ``terminal`` and ``direction`` of SciPy's events.
+    """Function of time and state with the attributes ``terminal`` and ``direction`` of SciPy's events.
 
     Parameters
     ----------
     name : str
         Name of the event, which is its ``repr``.
     value : callable
-        ``value(t, m, q)`` for t of shape (...), m (..., 3) and q (..., 4) returns an array of shape (...).
+        ``value(t, m, q)`` for t of shape (...), m (..., 3) and q (..., 4) returns an array of shape (...). For a system
+        of n bodies, ``value(t, x, p, m, q)`` for t of shape (k,), x, p, m (k, n, 3) and q (k, n, 4) returns an array of
+        shape (k,).
     terminal : bool or int, optional
         Whether the event ends the run; an integer n ends it at the n-th occurrence. The default is False.
     direction : float, optional
@@ -69,13 +50,13 @@ class Event(HoldsFunctions):
     ) -> None:
         """Store the function and its attributes."""
         self.name = name
-        self._value = value
+        self.__wrapped__ = value  # its arguments are those of the event: see ``inspect.signature``
         self.terminal = terminal
         self.direction = direction
 
-    def __call__(self, t: FloatArray, m: FloatArray, q: FloatArray) -> FloatArray:
-        """Return the value of the event at times t (...), for m (..., 3) and q (..., 4)."""
-        return self._value(t, m, q)
+    def __call__(self, t: Any, *state: FloatArray) -> FloatArray:
+        """Return the value of the event at times t, for states (m, q), or (x, p, m, q) of a system."""
+        return self.__wrapped__(t, *state)
 
     def __repr__(self) -> str:
         """Return the name of the event."""

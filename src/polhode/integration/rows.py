@@ -57,6 +57,8 @@ class Rows(ABC):
         Shapes of the momenta and coordinates of a row.
     names : tuple of str
         Names of the arrays that users see, in the order in which `to_user` returns them.
+    event_arguments : str
+        Shapes of these arrays as events receive them, for messages.
     breaks : ndarray, shape (b,)
         Times at which torques jump.
     is_ready_made : bool
@@ -73,6 +75,7 @@ class Rows(ABC):
     m_shape: tuple[int, ...]
     q_shape: tuple[int, ...]
     names: tuple[str, ...]
+    event_arguments: str
     breaks: FloatArray
     is_ready_made: bool
     loops: dict[int, tuple[Method, Advance]]
@@ -205,6 +208,7 @@ class ProblemRows(Rows):
     m_shape = (3,)
     q_shape = (4,)
     names = ("m", "q")
+    event_arguments = "with m of shape (..., 3) and q of shape (..., 4)"
 
     def __init__(self, problem: Problem) -> None:
         """Arrange the data of `problem`."""

@@ -144,6 +144,9 @@ class AlgoC1(WholeStep):
     """
 
     needs_gradient = False
+    not_for_systems = (
+        "iterates with the torque on one body, and a system would need the forces of all pairs in every iteration"
+    )
     record = MethodRecord(
         name="AlgoC1()",
         summary="momentum scheme of Newmark type",

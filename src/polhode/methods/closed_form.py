@@ -48,6 +48,7 @@ class ClosedForm(Method):
     references = (CELLEDONI_2008,)
     order = inf
     stages = 0
+    not_for_systems = "is the motion of free bodies, and the bodies of a system interact"
     chooses_steps = True
     any_time = True
 

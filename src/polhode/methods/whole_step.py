@@ -36,6 +36,10 @@ class WholeStep(Method):
 
     record: MethodRecord
     needs_gradient = True
+    not_for_systems = (
+        "iterates with the gradient of the potential of one body in closed form, and a system would need the forces of "
+        "all pairs in every iteration"
+    )
 
     @property
     def order(self) -> int:

@@ -20,7 +20,7 @@ from polhode.core.value import Value
 from polhode.integration.problem import checked_span
 from polhode.systems.interactions.base import Interaction
 from polhode.systems.interactions.molecular import Molecular
-from polhode.systems.interactions.neighbors import Box
+from polhode.systems.interactions.neighbors import Box, as_box
 from polhode.systems.rows import SystemRows
 from polhode.systems.start import (
     cubic_lattice,
@@ -416,11 +416,6 @@ def _as_interaction(value: Any) -> Interaction:
     return value
 
 
-def _as_box(value: Any) -> Box:
-    """Return a box, also if `value` is its lengths, or None for open space."""
-    return value if isinstance(value, Box) else Box(value)
-
-
 def _bodies(bodies: Any, count: int) -> tuple[RigidBody, ...]:
     """Return a tuple of one body, of batch () or (count,), or of `count` bodies; raise unless the numbers fit."""
     if isinstance(bodies, RigidBody) or not _are_bodies(bodies):
@@ -473,5 +468,5 @@ def _positions(states: Sequence[State]) -> dict[str, Any]:
 
 
 CHECKS: dict[str, Callable[[Any], Any]] = {
-    "interaction": _as_interaction, "state": _joined_states, "box": _as_box, "t_span": checked_span,
+    "interaction": _as_interaction, "state": _joined_states, "box": as_box, "t_span": checked_span,
 }  # fmt: skip

@@ -42,6 +42,12 @@ def energies(system: System, t: FloatArray, x: FloatArray, p: FloatArray, m: Flo
     return sum(kinetic_energies(system, p, m)) + potentials(system, t, x, q)
 
 
+def check_energy(system: System) -> None:
+    """Raise an AttributeError if the interaction has no energy."""
+    if not system.interaction.has_energy:
+        raise AttributeError(f"{system.interaction!r} has no energy; type Field(forces, energy=...)")
+
+
 class SystemTrajectory(BaseTrajectory):
     """Result of the integration of a system: states of all bodies at the saved times.
 
@@ -168,9 +174,7 @@ class SystemTrajectory(BaseTrajectory):
 
         An AttributeError is raised if the interaction has no energy.
         """
-        interaction = self.system.interaction
-        if not interaction.has_energy:
-            raise AttributeError(f"{interaction!r} has no energy; type Field(forces, energy=...)")
+        check_energy(self.system)
         return frozen(potentials(self.system, self.t, self.x, self.q))
 
     @property

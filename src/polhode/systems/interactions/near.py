@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from polhode.core.arrays import FloatArray, IntArray
-from polhode.core.checks import as_floats
+from polhode.core.checks import positive_number
 from polhode.core.errors import InputError
 from polhode.core.threads import PARALLEL_FROM, in_ranges
 from polhode.kernels.pairs.near import add_parts
@@ -36,14 +36,14 @@ class NearInteraction(Interaction):
 
     def _set_cutoff(self, cutoff: float | None, switch: float | None, skin: float | None) -> None:
         """Check and store the cut-off, and the parameters that belong to it."""
-        self.cutoff = np.inf if cutoff is None else _positive(cutoff, "cutoff")
+        self.cutoff = np.inf if cutoff is None else positive_number(cutoff, "cutoff")
         if cutoff is None:
             if switch is not None or skin is not None:
                 raise InputError(f"switch = {switch!r} and skin = {skin!r} need a cut-off: type cutoff=...")
             self.switch, self.skin = np.inf, 0.0
             return
-        self.switch = SWITCH * self.cutoff if switch is None else _positive(switch, "switch")
-        self.skin = SKIN * self.cutoff if skin is None else _positive(skin, "skin")
+        self.switch = SWITCH * self.cutoff if switch is None else positive_number(switch, "switch")
+        self.skin = SKIN * self.cutoff if skin is None else positive_number(skin, "skin")
         if not self.switch < self.cutoff:
             raise InputError(
                 f"switch = {switch!r}, where the energy begins to decrease: expected less than the cut-off {cutoff!r}"
@@ -137,11 +137,3 @@ class NeighborLists:
 def in_order(energies: FloatArray) -> float:
     """Return the sum of energies (parts,), added in order as in a kernel."""
     return float(np.cumsum(energies)[-1])
-
-
-def _positive(value: Any, name: str) -> float:
-    """Return `value` as a float; raise an InputError unless it is positive and finite."""
-    number = float(as_floats(value, name))
-    if not 0 < number < np.inf:
-        raise InputError(f"{name} = {value!r}: expected a positive finite number")
-    return number

@@ -74,6 +74,11 @@ class Box(Value):
         return f"box {show(self.lengths)}" if self.repeats else "open space"
 
 
+def as_box(box: Any) -> Box:
+    """Return a box, also if its lengths are passed, or None for open space."""
+    return box if isinstance(box, Box) else Box(box)
+
+
 class Neighbors:
     """List of all pairs i < j of bodies that are nearer than a reach.
 
