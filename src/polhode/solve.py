@@ -75,8 +75,8 @@ def integrate(
     Parameters
     ----------
     problem : Problem or System
-        Body, state, force and time span. Bodies and states may be batches, which broadcast. With a System, only
-        ``t_span``, ``method``, ``h``, ``t_eval``, ``save_every`` and ``progress`` can be given.
+        Body, state, force and time span. Bodies and states may be batches, which broadcast. A System has the same
+        options; methods for systems are splittings and ``Adaptive``, and notes below say what differs.
     t_span : tuple of two floats, optional
         Start and end of the integration. The default is the time span of the problem. The end may be before the start.
     method : str, Scheme or method, optional
@@ -99,12 +99,13 @@ def integrate(
     dense_output : bool, optional
         Whether to save the states of steps, for ``sol(t)``, even if ``t_eval`` is given.
     events : callable or list of callables, optional
-        Functions ``event(t, m, q)`` whose zeros are located. See ``polhode.events``.
+        Functions ``event(t, m, q)``, or ``event(t, x, p, m, q)`` of a System, whose zeros are located. See
+        ``polhode.events``.
     progress : bool or callable, optional
         Whether to show a progress bar, or a callback that is called with the completed fraction of the run, 0 to 1.
     estimate_error : bool, optional
         Whether to repeat the run with half the step size and set ``error_estimate`` of the trajectory to (error of
-        ``m/|m|``, error of q).
+        ``m/|m|``, error of q), or of a System to the errors of x, p, m and q.
 
     Returns
     -------
@@ -122,6 +123,13 @@ def integrate(
         If the integration fails. Its ``trajectory`` contains the states up to the failure.
     MemoryLimitError
         If the states to save do not fit into memory.
+
+    Notes
+    -----
+    If neither ``h`` nor ``rtol`` is given for a System, and it suggests no step size, steps are 1/8 of a radian of the
+    fastest motion at the start, and the method is V2. Systems of many bodies are chaotic: if the time span is longer
+    than 20 radians of the fastest motion, ``rtol`` is the error of the energy, relative to the kinetic energy, during
+    20 radians, and otherwise the error of all states at the end.
 
     Examples
     --------
