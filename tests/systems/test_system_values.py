@@ -198,6 +198,15 @@ def test_functions_are_compared_as_they_were_compiled(monkeypatch):
     assert hash(compiled) == before
 
 
+@pytest.mark.parametrize("number", [k for k, one in enumerate(interactions()) if "Field" in repr(one)])
+def test_fingerprints_do_not_depend_on_what_was_compiled(number):
+    one = interactions()[number]
+    before = one.fingerprint()
+    x = np.array([(0.0, 0, 0), (0, 0, 0.25)])
+    one.evaluate(0.0, x, np.stack([np.eye(3)] * 2), np.zeros((2, 3)), np.zeros((2, 3)))
+    assert one.fingerprint() == before == interactions()[number].fingerprint()
+
+
 # Trajectories
 
 

@@ -126,7 +126,7 @@ class Interaction(Comparable, ABC):
     def fingerprint(self) -> Fingerprint:
         """Return digests of the functions and numbers that define the interaction, keyed by descriptions."""
         found: Fingerprint = {}
-        for name, value in vars(self).items():
+        for name, value in super()._content().items():
             if isinstance(value, Function):
                 found = merged(found, value.fingerprint())
             elif callable(value):

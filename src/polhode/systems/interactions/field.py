@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from math import nan
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,14 @@ from polhode.systems.interactions.neighbors import Box
 ROWS, MATRICES, NUMBERS = "f8[:,::1]", "f8[:,:,::1]", "f8[::1]"
 FORCES = f"void(f8, {ROWS}, {MATRICES}, {ROWS}, {ROWS}, {NUMBERS})"
 ENERGY = f"f8(f8, {ROWS}, {MATRICES}, {NUMBERS})"
+
+
+class Compiled(NamedTuple):
+    """Functions of a field, ready to be called, and the key of what they were compiled from."""
+
+    forces: Any
+    energy: Any  # None if there is none
+    key: tuple[Any, ...]
 
 
 class Field(HoldsFunctions, Interaction):
@@ -83,24 +91,27 @@ class Field(HoldsFunctions, Interaction):
         self._forces = forces
         self._energy = energy
         self._compile = not arrays
-        self._key: tuple[Any, ...] | None = None  # of the functions, once they are compiled
         self._space = in_space(frame)
         self.name = name or f"Field({getattr(forces, '__name__', repr(forces))})"
         self.has_energy = energy is not None
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without machine code, which is valid in this process only."""
-        return {name: value for name, value in vars(self).items() if name != "_functions"} | {"_key": None}
+        return {name: value for name, value in vars(self).items() if name != "_compiled"}
 
     def _content(self) -> Mapping[str, Any]:
         """Return what is compared: parameters, and functions as they were compiled or, before that, as they are now."""
-        own_key = self._key or identity(self._forces, self._energy)[1]
-        return {**super()._content(), "_forces": own_key, "_energy": None, "_key": None}
+        key = vars(self)["_compiled"].key if self._compile and "_compiled" in vars(self) else self._key()
+        return {**super()._content(), "_forces": key, "_energy": None}
+
+    def _key(self) -> tuple[Any, ...]:
+        """Return a key that is equal for equivalent functions."""
+        return identity(self._forces, self._energy)[1]
 
     def evaluate(self, t: float, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> float:
         """Add the forces and torques (n, 3) on all bodies to `force` and `torque`; return NaN instead of an energy."""
         F, T = np.zeros_like(force), np.zeros_like(torque)
-        self._functions[0](t, writable(x), writable(Q), F, T, self.params)
+        self._compiled.forces(t, writable(x), writable(Q), F, T, self.params)
         force += F
         torque += T if self._space else np.einsum("nij,nj->ni", Q, T)
         return nan
@@ -113,18 +124,17 @@ class Field(HoldsFunctions, Interaction):
         """Return the energy of all bodies; raise an AttributeError if there is no energy function."""
         if self._energy is None:
             raise AttributeError(f"{self.name} has no energy; type Field(forces, energy=...)")
-        return float(self._functions[1](t, writable(x), writable(Q), self.params))
+        return float(self._compiled.energy(t, writable(x), writable(Q), self.params))
 
     @cached_property
-    def _functions(self) -> tuple[Callable[..., Any], ...]:
-        """Functions of the forces and of the energy, if there is one, compiled unless `arrays` is true."""
-        if self._compile:
-            self._key = identity(self._forces, self._energy)[1]
+    def _compiled(self) -> Compiled:
+        """The functions, compiled unless `arrays` is true."""
         pairs = ((self._forces, FORCES), (self._energy, ENERGY))
-        return tuple(_compiled(func, kind) if self._compile else func for func, kind in pairs if func is not None)
+        forces, energy = (_as_compiled(func, kind) if self._compile and func else func for func, kind in pairs)
+        return Compiled(forces, energy, self._key())
 
 
-def _compiled(func: Callable[..., Any], signature: str) -> Callable[..., Any]:
+def _as_compiled(func: Callable[..., Any], signature: str) -> Callable[..., Any]:
     """Return the compiled function; if Numba cannot compile it, warn and return it unchanged."""
     try:
         return compiled_as_it_is(func, signature) if JIT else plain(func)
