@@ -93,7 +93,7 @@ def test_distances_in_a_box_are_those_of_the_nearest_images(box):
 
 
 def test_the_closest_of_all_bodies():
-    """Two pairs of four bodies meet; the distance of the closest ones has one minimum for each of them."""
+    """Two pairs of four bodies meet, one after the other."""
     x = [(0, 0, 0), (2, 0.1, 0), (0, 30, 0), (0, 30, 5)]
     v = [(0, 0, 0), (-1, 0, 0), (0, 0, 0), (0, 0, -1.4)]
     near = times_at((2, 0.1, 0), (-1, 0, 0), 0.3), times_at((0, 0, 5), (0, 0, -1.4), 0.3)
@@ -139,8 +139,8 @@ def test_kinetic_energies_and_temperatures(event, translation):
     np.testing.assert_allclose(run[0], at_kinetic(translation), rtol=1e-9)
 
 
-def test_rotations_that_are_driven():
-    """Both bodies are accelerated about their third axes: m = (6 - t)/10, and the energy is m^2/3."""
+def test_rotations_that_are_braked():
+    """Both bodies are slowed down about their third axes: m = (6 - t)/10, and the energy is m^2/3."""
 
     def brake(t, x, Q, F, T, p):
         T[:, 2] = -0.1
@@ -168,15 +168,12 @@ def parts(state):
 
 
 def test_the_energy_of_a_system():
-    """A spring that is hardened in time: the potential energy is that of the strength (1 + t)."""
-
-    def pull(t, x, Q, F, T, p):
-        F[:] = 0.0
+    """The bodies spin, and their potential energy is 2 t."""
 
     def level(t, x, Q, p):
         return 2.0 * t
 
-    system = ph.System(BODY, springs().state, Field(pull, energy=level, arrays=True), t_span=(0.0, 2.0))
+    system = ph.System(BODY, springs().state, Field(nothing, energy=level, arrays=True), t_span=(0.0, 2.0))
     np.testing.assert_allclose(found(system, events.energy(system, TURNING + 2.5)), [1.25], rtol=1e-12)
     problem = ph.Problem((1, 2, 3), ph.State((0, 0, 3.0)))
     assert events.energy(problem, 1.0)(0.0, np.array([0, 0, 3.0]), np.array([1.0, 0, 0, 0])) == 0.5  # of a body
