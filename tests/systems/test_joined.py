@@ -309,7 +309,7 @@ def test_quotients_have_order_4():
 @pytest.mark.parametrize("every", [1, 7])
 @pytest.mark.parametrize("method", ["V2", "V2_BAB", "RKN4_6b", "WH17"])
 def test_small_systems_in_one_compiled_call_have_the_same_bits(method, every, monkeypatch):
-    """The loop over stages in compiled code against that in Python, with processors, and linear rotors in turned axes."""
+    """The loop over stages in compiled code against that in Python: processors, linear rotors, turned axes."""
     rotor = ph.RigidBody.linear(1.3, mass=1.0)
     turned = ph.RigidBody(((1.0, 0.1, 0.0), (0.1, 1.3, 0.2), (0.0, 0.2, 0.8)), mass=2.0)
     state = ph.State([(0.0, 1.0, 0.2), (0.3, -0.4, 0.5)], x=[(0, 0, 0), (0, 0.3, 1.2)])

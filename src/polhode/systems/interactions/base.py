@@ -57,12 +57,10 @@ class Interaction(Comparable, ABC):
         """Return the energy of bodies at positions x (n, 3) with attitude matrices Q (n, 3, 3)."""
         return self.evaluate(t, x, Q, np.zeros_like(x), np.zeros_like(x))
 
-    def check(self, t: float, x: FloatArray, Q: FloatArray) -> None:  # noqa: B027
+    def check(self, t: float, x: FloatArray, Q: FloatArray) -> None:
         """Raise an error if the forces do not fit the energy there; a run calls it at the start."""
 
-    def check_bodies(  # noqa: B027
-        self, mass: FloatArray, moments: FloatArray, axes: FloatArray | None, linear: BoolArray
-    ) -> None:
+    def check_bodies(self, mass: FloatArray, moments: FloatArray, axes: FloatArray | None, linear: BoolArray) -> None:
         """Raise an error if the interaction is not one of these bodies; ``System`` calls it when it is built.
 
         Parameters
