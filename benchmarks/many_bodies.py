@@ -100,7 +100,8 @@ def timed(number, work, count):
 def evaluation(system):
     x, Q = np.array(system.state.x), matrix(system.state.q)
     force, torque = np.empty_like(x), np.empty_like(x)
-    return lambda: system.interaction.evaluate(0.0, x, Q, force, torque)
+    interaction = system.interaction.for_run()
+    return lambda: interaction.evaluate(0.0, x, Q, force, torque)
 
 
 def drift(system):

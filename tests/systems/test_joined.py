@@ -314,10 +314,12 @@ def test_small_systems_in_one_compiled_call_have_the_same_bits(method, every, mo
     turned = ph.RigidBody(((1.0, 0.1, 0.0), (0.1, 1.3, 0.2), (0.0, 0.2, 0.8)), mass=2.0)
     state = ph.State([(0.0, 1.0, 0.2), (0.3, -0.4, 0.5)], x=[(0, 0, 0), (0, 0.3, 1.2)])
     mixed = System([rotor, turned], state, DipolarSoftSpheres((1.0, 0.0, 0.0)))
-    for system in (golden_system(), mixed):
+    springs = System(BODY, golden_system().state, PairPotential(pull, params=[0.3]))
+    for system in (golden_system(), mixed, springs):
         compiled = ph.integrate(system, method=method, h=1 / 64, save_every=every)
         with monkeypatch.context() as patch:
             patch.setattr(DipolarSoftSpheres, "compiled", Interaction.compiled)
+            patch.setattr(PairPotential, "compiled", Interaction.compiled)
             plain = ph.integrate(system, method=method, h=1 / 64, save_every=every)
         assert compiled.stats.torques == plain.stats.torques
         for name in "xpmq":

@@ -142,8 +142,8 @@ class Rows(ABC):
         """Return the largest angular speeds of rows with momenta m of shape (k, n) + m_shape, as (k, n)."""
 
     @abstractmethod
-    def trajectory(self, *arguments: Any, **more: Any) -> BaseTrajectory:
-        """Return the trajectory with these arguments: times, the arrays `names`, and data of the run."""
+    def trajectory(self, problem: Any, *arguments: Any, **more: Any) -> BaseTrajectory:
+        """Return the trajectory of `problem` with these arguments: times, the arrays `names`, and data of the run."""
 
     @abstractmethod
     def name_of(self, i: int) -> str:
@@ -213,8 +213,8 @@ class ProblemRows(Rows):
     def __init__(self, problem: Problem) -> None:
         """Arrange the data of `problem`."""
         body, state, force = problem.body, problem.state, problem.force
-        self.problem = problem
-        self.force = force
+        self.body, self.state, self.force = body, state, force  # not the problem, which would form a cycle
+        self.t_start = problem.t_span[0]
         self.breaks = force.breaks
         self.is_ready_made = force.is_ready_made
         self.batch = common_batch(
@@ -301,17 +301,17 @@ class ProblemRows(Rows):
     def load(self) -> None:
         """Compile the energy of the force, or load it from the cache."""
         if self.force.has_energy:
-            self.force.potential(self.problem.t_span[0], self.problem.state.q)
+            self.force.potential(self.t_start, self.state.q)
 
     def speed(self, m: FloatArray) -> FloatArray:
         """Return the angular speeds (k, n) of bodies with momenta (k, n, 3)."""
         return np.linalg.norm(m / self.bodies.inertia, axis=-1)
 
-    def trajectory(self, *arguments: Any, **more: Any) -> BaseTrajectory:
-        """Return the trajectory with these arguments: times, m, q, and data of the run."""
+    def trajectory(self, problem: Any, *arguments: Any, **more: Any) -> BaseTrajectory:
+        """Return the trajectory of `problem` with these arguments: times, m, q, and data of the run."""
         from polhode.integration.trajectory import Trajectory
 
-        return Trajectory(self.problem, *arguments, **more)
+        return Trajectory(problem, *arguments, **more)
 
     def name_of(self, i: int) -> str:
         """Return what messages call body `i`."""
@@ -327,7 +327,7 @@ class ProblemRows(Rows):
 
     def why_no_torque(self, i: int, status: int, t: float, m: FloatArray, q: FloatArray) -> tuple[str, Any]:
         """Return why the torque on body `i` stopped it, and the exception, for which it is called again uncompiled."""
-        body = self.problem.body.select(self.batch, self._where(i))
+        body = self.body.select(self.batch, self._where(i))
         m, q = from_principal(None if body.is_principal else body.axes, m, q)
         Q, w = tuple(map(tuple, matrix(q).tolist())), tuple(body.omega(m).tolist())
         params = self.bodies.params[i if len(self.bodies.params) > 1 else 0]

@@ -221,8 +221,8 @@ class Run(ABC):
         failure = self.failure() if (self.current.status < 0).any() else NO_FAILURE
         message = Status.INTERRUPTED.message if self.interrupted else failure.message
         result = self.rows.trajectory(
-            states.t, *arrays, method=self.method, h=self.h, stats=self.stats(), status=self.user_status(),
-            message=message, failure=failure.text, sol=sol, events=events,
+            self.problem, states.t, *arrays, method=self.method, h=self.h, stats=self.stats(),
+            status=self.user_status(), message=message, failure=failure.text, sol=sol, events=events,
         )  # fmt: skip
         if self.interrupted:
             raise Interrupted(result)

@@ -145,11 +145,11 @@ class SystemRows(Rows):
         """Return the largest angular speed of all bodies, (k, 1), for momenta (k, 1, n, 6)."""
         return np.linalg.norm(m[..., M] / self.system.moments, axis=-1).max(axis=-1, initial=0.0)
 
-    def trajectory(self, *arguments: Any, **more: Any) -> SystemTrajectory:
-        """Return the trajectory with these arguments: times, x, p, m, q, and data of the run."""
+    def trajectory(self, problem: Any, *arguments: Any, **more: Any) -> SystemTrajectory:
+        """Return the trajectory of a system with these arguments: times, x, p, m, q, and data of the run."""
         from polhode.systems.trajectory import SystemTrajectory
 
-        return SystemTrajectory(self.system, *arguments, **more)
+        return SystemTrajectory(problem, *arguments, **more)
 
     def name_of(self, i: int) -> str:
         """Return what messages call the system."""
@@ -212,7 +212,7 @@ class BodiesOfRun:
     def compiled_forces(self) -> CompiledForces | None:
         """Return the forces for a compiled loop over stages, or None if the interaction has none for so many bodies."""
         forces = self.interaction.compiled(self.system.count)
-        return None if forces is None else CompiledForces(*forces, self.axes, self.system.linear)
+        return None if forces is None else CompiledForces(*forces, self.axes, self.linear)
 
     def find_forces(self, t: float, x: FloatArray, q: FloatArray, force: FloatArray, torque: FloatArray) -> Status:
         """Write forces in space axes and torques in principal axes; return whether that was possible."""

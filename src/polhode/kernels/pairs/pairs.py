@@ -6,14 +6,20 @@ the second, in space axes, for r = x_i - x_j and attitude matrices A, B; the for
 
 from __future__ import annotations
 
+from math import inf
+
+import numpy as np
+
 from polhode.kernels.compiler.jit import entry_point, inline
+from polhode.kernels.compiler.limits import NOBODY
 from polhode.kernels.compiler.numba_internals import borrowed, call_by_address
 from polhode.kernels.exact.standard_form import MATRICES
 from polhode.kernels.pairs.near import LANES, F, R, S, T, V, signature, sum_parts
-from polhode.kernels.stepping.header import MATRIX, VECTOR
+from polhode.kernels.stepping.header import FINE, FORCES, MATRIX, RAISED, VECTOR
 
 PAIR = f"Tuple((f8, {VECTOR}, {VECTOR}, {VECTOR}))({VECTOR}, {MATRIX}, {MATRIX}, f8[::1])"
 ZERO = (0.0, 0.0, 0.0)
+NO_CUT = (inf, 0.0, 0.0)
 call_pair = call_by_address(PAIR, (0.0, ZERO, ZERO, ZERO))
 
 PAIRWISE = f"Tuple((i8, {MATRICES}, f8[::1], i8[::1]))"  # (address, Q, p, raised (n,))
@@ -63,3 +69,24 @@ def fill_pairs(interaction, i, first, numbers, w):
 def sum_pairs(pairs, cut, pairwise, sums, totals, start, stop):
     """Call ``near.sum_parts`` for a pair function of the user."""
     return sum_parts(fill_pairs, 0, pairs, cut, pairwise, sums, totals, start, stop)
+
+
+@entry_point(FORCES)
+def few_pairs(t, x, Q, force, torque, numbers, sizes):
+    """Add forces and torques (n, 3) of all pairs; numbers are the parameters, sizes the address and the parts."""
+    n = x.shape[0]
+    parts = sizes[1]
+    nowhere = np.zeros(3)
+    others = np.empty(n, np.int32)
+    starts, stops = np.empty(n, np.int64), np.empty(n, np.int64)
+    kinds, raised = np.zeros(n, np.int64), np.empty(n, np.int64)
+    for i in range(n):
+        others[i], starts[i], stops[i], raised[i] = i, i + 1, n, NOBODY
+    pairs = x, kinds, nowhere, nowhere, starts, stops, others, n
+    sums = np.empty((parts, n, 3)), np.empty((parts, n, 3)), np.empty(parts)
+    pairwise = sizes[0], Q, numbers, raised
+    sum_parts(fill_pairs, 0, pairs, NO_CUT, pairwise, sums, (force, torque), 0, parts)
+    for i in range(n):
+        if raised[i] != NOBODY:
+            return RAISED
+    return FINE

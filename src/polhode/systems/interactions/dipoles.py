@@ -113,7 +113,8 @@ class DipolarSoftSpheres(NearInteraction):
         if self.cutoff < np.inf or threads_for(parts, _weight(count, parts)) > 1:
             return None
         numbers = np.append(4.0 * self.epsilon * self.sigma**12, self.dipole)
-        return address_of(loaded(few_dipoles), FORCES), numbers, np.array([parts])  # type: ignore[no-untyped-call]
+        function = address_of(loaded(few_dipoles), FORCES)  # type: ignore[no-untyped-call]
+        return function, numbers, np.array([parts])
 
     def check_bodies(self, mass: FloatArray, moments: FloatArray, axes: FloatArray | None, linear: BoolArray) -> None:
         """Raise an error unless there is one dipole for all bodies, or one for each."""

@@ -90,7 +90,7 @@ class NearInteraction(Interaction):
         lists = self._lists or NeighborLists(self.cutoff, self.skin, self._box)
         neighbors = lists.at(x)
         box = self._box
-        parts = max(1, min(MOST_PARTS, n // BODIES_PER_PART))
+        parts = parts_of(n)
         pairs = (
             x, self._kinds(n), box.lengths, box.per_length,
             neighbors.starts, neighbors.stops, neighbors.others, neighbors.longest,
@@ -132,6 +132,11 @@ class NeighborLists:
         if self._list is None or not self._list.stay(x, self._margin):
             self._list = Neighbors(x, self._reach, self._box)
         return self._list
+
+
+def parts_of(n: int) -> int:
+    """Return the number of parts of the sum over the pairs of n bodies; it does not depend on the number of threads."""
+    return max(1, min(MOST_PARTS, n // BODIES_PER_PART))
 
 
 def in_order(energies: FloatArray) -> float:

@@ -8,17 +8,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.arrays import FloatArray, writable
+from polhode.core.arrays import FloatArray, IntArray, writable
 from polhode.core.errors import InputError, ShapeError
 from polhode.core.rotation import from_rotation_vector, matrix
+from polhode.core.threads import threads_for
 from polhode.forces.base import as_params
 from polhode.forces.functions import Form, Function
-from polhode.kernels.compiler import jit
+from polhode.kernels.compiler import JIT, jit
+from polhode.kernels.compiler.jit import loaded
 from polhode.kernels.compiler.limits import NOBODY
+from polhode.kernels.compiler.numba_internals import address_of
 from polhode.kernels.pairs import pair_functions as templates
-from polhode.kernels.pairs.pairs import PAIR, sum_pairs
+from polhode.kernels.pairs.pairs import PAIR, few_pairs, sum_pairs
+from polhode.kernels.stepping.header import FORCES
 from polhode.systems.interactions.base import takes
-from polhode.systems.interactions.near import NearInteraction
+from polhode.systems.interactions.near import ITEM, NearInteraction, parts_of
 from polhode.systems.interactions.neighbors import closest_pair
 
 PAIR_FORM = Form("pair", ("r", "A", "B", "p"), (10,), "", PAIR, *(None,) * 3)  # type: ignore[arg-type]
@@ -59,6 +63,14 @@ class PairInteraction(NearInteraction):
             i = int(np.argmax(raised != NOBODY))
             self._replay(x, Q, i, int(raised[i]))
         return energy
+
+    def compiled(self, count: int) -> tuple[Any, FloatArray, IntArray] | None:
+        """Return the compiled forces on a few bodies without a cut-off; see ``Interaction.compiled``."""
+        work = PAIR_SECONDS * count * (count - 1) / 2
+        if not JIT or self.cutoff < np.inf or threads_for(parts_of(count), work / (parts_of(count) * ITEM)) > 1:
+            return None
+        function = address_of(loaded(few_pairs), FORCES)  # type: ignore[no-untyped-call]
+        return function, self.params, np.array([self._address(), parts_of(count)])
 
     def _address(self) -> Any:
         """Return the address of the compiled pair function; raise an InputError if it cannot be compiled."""
