@@ -13,7 +13,7 @@ import pytest
 import polhode as ph
 from polhode.core.errors import MethodWarning, RunWarning, StoreWarning
 from polhode.ensembles.ensemble import ensemble, open_ensemble
-from polhode.files import long_runs, writer_lock
+from polhode.files import long_runs, record, writer_lock
 from polhode.forces.functions import SlowTorqueWarning
 from polhode.kernels.compiler.jit import JIT
 
@@ -116,7 +116,7 @@ def test_functions_without_digests(stored, monkeypatch):
         return checkpoint, attributes, plan | {"functions": None}
 
     monkeypatch.setattr(long_runs, "_look", without_digests)
-    monkeypatch.setattr(long_runs, "functions_of", lambda problem: {"code of f": "1"})
+    monkeypatch.setattr(record, "functions_of", lambda problem: {"code of f": "1"})
     assert "is not known" in check_place(lambda: ph.resume(stored, TOP), StoreWarning)
 
 

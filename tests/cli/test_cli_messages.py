@@ -17,7 +17,7 @@ from polhode.core.errors import PolhodeError
 from polhode.core.messages import in_shell_words
 from polhode.ensembles import cluster, members
 from polhode.ensembles.ensemble import open_ensemble
-from polhode.files import long_runs
+from polhode.files import record
 from polhode.files.long_runs import stream
 from polhode.integration import running
 
@@ -230,7 +230,7 @@ def test_the_hint_for_a_chunk_without_memory(folder, monkeypatch):
 def test_the_hint_for_changed_functions(folder, monkeypatch):
     monkeypatch.chdir(folder)
     assert run("run", "heavy_top", "--method", "V2", "--set", "output.format=zarr", "--out", "long").exit_code == 0
-    monkeypatch.setattr(long_runs, "functions_of", lambda problem: {"code of f": "1"})
+    monkeypatch.setattr(record, "functions_of", lambda problem: {"code of f": "1"})
     message = message_of(run("resume", "long"))
     assert message.endswith("pass the same functions, or add --force to go on with the new ones")
 

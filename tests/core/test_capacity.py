@@ -158,7 +158,7 @@ def crystal():
         ),
         (
             lambda path: ph.integrate(crystal(), (0, 10), h=1e-3),
-            r"10001 states of 8 bodies each would take 8\.32 MB of memory",
+            r"10001 states of 8 bodies each would take 8\.4 MB of memory",
         ),
         (
             lambda path: ph.propagate((1, 2, 3), (1, 1, 1), t=np.broadcast_to(0.0, (2**20,))),

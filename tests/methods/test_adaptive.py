@@ -101,7 +101,7 @@ def in_calls(problem, method, at, limit, span=None):
     run = OwnStepsRun(problem, span or problem.t_span, method)
     n, cap, at = run.count_rows, 1000, np.array(at, dtype=float)
     current = method.new_batch_state(run.rows.m.copy(), run.rows.q.copy(), run.t0)
-    advance = method.advance(run.force)
+    advance = method.advance(run.rows.force)
     clock = run.stretches.window(0)
     out = np.full((len(at), n, 3), np.nan), np.full((len(at), n, 4), np.nan)
     steps = np.full((cap, n), np.nan), np.full((cap, n, 3), np.nan), np.full((cap, n, 4), np.nan), np.zeros(n, np.int64)
@@ -260,7 +260,7 @@ def test_interpolate_at_the_left_end():
     left, m, q = np.array([0.0, 0.3]), np.tile(current.m, (2, 1)), np.tile(current.q, (2, 1))
     out = np.empty((2, 3)), np.empty((2, 4))
     window = np.full(2, -np.inf), np.full(2, np.inf)
-    run.method.between(run.force)(run.bodies, left, np.array([1.0, 0.3]), *window, 0, 2, m, q, left, *out)
+    run.method.between(run.rows.force)(run.bodies, left, np.array([1.0, 0.3]), *window, 0, 2, m, q, left, *out)
     same(out, (m, q))
 
 

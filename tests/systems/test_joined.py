@@ -55,7 +55,7 @@ def test_both_ends_of_time_are_those_of_bodies():
 @pytest.mark.parametrize(("method", "h"), METHODS)
 def test_backwards_is_the_inverse(method, h):
     there = ph.integrate(golden_system(), (0.0, 0.5), method=method, h=h)
-    back = ph.integrate(golden_system().replaced(there[-1]), (0.5, 0.0), method=method, h=h)
+    back = ph.integrate(golden_system().replaced(state=there[-1]), (0.5, 0.0), method=method, h=h)
     assert back.t[-1] == 0.0
     assert np.abs(back.x[-1] - there.x[0]).max() < {"V2": 1e-13, "V2_BAB": 1e-13, "WH17": 1e-2}.get(method, 1e-6)
 
@@ -240,7 +240,7 @@ def test_another_system_is_not_resumed(tmp_path):
     ph.stream(golden_system(), tmp_path / "run.zarr", method="V2", h=0.1)
     for other in (
         dipoles((0.0, 1.0, 1.001)),
-        golden_system().replaced(ph.integrate(golden_system(), (0, 0.1), method="V2", h=0.1)[-1]),
+        golden_system().replaced(state=ph.integrate(golden_system(), (0, 0.1), method="V2", h=0.1)[-1]),
     ):
         with pytest.raises(InputError, match="another problem"):
             ph.resume(tmp_path / "run.zarr", other)

@@ -237,7 +237,7 @@ def test_atoms_alone():
     assert np.isnan(traj.temperature_rotation).all()
     assert (traj.m == 0.0).all()
     assert np.abs(traj.energy - traj.energy[0]).max() < 1e-4
-    spinning = gas.replaced(ph.State(np.ones((27, 3)), gas.state.q, x=gas.state.x, p=gas.state.p))
+    spinning = gas.replaced(state=ph.State(np.ones((27, 3)), gas.state.q, x=gas.state.x, p=gas.state.p))
     assert spinning.degrees_of_freedom[1] == 81
 
 
@@ -254,7 +254,7 @@ def test_runs_keep_energy_and_momentum():
     system = liquid()
     for _ in range(5):
         traj = ph.integrate(system, (0.0, 0.05), method="V2", h=0.002, save_every=25)
-        system = system.replaced(traj.state()).at_temperature(KT)
+        system = system.replaced(state=traj.state()).at_temperature(KT)
     errors = []
     for h in (0.004, 0.002):
         traj = ph.integrate(system, (0.0, 0.08), method="RKN4_6b", h=h)

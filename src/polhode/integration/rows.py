@@ -63,6 +63,8 @@ class Rows(ABC):
         Times at which torques jump.
     is_ready_made : bool
         Whether the forces are known to be smooth in time.
+    drops_missing : bool
+        Whether trajectories end with the last state that was reached; otherwise, missing states are NaN.
     loops : dict
         Loops of the methods that were used, by the id of the method.
     """
@@ -78,6 +80,7 @@ class Rows(ABC):
     event_arguments: str
     breaks: FloatArray
     is_ready_made: bool
+    drops_missing: bool = False
     loops: dict[int, tuple[Method, Advance]]
 
     @abstractmethod

@@ -211,7 +211,7 @@ class Run(ABC):
             If a single body failed. For a batch a RunWarning is issued instead.
         """
         events = None
-        if self.interrupted or (self.all_stopped and not self.batch):
+        if self.interrupted or (self.rows.drops_missing and self.all_stopped):
             reached = self._reached(states)
             states = States(*(array[reached] for array in states))
         if finder is not None:
@@ -240,7 +240,7 @@ class Run(ABC):
         warn(text, RunWarning)
 
     def _reached(self, states: States) -> npt.NDArray[np.bool_]:
-        """Return which states (k,) all bodies that have not failed reached; those of a single body that failed."""
+        """Return which states (k,) all bodies that have not failed reached; those of a system that failed."""
         going = self.current.status >= 0
         m = states.m[:, going] if going.any() else states.m
         return np.asarray(np.isfinite(m).reshape(len(m), -1).all(axis=-1))

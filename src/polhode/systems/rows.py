@@ -38,6 +38,7 @@ class SystemRows(Rows):
     names = ("x", "p", "m", "q")
     event_arguments = "with x, p, m of shape (k, n, 3) and q of shape (k, n, 4), for all bodies of the system"
     breaks = np.empty(0)
+    drops_missing = True
     is_ready_made = True  # forces are assumed to be smooth in time
 
     def __init__(self, system: System) -> None:

@@ -37,6 +37,12 @@ class Atoms:
         Velocities, or None if they are not known.
     box : ndarray of shape (3,), or None
         Lengths of the periodic box, or None in open space.
+
+    Examples
+    --------
+    >>> water = Atoms(["O", "H", "H"], np.array([15.999, 1.008, 1.008]), np.zeros((3, 3)), None, None)
+    >>> len(water), water[1:].symbols
+    (3, ['H', 'H'])
     """
 
     symbols: list[str]
