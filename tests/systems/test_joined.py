@@ -60,6 +60,13 @@ def test_backwards_is_the_inverse(method, h):
     assert np.abs(back.x[-1] - there.x[0]).max() < {"V2": 1e-13, "V2_BAB": 1e-13, "WH17": 1e-2}.get(method, 1e-6)
 
 
+@pytest.mark.parametrize(("method", "h"), METHODS)
+def test_wanted_times_backwards(method, h):
+    """Of an oscillator, cos t, from 0 to -2."""
+    traj = ph.integrate(oscillator(), (0.0, -2.0), method=method, h=h, t_eval=[0.0, -0.5, -1.9])
+    np.testing.assert_allclose(traj.x[:, 0, 0], np.cos(traj.t), rtol=0, atol=1e-3 if h else 1e-7)
+
+
 # Adaptive steps
 
 

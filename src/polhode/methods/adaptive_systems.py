@@ -112,9 +112,11 @@ class Stepper:
             for columns, size in zip(CHANGES, allowed, strict=True):
                 part = estimate[:, columns] / (size or 1.0)
                 total += (part * part).sum(axis=-1)
+        if not np.isfinite(squares).all():
+            return np.inf
         fifth, third = squares
-        worst = float(np.nanmax(np.where(fifth > 0, fifth / np.sqrt(GROUPS * (fifth + 0.01 * third) + 1e-300), 0.0)))
-        return worst if np.isfinite(squares).all() else np.inf
+        size = np.sqrt(GROUPS * (fifth + 0.01 * third))
+        return float(np.divide(fifth, size, out=np.zeros_like(size), where=size > 0).max())
 
     def polynomial(self) -> list[FloatArray]:
         """Return the seven coefficients of the dense output of the last step, after all its stages."""
@@ -173,10 +175,12 @@ class _Follower:
         self.a = Point.of(float(current.t[i]), current.m[i], current.q[i])
         self.a.force[:], self.a.torque[:] = current.memory[i, 1:].reshape(2, -1, 3)
         self.rejection = Status(int(current.memory[i, 0]))
+        self.sign = 1.0  # direction of time
 
     def follow(self, t_end: float, limit: int) -> None:
         """Make steps until the time `t_end`, or `limit` trials."""
         current, i = self.current, self.i
+        self.sign = 1.0 if t_end > self.a.t else -1.0
         self._write_outputs(self.a, None)
         if current.h[i] == 0.0:
             self._begin(t_end)
@@ -234,7 +238,7 @@ class _Follower:
 
     def _is_passed(self, time: float, t: float, strictly: bool = False) -> bool:
         """Return whether the system has passed `time` when it is at t."""
-        ahead = (t - time) * np.sign(self.current.h[self.i] or 1.0)
+        ahead = (t - time) * self.sign
         return ahead > 0 if strictly else ahead >= 0
 
     def _accept(self, b: Point, polynomial: list[FloatArray] | None) -> None:
@@ -254,7 +258,7 @@ class _Follower:
         """Write the states at the output times that the step to b reaches."""
         i = self.i
         seen = int(self.current.seen[i])
-        while seen < len(self.times) and (self.times[seen] == b.t or self._is_passed(float(self.times[seen]), b.t)):
+        while seen < len(self.times) and self._is_passed(float(self.times[seen]), b.t):
             t = float(self.times[seen])
             point = b if t == b.t or polynomial is None else between(self.a, b.t, polynomial, t)
             point.put(self.saved.m[seen, i], self.saved.q[seen, i])
