@@ -187,6 +187,7 @@ def test_short_runs_have_the_error_that_was_asked_for(method):
     assert "estimated error" in traj.message
 
 
+@pytest.mark.dense
 def test_long_runs_have_the_error_of_the_energy_per_time():
     """Of a system that is chaotic: states 3e-7 apart at the start are 1 apart later, and energies stay."""
     traj = ph.integrate(golden_system(), (0.0, 20.0), rtol=1e-5)
@@ -204,6 +205,7 @@ def test_the_error_is_estimated():
     assert 0.2 < golden_error(traj, 1) / max(traj.error_estimate) < 20
 
 
+@pytest.mark.dense
 def test_an_error_that_cannot_be_reached_is_warned_of():
     with pytest.warns(RunWarning, match="more than was asked for"):
         ph.integrate(golden_system(), (0.0, 1.0), method="V2", rtol=2e-14)
@@ -313,6 +315,7 @@ def test_quotients_have_order_4():
         assert slope == pytest.approx(1.0 if degree == 1 else 0.0, abs=1e-15)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("every", [1, 7])
 @pytest.mark.parametrize("method", ["V2", "V2_BAB", "RKN4_6b", "WH17"])
 def test_small_systems_in_one_compiled_call_have_the_same_bits(method, every, monkeypatch):
