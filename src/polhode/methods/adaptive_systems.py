@@ -19,12 +19,17 @@ import numpy as np
 from polhode.core.arrays import FloatArray, IntArray
 from polhode.kernels.stepping.dormand_prince import E3, E5, END, STAGES, A, C, D
 from polhode.kernels.stepping.status import Status
-from polhode.kernels.stepping.system_steps import advance_bodies, first_fraction, step_factor, step_slopes, trial_end
+from polhode.kernels.stepping.system_steps import (
+    advance_bodies,
+    combined,
+    first_fraction,
+    largest_error,
+    step_factor,
+    step_slopes,
+    trial_end,
+)
 from polhode.methods.many_bodies import M, P, Q, SystemBodies, X
 from polhode.methods.method import Advance, Between, Clock, OwnTimes, Saved, Wanted
-
-CHANGES = slice(0, 3), slice(3, 6), slice(6, 9), slice(9, 12)  # columns of changes: x, p, s, m
-GROUPS = len(CHANGES)
 
 
 def _sparse(row: dict[int, float]) -> tuple[IntArray, FloatArray]:
@@ -80,8 +85,9 @@ class Stepper:
 
     def combined(self, row: tuple[IntArray, FloatArray]) -> FloatArray:
         """Return the sum of slopes with the weights of a row, of shape (n, 12)."""
-        columns, weights = row
-        return np.tensordot(weights, self.slopes[columns], 1)
+        out = np.empty(self.slopes.shape[1:])
+        combined(self.slopes, *row, out)
+        return out
 
     def stages(self, a: Point, right: float, first: int, last: int) -> tuple[Point, Status]:
         """Compute the stages `first` to `last - 1` of a step from a to the time `right`; return the last point."""
@@ -104,19 +110,10 @@ class Stepper:
 
     def error(self, a: Point, b: Point, rtol: float, atol: float) -> float:
         """Return the error of order 5 of the step from a to b, corrected by that of order 3, of the worst body."""
-        p, m = (max(np.abs(getattr(a, k)).max(), np.abs(getattr(b, k)).max()) for k in "pm")
-        allowed = rtol * self.bodies.distance, rtol * p, rtol, atol + rtol * m
-        squares = np.zeros((2, len(a.x)))
-        for total, row in zip(squares, (FIFTH, THIRD), strict=True):
-            estimate = self.combined(row)
-            for columns, size in zip(CHANGES, allowed, strict=True):
-                part = estimate[:, columns] / (size or 1.0)
-                total += (part * part).sum(axis=-1)
-        if not np.isfinite(squares).all():
-            return np.inf
-        fifth, third = squares
-        size = np.sqrt(GROUPS * (fifth + 0.01 * third))
-        return float(np.divide(fifth, size, out=np.zeros_like(size), where=size > 0).max())
+        p, m = (max(np.abs(u).max(), np.abs(v).max()) for u, v in ((a.p, b.p), (a.m, b.m)))
+        allowed = np.array([rtol * self.bodies.distance, rtol * p, rtol, atol + rtol * m])
+        allowed[allowed == 0.0] = 1.0  # of what does not move
+        return largest_error(self.slopes, *FIFTH, *THIRD, allowed)
 
     def polynomial(self) -> list[FloatArray]:
         """Return the seven coefficients of the dense output of the last step, after all its stages."""

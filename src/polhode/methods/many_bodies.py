@@ -273,6 +273,8 @@ def splitting_loop(flow: Flow, table: tuple[Any, ...]) -> Advance:
     run = in_python(run_stages)
     exact = isinstance(flow, Exact) and not (table[0][:, 0] == GRADIENT).any()
     actions = _after_kick, _after_drift, _with_stage, _write, _copied, _restored
+    # Python reads numbers of a dict faster than those of an array.
+    in_dict = {place: float(number) for place, number in np.ndenumerate(table[0])}, *table[1:]
 
     def advance(
         bodies: Any, clock: Clock, wanted: Wanted, start: int, stop: int, current: BatchState, saved: Saved
@@ -285,9 +287,8 @@ def splitting_loop(flow: Flow, table: tuple[Any, ...]) -> Advance:
             s, begun = read_state(current, i)
             step = _Step(bodies, flow, saved, i)
             window = _window(clock, i)
-            s, n, begun = run(
-                *actions, None, flow, step, table, window, wanted.at, wanted.limit, s, int(current.steps[i]), begun
-            )
+            steps = wanted.at.tolist(), wanted.limit
+            s, n, begun = run(*actions, None, flow, step, in_dict, window, *steps, s, int(current.steps[i]), begun)
             current.steps[i] = n
             write_state(s, begun, current, i)
 

@@ -166,7 +166,7 @@ class Splitting(Method):
     def advance_system(self) -> Advance:
         """Return the loop over steps of systems; see `Advance` for its signature."""
         processor = len(self.scheme.processor)
-        return many_bodies.splitting_loop(self.flow, (self.scheme.table, processor, processor))
+        return many_bodies.splitting_loop(self.flow, (self.scheme.table, len(self.scheme.table), processor, processor))
 
     def why_no_step(self, force: Force, bodies: Bodies, current: BatchState, i: int, h: float) -> str:
         """Return the condition under which the flow has no result, or an empty string."""

@@ -141,11 +141,11 @@ def restored(subject, before, s):
 
 ROWS = "f8[:,::1]"
 STATES = "Array(f8, 4, 'C')"
-# addresses of the forces and of two flows, (stages, before, after), (first, t0, h), saves, limit, (x, p, m, q, force,
-# torque), their copies, (numbers, sizes, axes, linear), (moments, 1/mass), pending stages (7,), (steps, evaluations,
-# status), (m_out, q_out, number of the system)
+# addresses of the forces and of two flows, (stages, their number, before, after), (first, t0, h), saves, limit,
+# (x, p, m, q, force, torque), their copies, (numbers, sizes, axes, linear), (moments, 1/mass), pending stages (7,),
+# (steps, evaluations, status), (m_out, q_out, number of the system)
 FEW = (
-    f"void(UniTuple(i8, 3), Tuple(({INPUT}, i8, i8)), Tuple((i8, f8, f8)), i8[::1], i8, UniTuple({ROWS}, 6), "
+    f"void(UniTuple(i8, 3), Tuple(({INPUT}, i8, i8, i8)), Tuple((i8, f8, f8)), i8[::1], i8, UniTuple({ROWS}, 6), "
     f"UniTuple({ROWS}, 6), Tuple((f8[::1], i8[::1], {INPUT}, b1[::1])), Tuple(({INPUT}, {TIMES})), f8[::1], i8[::1], "
     f"Tuple(({STATES}, {STATES}, i8)))"
 )

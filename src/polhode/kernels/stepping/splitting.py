@@ -335,7 +335,7 @@ def split_steps(prepare, advance, torque, arguments):
     m, q, pending, steps, status, evaluations, m_out, q_out = arguments[20:]
     constants = new_constants(size)
     c, params, stages, fractions = borrowed(constants), borrowed(params), borrowed(stages), borrowed(fractions)
-    table = stages, before, after
+    table = stages, stages.shape[0], before, after
     for i in range(start, stop):
         t0 = float(starts[row_of(starts, i)])
         h = float(lengths[row_of(lengths, i)])

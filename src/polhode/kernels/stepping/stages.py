@@ -40,7 +40,7 @@ def run_stages(
     subject : tuple
         What moves.
     table : tuple
-        The stages (k, 3), and the numbers of those that are done before the first step, and after the last one on
+        The stages (k, 3), k, and the numbers of those that are done before the first step, and after the last one on
         copies of the states that are saved: a processor and its inverse.
     window : tuple
         The number of the step that begins at t0, t0, and the step h.
@@ -60,9 +60,9 @@ def run_stages(
     s, n, begun
         The same after the steps.
     """
-    stages, before, after = table
+    stages, count, before, after = table
     first, t0, h = window
-    end = stages.shape[0] - after
+    end = count - after
     j = 0
     k = before if begun else 0
     unprocessed = copied(subject, s) if after > 0 else s
@@ -70,7 +70,7 @@ def run_stages(
         between_steps = k in (0, before)
         if between_steps and n >= limit and n != saves[j]:
             break
-        saved = (between_steps and n == saves[j]) or k == stages.shape[0]
+        saved = (between_steps and n == saves[j]) or k == count
         kind = SAVE if saved else float(stages[k, 0])
         if kind in (DRIFT, SAVE):
             s = kick(forces, subject, h, s)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from math import inf, sqrt
+
+import numpy as np
+
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.limits import NOBODY
 from polhode.kernels.exact.standard_form import INPUT, TIMES
@@ -137,6 +141,59 @@ def step_slopes(change, p, m, force, torque, per_mass, per_moments, h, out):
             out[i, 3 + k] = h * float(force[i, k])
             out[i, 6 + k] = h * r[k]
             out[i, 9 + k] = h * (u[k] + float(torque[i, k]))
+
+
+SLOPES = "Array(f8, 3, 'C', readonly=True)"
+WEIGHTS = f"Array(i8, 1, 'C', readonly=True), {TIMES}"
+
+
+@inline
+def add_weighted(slopes, columns, weights, i, out):
+    """Write the sum of row i of the slopes (k, n, 12) of the given columns, with weights, to out (12,)."""
+    for c in range(12):
+        out[c] = 0.0
+    for l in range(len(columns)):
+        a = float(weights[l])
+        row = slopes[columns[l], i]
+        for c in range(12):
+            out[c] += a * float(row[c])
+
+
+@entry_point(f"void({SLOPES}, {WEIGHTS}, {ROWS})")
+def combined(slopes, columns, weights, out):
+    """Write the sum of the slopes (k, n, 12) of the given columns, with weights, to out (n, 12)."""
+    for i in range(out.shape[0]):
+        add_weighted(slopes, columns, weights, i, out[i])
+
+
+@inline
+def squares(estimate, allowed):
+    """Return the sum of squares of an error estimate (12,), relative to the allowed errors of x, p, s and m."""
+    total = 0.0
+    for c in range(12):
+        part = estimate[c] / float(allowed[c // 3])
+        total += part * part
+    return total
+
+
+@entry_point(f"f8({SLOPES}, {WEIGHTS}, {WEIGHTS}, {TIMES})")
+def largest_error(slopes, columns5, weights5, columns3, weights3, allowed):
+    """Return the error of order 5, corrected by that of order 3, of the worst body, relative to the allowed errors.
+
+    It is infinite if an estimate is not finite; see ``munthe_kaas.error_of``.
+    """
+    estimate = np.empty(12)
+    worst = 0.0
+    for i in range(slopes.shape[1]):
+        add_weighted(slopes, columns5, weights5, i, estimate)
+        fifth = squares(estimate, allowed)
+        add_weighted(slopes, columns3, weights3, i, estimate)
+        third = squares(estimate, allowed)
+        if not fifth + third < inf:
+            return inf
+        if fifth > 0.0:
+            worst = max(worst, fifth / sqrt(4.0 * (fifth + 0.01 * third)))
+    return worst
 
 
 @entry_point("f8(f8)")
