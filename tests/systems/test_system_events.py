@@ -263,3 +263,14 @@ def test_what_an_event_returns_has_one_number_for_each_state():
 def test_bad_input(make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+def test_atoms_have_no_temperature_of_rotation():
+    argon = ph.interactions.Molecular.from_atoms(
+        [39.948], [(0, 0, 0)], sigma=0.34, epsilon=0.996, name="Ar", cutoff=0.5
+    )
+    gas = ph.System.liquid(argon, 8, kT=2.5, density=5.0, seed=1)
+    with pytest.raises(InputError, match="atoms, which do not rotate; type of='translation'"):
+        events.temperature(gas, 2.5, of="rotation")
+    still = events.temperature(gas, 0.0)(0.0, *(np.array(v)[None] for v in parts(gas.state)))
+    assert still == pytest.approx((gas.state.p**2).sum() / 39.948 / 24)

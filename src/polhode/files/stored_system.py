@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from functools import cached_property
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.arrays import FloatArray, frozen
+from polhode.core.arrays import FloatArray
 from polhode.core.body import RigidBody
 from polhode.core.errors import InputError
 from polhode.core.state import State
 from polhode.files.record import FileRecord, check_format
-from polhode.files.stored_trajectory import stored_method
+from polhode.files.stored_trajectory import StoredEnergy, stored_method
 from polhode.files.system_record import COMPONENTS
 from polhode.integration.base_trajectory import Stats
 from polhode.kernels.stepping.status import Status
@@ -54,31 +53,18 @@ class StoredInteraction(Interaction):
         raise AttributeError(self._message)
 
 
-class StoredSystemTrajectory(SystemTrajectory):
+class StoredSystemTrajectory(StoredEnergy, SystemTrajectory):
     """A trajectory of a system read from a file, as is ``energy``; the interaction of ``system`` has a name only.
 
     ``traj.replaced(system=system)``, with the system that was integrated, returns a trajectory with its interaction.
     """
 
     _in_time: ClassVar[tuple[str, ...]] = (*SystemTrajectory._in_time, "_energy")
-    _energy: FloatArray | None
-
-    def __init__(self, *arguments: Any, energy: FloatArray | None, **more: Any) -> None:
-        """Store the states, and the energy (k,) or None."""
-        super().__init__(*arguments, **more)
-        self._store(_energy=energy)
 
     @property
-    def energy(self) -> FloatArray:
-        """Sum of kinetic and potential energy as it was stored, shape (k,)."""
-        if self._energy is None:
-            raise AttributeError(f"{self.system.interaction!r} has no energy: Field(forces, energy=...) has one")
-        return self._energy
-
-    @cached_property
-    def potential(self) -> FloatArray:
-        """Potential energy, shape (k,): the stored energy minus the kinetic energy; read-only."""
-        return frozen(self.energy - self.kinetic)
+    def _no_energy(self) -> str:
+        """Message if there is no energy."""
+        return f"{self.system.interaction!r} has no energy: Field(forces, energy=...) has one"
 
 
 def unpack_system(record: FileRecord) -> StoredSystemTrajectory:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from functools import cached_property
 from math import prod
 from typing import Any, ClassVar
@@ -16,7 +17,7 @@ from polhode.core.state import State
 from polhode.core.value import Comparable
 from polhode.files.record import COLUMN, FileRecord, check_format
 from polhode.forces.base import Force
-from polhode.integration.base_trajectory import Stats
+from polhode.integration.base_trajectory import BaseTrajectory, Stats
 from polhode.integration.problem import Problem
 from polhode.integration.trajectory import Trajectory
 from polhode.kernels.stepping.status import Status
@@ -54,27 +55,43 @@ class StoredMethod(Method):
         return self.name
 
 
-class StoredTrajectory(Trajectory):
-    """A trajectory read from a file, as is ``energy``; ``method`` has a name only if it cannot be built from it."""
+class StoredEnergy(BaseTrajectory):
+    """Base class of trajectories read from files, whose energy was stored if they have one."""
 
-    _in_time: ClassVar[tuple[str, ...]] = ("t", "m", "q", "_energy")
-    _energy: FloatArray | None
+    _energy: FloatArray | None  # of the same shape as `kinetic`
 
     def __init__(self, *arguments: Any, energy: FloatArray | None, **more: Any) -> None:
+        """Store the arguments of the trajectory, and the energy."""
         super().__init__(*arguments, **more)
         self._store(_energy=energy)
 
     @property
+    @abstractmethod
+    def _no_energy(self) -> str:
+        """Message if there is no energy."""
+
+    @property
     def energy(self) -> FloatArray:
-        """Sum of kinetic and potential energy as it was stored, shape (k,) + batch."""
+        """Sum of kinetic and potential energy as it was stored, of the same shape as `kinetic`."""
         if self._energy is None:
-            raise AttributeError(f"{self.problem.force!r} has no energy: only forces with a potential energy have one")
+            raise AttributeError(self._no_energy)
         return self._energy
 
     @cached_property
     def potential(self) -> FloatArray:
-        """Potential energy, shape (k,) + batch: the stored energy minus the kinetic energy; read-only."""
+        """Potential energy, of the same shape as `kinetic`: the stored energy minus the kinetic one; read-only."""
         return frozen(self.energy - self.kinetic)
+
+
+class StoredTrajectory(StoredEnergy, Trajectory):
+    """A trajectory read from a file, as is ``energy``; ``method`` has a name only if it cannot be built from it."""
+
+    _in_time: ClassVar[tuple[str, ...]] = (*Trajectory._in_time, "_energy")
+
+    @property
+    def _no_energy(self) -> str:
+        """Message if there is no energy."""
+        return f"{self.problem.force!r} has no energy: only forces with a potential energy have one"
 
 
 class _NotStored(Comparable):

@@ -170,7 +170,7 @@ class Task:
 
     def trial_error(self, method: Method, h: float) -> float:
         """Return the estimated error with step size `h`, by a run with half of it."""
-        return self.error(end_state(self, method, h), end_state(self, method, h / 2, 2))
+        return self.error(_end_state(self, method, h), _end_state(self, method, h / 2, 2))
 
     def error(self, a: EndState | None, b: EndState | None) -> float:
         """Return the error of state `a` with respect to `b`; infinite if either run did not reach the end."""
@@ -366,11 +366,11 @@ def _find_step(
     order = task.order_of(method) if truth is None else 1  # errors at a jump are of first order
     longest = min(judged.length, task.structure.longest.min() / 2)
     shortest = max(shortest, judged.length * method.stages / (SHORTER * task.most_torques))
-    known = None if truth is None else end_state(judged, truth)
+    known = None if truth is None else _end_state(judged, truth)
 
     def error(h: float) -> float:
         """Return the estimated error with step size `h`."""
-        return judged.trial_error(method, h) if truth is None else judged.error(end_state(judged, method, h), known)
+        return judged.trial_error(method, h) if truth is None else judged.error(_end_state(judged, method, h), known)
 
     def rounding(h: float) -> float:
         """Return the round-off error with step size `h`."""
@@ -390,12 +390,12 @@ def _is_confirmed(task: Task, method: Method, result: SearchResult) -> bool:
         return True
     judged = task.judged(method, result.x)
     coarse = Adaptive(max(CONFIRMING * judged.wanted, SMALLEST_RTOL), task.atol)
-    ends = [end_state(judged, method, result.x), end_state(judged, coarse), end_state(judged, _finer(coarse))]
+    ends = [_end_state(judged, method, result.x), _end_state(judged, coarse), _end_state(judged, _finer(coarse))]
     if min(judged.error(ends[0], ends[1]), judged.error(ends[0], ends[2])) <= judged.wanted:
         return True
     if coarse.rtol > SMALLEST_TOLERANCE and judged.error(ends[1], ends[2]) <= judged.wanted:
         return False
-    next_error = judged.error(end_state(judged, method, result.x / 2, 2), end_state(judged, method, result.x / 4, 4))
+    next_error = judged.error(_end_state(judged, method, result.x / 2, 2), _end_state(judged, method, result.x / 4, 4))
     rounding = judged.rounding(4 * judged.length / result.x)
     return next_error <= max(result.error * 2.0 ** (-task.order_of(method) / 2), rounding)
 
@@ -414,8 +414,8 @@ def own_steps_choice(task: Task, family: Method, why: str = "") -> Choice:
 
     def error(x: float) -> float | None:
         """Return the estimated error with tolerance `x`; None if a run did not reach the end."""
-        coarse = end_state(task, method(x))
-        fine = truth[0] if truth else end_state(task, _finer(method(x)))
+        coarse = _end_state(task, method(x))
+        fine = truth[0] if truth else _end_state(task, _finer(method(x)))
         return None if coarse is None or fine is None else task.error(coarse, fine)
 
     def rounding(x: float) -> float:
@@ -425,7 +425,7 @@ def own_steps_choice(task: Task, family: Method, why: str = "") -> Choice:
     bounds = SMALLEST_TOLERANCE, LARGEST_TOLERANCE
     result = _search(error, max(task.rtol, SMALLEST_TOLERANCE), bounds, 1.0, task.wanted, rounding)
     if result.met and not task.is_ready_made:
-        truth.append(end_state(task, _finer(_finer(method(result.x)))))
+        truth.append(_end_state(task, _finer(_finer(method(result.x)))))
         result = _search(error, result.x, bounds, 1.0, task.wanted, rounding)
     unmet = task.unmet(result)
     return Choice(method(result.x), None, why, result.error, SMALLEST if unmet == TOO_LONG else unmet)
@@ -436,7 +436,7 @@ def _finer(method: Method) -> Method:
     return method.finer(None)[0]
 
 
-def end_state(task: Task, method: Method, h: float | None = None, least: int = 1) -> EndState | None:
+def _end_state(task: Task, method: Method, h: float | None = None, least: int = 1) -> EndState | None:
     """Return the state of all bodies at the end of a run; None if a body did not reach it.
 
     A run with fixed steps has at least `least` steps between breaks of the torque. No run is made twice.
@@ -448,7 +448,7 @@ def end_state(task: Task, method: Method, h: float | None = None, least: int = 1
 
 
 def _end_of_run(task: Task, method: Method, h: float | None, least: int) -> EndState | None:
-    """Run, and return the state of all bodies at the end; see `end_state`."""
+    """Run, and return the state of all bodies at the end; see `_end_state`."""
     run = new_run(task.problem, task.span, method, h, least=least, longest=task.structure.longest)
     states = run.end()
     if run.interrupted:
@@ -579,6 +579,6 @@ def closing_check(problem: Integrable, result: BaseTrajectory) -> tuple[float, .
     span = (float(result.t[0]), float(result.t[-1]))
     finer, h = method.finer(abs(result.h))
     task = Task(problem, span, ROUNDING, 0.0, inf, problem.rows.structure(span))
-    end = end_state(task, finer, h, least=2)
+    end = _end_state(task, finer, h, least=2)
     last = tuple(getattr(result, name)[-1] for name in problem.rows.names)
     return (inf,) * len(last) if end is None else problem.rows.differences(last, end)

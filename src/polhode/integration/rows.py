@@ -157,7 +157,7 @@ class Rows(ABC):
         """Return a state of one row as text that follows its time."""
 
     @abstractmethod
-    def why_no_torque(self, i: int, status: int, t: float, m: FloatArray, q: FloatArray) -> tuple[str, Any]:
+    def why_no_torque(self, i: int, t: float, m: FloatArray, q: FloatArray) -> tuple[str, Any]:
         """Return why the torque on row `i` stopped it, and the original exception, for which it is evaluated again."""
 
     @abstractmethod
@@ -328,7 +328,7 @@ class ProblemRows(Rows):
         """Return the state of one body as text."""
         return f", m = {show(m)}, q = {show(q)}"
 
-    def why_no_torque(self, i: int, status: int, t: float, m: FloatArray, q: FloatArray) -> tuple[str, Any]:
+    def why_no_torque(self, i: int, t: float, m: FloatArray, q: FloatArray) -> tuple[str, Any]:
         """Return why the torque on body `i` stopped it, and the exception, for which it is called again uncompiled."""
         body = self.body.select(self.batch, self._where(i))
         m, q = from_principal(None if body.is_principal else body.axes, m, q)

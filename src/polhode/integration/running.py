@@ -260,10 +260,9 @@ class Run(ABC):
 
     def _why(self, i: int) -> tuple[str, BaseException | None]:
         """Return why row `i` stopped, and the original exception, if there is one."""
-        status = int(self.current.status[i])
-        if status not in BY_TORQUE:
+        if self.current.status[i] not in BY_TORQUE:
             return self.why_no_step(i), None
-        return self.rows.why_no_torque(i, status, *self.failed_at(i))
+        return self.rows.why_no_torque(i, *self.failed_at(i))
 
 
 def run_time() -> float:

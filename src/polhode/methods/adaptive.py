@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -118,7 +118,7 @@ class Adaptive(Method):
         """
         n = len(m)
         bound = longest() if self.max_step is None else self.max_step
-        trouble = np.full((n, 8), np.nan)
+        trouble = np.full((n, 1 + prod(m.shape[1:]) + prod(q.shape[1:])), np.nan)
         return OwnTimes(m.copy(), q.copy(), np.zeros((n, self.memory)), np.full(n, t0), np.full(n, bound), trouble)
 
     def advance(self, force: Force) -> Advance:

@@ -98,7 +98,7 @@ class OwnTimes(BatchState):
 
     t: FloatArray  # (n,)
     longest: FloatArray  # (n,), the upper bound on step lengths
-    trouble: FloatArray  # (n, 8): t, m, q where the torque failed last, in principal axes; (0, 8) if it cannot fail
+    trouble: FloatArray  # (n, 8), for systems longer: t, m, q where the torque failed last; (0, 8) if it cannot fail
     h: FloatArray = field(init=False)  # (n,), the next trial step; 0 before the first
     seen: IntArray = field(init=False)  # (n,), the number of output times already passed
 

@@ -225,6 +225,8 @@ def temperature(
     ------
     UnknownNameError
         If `of` is not one of the three names.
+    InputError
+        If there is no such motion: atoms do not rotate.
 
     Examples
     --------
@@ -236,8 +238,10 @@ def temperature(
     array([0.1])
     """
     translations, rotations = system.degrees_of_freedom
-    counts = {"all": translations + rotations, "translation": translations, "rotation": rotations}
-    what = partial(_kinetic, system, _part(of), 2.0 / counts[_part(of)], value)
+    count = {"all": translations + rotations, "translation": translations, "rotation": rotations}[_part(of)]
+    if count == 0:
+        raise InputError(f"of = {of!r}: the bodies of {system!r} are atoms, which do not rotate; type of='translation'")
+    what = partial(_kinetic, system, of, 2.0 / count, value)
     return Event(f"temperature({value:g})", what, terminal, direction)
 
 

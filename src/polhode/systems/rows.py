@@ -90,8 +90,6 @@ class SystemRows(Rows):
         """Return a BatchState of `method` for systems with momenta (r, n, 6) and coordinates (r, n, 7)."""
         state = method.new_batch_state(m, q, t0, longest)
         state.memory = np.zeros((len(m), method.system_memory(self.size)))
-        if hasattr(state, "trouble"):
-            state.trouble = np.full((len(m), 1 + self.floats), np.nan)
         return state
 
     def differences(self, a: EndState, b: EndState, floor: float = 0.0) -> tuple[float, ...]:
@@ -160,7 +158,7 @@ class SystemRows(Rows):
         """Return nothing: the state of a system is too long for a message."""
         return ""
 
-    def why_no_torque(self, i: int, status: int, t: float, m: FloatArray, q: FloatArray) -> tuple[str, Any]:
+    def why_no_torque(self, i: int, t: float, m: FloatArray, q: FloatArray) -> tuple[str, Any]:
         """Return why the forces stopped the system, and the original exception, for which they are computed again."""
         return self._why_no_force(t, *(np.ascontiguousarray(q[:, part]) for part in (X, Q)))
 
