@@ -29,6 +29,10 @@ def spring_energy(t, x, Q, p):
     return 0.5 * (x**2).sum()
 
 
+def twist(t, x, Q, F, T, p):
+    T[:, 2] = 8.0
+
+
 SPRING = Field(spring, energy=spring_energy, arrays=True)
 
 
@@ -173,6 +177,8 @@ def test_the_default_step_is_that_of_the_fastest_motion():
     nothing = Field(lambda t, x, Q, F, T, p: None, arrays=True)
     flying = System(BODY, ph.State(np.zeros((2, 3)), x=[(0, 0, 0), (2.0, 0, 0)], p=[(5.0, 0, 0), (0, 0, 0)]), nothing)
     assert fastest_radian(flying, (0.0, 9.0)) == pytest.approx(2.0 / 5.0)
+    twisted = System(BODY, ph.State(np.zeros((1, 3)), x=[(1.0, 0, 0)]), Field(twist, arrays=True))
+    assert fastest_radian(twisted, (0.0, 9.0)) == pytest.approx((2.88 / 8.0) ** 0.5)
     traj = ph.integrate(spinning)
     assert traj.h == pytest.approx(0.36 / 8, rel=0.05)
     assert "fastest motion" in traj.message

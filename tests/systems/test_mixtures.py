@@ -383,3 +383,10 @@ def test_components_without_masses_take_any_body():
     assert system.degrees_of_freedom[1] == 6
     with pytest.raises(InputError, match="body 0"):
         System([ph.RigidBody((1, 2, 3), mass=5.0)] * 2, state, mixture)
+
+
+def test_another_interaction_of_a_system_is_checked_too():
+    liquid = System.liquid(water(cutoff=0.3), 8, kT=KT, seed=1)
+    argon = Molecular.from_atoms([39.948], [(0, 0, 0)], sigma=0.34, epsilon=0.996, cutoff=0.3)
+    with pytest.raises(InputError, match="body"):
+        liquid.replaced(interaction=argon)
