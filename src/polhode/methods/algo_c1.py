@@ -25,7 +25,7 @@ from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.vectors import cross, dot, plus, times
 from polhode.kernels.stepping.half_turns import half_turn_step, half_turn_system, middle
 from polhode.kernels.stepping.header import FINE
-from polhode.kernels.stepping.splitting import torque_at
+from polhode.kernels.stepping.torques import torque_at
 from polhode.kernels.stepping.whole_steps import ARGUMENTS, Step, take_steps
 from polhode.methods.record import CONSTRAINTS, ENERGIES, MOMENTA, MOMENTUM_ALONG, MethodRecord
 from polhode.methods.whole_step import WholeStep

@@ -30,8 +30,8 @@ from polhode.kernels.stepping.munthe_kaas import (
     write_polynomial,
 )
 from polhode.kernels.stepping.repeat import new_constants
-from polhode.kernels.stepping.splitting import body_of
 from polhode.kernels.stepping.step_length import end_of, factor_of, first_length, length_of, rates, time_scale
+from polhode.kernels.stepping.torques import body_of
 
 # Impulse of a torque that is allowed in the shortest possible steps, relative to the momentum of a radian.
 JUMP_IMPULSE = 1e-9

@@ -22,7 +22,8 @@ from polhode.kernels.numbers.vectors import cross_of_numbers
 from polhode.kernels.stepping.damping import resistance
 from polhode.kernels.stepping.dormand_prince import COLUMN, DENSE, END, FIFTH, FIRST, NODE, STAGES, THIRD, WEIGHT
 from polhode.kernels.stepping.header import FINE, TOO_SMALL
-from polhode.kernels.stepping.splitting import torque_on, user_attitude, user_momentum
+from polhode.kernels.stepping.splitting import user_attitude, user_momentum
+from polhode.kernels.stepping.torques import torque_on
 
 STRIDE = 8  # of the rows of k
 POLYNOMIAL = STAGES  # after the stages in k, the seven coefficients of the dense output

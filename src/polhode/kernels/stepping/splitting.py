@@ -20,112 +20,21 @@ from __future__ import annotations
 from math import inf
 from typing import NamedTuple
 
-from polhode.kernels.compiler.intrinsics import power_of_two
 from polhode.kernels.compiler.jit import inline
 from polhode.kernels.compiler.numba_internals import borrowed, keep
-from polhode.kernels.exact.standard_form import Scale, axis_order, from_order, to_order, to_standard_time
-from polhode.kernels.numbers.quat import matrix, product
+from polhode.kernels.exact.standard_form import from_order, to_order, to_standard_time
+from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.trig import sincos
 from polhode.kernels.numbers.vectors import cross_of_numbers
-from polhode.kernels.stepping.damping import Damping, damped_kick, damping_of, resistance
-from polhode.kernels.stepping.header import FINE, NO_STEP, NOT_FINITE, RAISED, call_torque, row_of
+from polhode.kernels.stepping.damping import damped_kick, resistance
+from polhode.kernels.stepping.header import FINE, NO_STEP, row_of
 from polhode.kernels.stepping.repeat import new_constants, plain, whole_step
 from polhode.kernels.stepping.stages import DRIFT, KICK, run_stages
+from polhode.kernels.stepping.torques import body_of, torque_on
 
 MOST_ITERATIONS = 200
 ROUNDING = 2.0**-48  # relative to m: a larger change that no longer decreases does not converge
 DIFFERENCE = 2.0**-9  # radians, of the difference quotient in (1): balances its fourth power and eps divided by it
-
-
-class UserFrame(NamedTuple):
-    """Transformation from the standard form to the user's body axes and units."""
-
-    order: int
-    scale: Scale
-    turned: bool  # whether the principal axes, columns of a, differ from the body axes (inertia tensors)
-    a11: float
-    a12: float
-    a13: float
-    a21: float
-    a22: float
-    a23: float
-    a31: float
-    a32: float
-    a33: float
-
-
-@inline
-def to_user(frame, x1, x2, x3):
-    """Return a vector of the standard form in the user's body axes."""
-    x1, x2, x3 = from_order(frame.order, x1, x2, x3)
-    if frame.turned:
-        return to_user_row(frame, (x1, x2, x3))
-    return x1, x2, x3
-
-
-@inline
-def from_user(frame, x1, x2, x3):
-    """Return a vector of the user's body axes in the standard form, the inverse of ``to_user``."""
-    if frame.turned:
-        x1, x2, x3 = (
-            frame.a11 * x1 + frame.a21 * x2 + frame.a31 * x3,
-            frame.a12 * x1 + frame.a22 * x2 + frame.a32 * x3,
-            frame.a13 * x1 + frame.a23 * x2 + frame.a33 * x3,
-        )
-    return to_order(frame.order, x1, x2, x3)
-
-
-@inline
-def user_matrix(frame, q0, q1, q2, q3):
-    """Return the matrix Q of q from the user's body axes to space; q has the sorted axes of the standard form."""
-    q1, q2, q3 = from_order(frame.order, q1, q2, q3)
-    x, y, z = matrix(q0, q1, q2, q3)
-    if frame.turned:
-        return to_user_row(frame, x), to_user_row(frame, y), to_user_row(frame, z)
-    return x, y, z
-
-
-@inline
-def to_user_row(frame, x):
-    """Return a row of Q A^T, for a row x of Q and the principal axes A."""
-    return (
-        frame.a11 * x[0] + frame.a12 * x[1] + frame.a13 * x[2],
-        frame.a21 * x[0] + frame.a22 * x[1] + frame.a23 * x[2],
-        frame.a31 * x[0] + frame.a32 * x[1] + frame.a33 * x[2],
-    )
-
-
-class KickConstants(NamedTuple):
-    """Constants of a body for kicks: w = 1/I in the standard form, the damping, the frame."""
-
-    w1: float
-    w2: float
-    w3: float
-    damping: Damping
-    low: float  # earliest time at which the torque is evaluated
-    high: float  # latest time at which the torque is evaluated
-    implicit: bool  # whether the torque depends on w: see ``implicit_kick``
-    rate: float  # ratio of angular velocities in the user's units to those of the standard form
-    frame: UserFrame
-
-
-@inline
-def torque_at(torque, params, frame, t, w1, w2, w3, q0, q1, q2, q3):
-    """Return f1, f2, f3 and the status; f and w have the axes of the standard form, and the user's unit of time."""
-    f, raised = call_torque(torque, (t, user_matrix(frame, q0, q1, q2, q3), to_user(frame, w1, w2, w3), params))
-    f1, f2, f3 = from_user(frame, f[0], f[1], f[2])
-    status = FINE if (f1 - f1) + (f2 - f2) + (f3 - f3) == 0.0 else NOT_FINITE
-    status = RAISED if raised else status
-    u = frame.scale.per_m
-    return u * f1, u * f2, u * f3, status
-
-
-@inline
-def torque_on(torque, params, body, t, m1, m2, m3, q0, q1, q2, q3):
-    """Return f1, f2, f3 and the status of ``torque_at`` for a body with momentum m, at a time from low to high."""
-    w1, w2, w3 = body.rate * body.w1 * m1, body.rate * body.w2 * m2, body.rate * body.w3 * m3
-    t = min(max(t, body.low), body.high)
-    return torque_at(torque, params, body.frame, t, w1, w2, w3, q0, q1, q2, q3)
 
 
 @inline
@@ -194,9 +103,6 @@ def kick(torque, params, body, t, h, b, c, m1, m2, m3, q0, q1, q2, q3):
     return m1 + time * f1, m2 + time * f2, m3 + time * f3, count, status
 
 
-SMALLEST_TURN = 2.0**-20  # radians in a step: bodies that are slower, or at rest, have the scale of this momentum
-
-
 class PendingState(NamedTuple):
     """State of a body in the standard form, with its pending stages."""
 
@@ -213,39 +119,6 @@ class PendingState(NamedTuple):
     time: float  # time of the pending kick
     evaluations: int
     status: int
-
-
-@inline
-def frame_of(inertia, axes, m, h, i):
-    """Return the Frame of body i for steps h, and its moments I in the standard form."""
-    a, b = row_of(inertia, i), row_of(axes, i)
-    I1, I2, I3 = float(inertia[a, 0]), float(inertia[a, 1]), float(inertia[a, 2])
-    least = min(I1, I2, I3)
-    largest = max(abs(float(m[i, 0])), abs(float(m[i, 1])), abs(float(m[i, 2])))
-    scale = Scale(*power_of_two(least), *power_of_two(max(largest, SMALLEST_TURN * (least / abs(h)))))
-    order = axis_order(I1, I2, I3)
-    moments = to_order(order, I1 * scale.per_I, I2 * scale.per_I, I3 * scale.per_I)
-    turned = axes.shape[0] > 0
-    if turned:
-        frame = UserFrame(
-            order, scale, True,
-            float(axes[b, 0]), float(axes[b, 1]), float(axes[b, 2]),
-            float(axes[b, 3]), float(axes[b, 4]), float(axes[b, 5]),
-            float(axes[b, 6]), float(axes[b, 7]), float(axes[b, 8]),
-        )  # fmt: skip
-    else:
-        frame = UserFrame(order, scale, False, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
-    return frame, (abs(moments[0]), abs(moments[1]), abs(moments[2]))
-
-
-@inline
-def body_of(inertia, axes, damping, low, high, implicit, m, h, i):
-    """Return the Body of number i for steps h, and its moments I in the standard form."""
-    frame, (I1, I2, I3) = frame_of(inertia, axes, m, h, i)
-    scale = frame.scale
-    w1, w2, w3 = 1.0 / I1, 1.0 / I2, 1.0 / I3
-    resisting = damping_of(damping[row_of(damping, i)], frame.order, scale.per_I, w1, w2, w3)
-    return KickConstants(w1, w2, w3, resisting, low, high, implicit, scale.m * scale.per_I, frame), (I1, I2, I3)
 
 
 @inline

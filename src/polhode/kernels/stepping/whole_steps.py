@@ -23,8 +23,8 @@ from typing import NamedTuple
 from polhode.kernels.compiler.jit import inline
 from polhode.kernels.compiler.numba_internals import call_by_address
 from polhode.kernels.exact.standard_form import INPUT, TIMES, from_order, to_order, to_standard_time
+from polhode.kernels.stepping.frame import UserFrame, frame_of, from_user, to_user
 from polhode.kernels.stepping.header import FINE, MATRIX, NOT_FINITE, RAISED, row_of
-from polhode.kernels.stepping.splitting import UserFrame, frame_of, from_user, to_user
 
 ENERGY = f"f8(f8, {MATRIX}, f8[::1])"
 GRADIENT = f"{MATRIX}(f8, {MATRIX}, f8[::1])"
