@@ -34,9 +34,9 @@ def frequency(inertia, m):
 
 def exact_steps(inertia, m, q, h, n):
     """Take n exact steps of one body in the compiled loop of the flow, without what a call from Python adds."""
-    flow = ph.Exact()
-    flow.repeat(
-        (np.empty(0), flow.size, np.ones(1), inertia[None], np.array([h]), n, 0, 1, m[None], q[None], *COUNTERS)
+    kernels = ph.Exact().kernels
+    kernels.repeat(
+        (np.empty(0), kernels.size, np.ones(1), inertia[None], np.array([h]), n, 0, 1, m[None], q[None], *COUNTERS)
     )
 
 

@@ -130,12 +130,12 @@ def _replaced_functions(momentum_given: bool) -> Iterator[None]:
 
 
 def _operations_of(flow: Any, momentum_given: bool) -> int:
-    constants: list[Any] = [0.0] * flow.size
-    flow.prepare(0, *BODY, [float(x) for x in flow.exact_parameters], constants)
+    constants: list[Any] = [0.0] * flow.kernels.size
+    flow.kernels.prepare(0, BODY, [float(x) for x in flow.exact_parameters], constants)
     constants = [Counted(x) for x in constants]
-    start = [Counted(x) for x in (*MOMENTUM, *ATTITUDE)]
+    m, q = tuple(map(Counted, MOMENTUM)), tuple(map(Counted, ATTITUDE))
     with _replaced_functions(momentum_given):
-        return count(lambda: flow.advance(constants, *start, Counted(STEP)))
+        return count(lambda: flow.kernels.advance(constants, m, q, Counted(STEP)))
 
 
 def _main() -> None:

@@ -55,13 +55,12 @@ def in_digits(flow, inertia, m, q, h, steps, digits):
         exchange_functions(patch)
         inertia, m, q, h = [number(x) for x in inertia], [number(x) for x in m], [number(x) for x in q], number(h)
         parameters, parts = ([number(x) for x in values] for values in (flow.exact_parameters, flow.fractions))
-        constants = [0.0] * flow.size
-        flow.prepare(ORDER, *inertia, parameters, constants)
+        constants = [0.0] * flow.kernels.size
+        flow.kernels.prepare(ORDER, tuple(inertia), parameters, constants)
         for _ in range(steps):
             for part in parts:
-                *state, count = flow.advance(constants, *m, *q, part * h)
+                m, q, count = flow.kernels.advance(constants, tuple(m), tuple(q), part * h)
                 assert count >= 0, "no solution"
-                m, q = state[:3], state[3:]
         return m, q
 
 

@@ -12,7 +12,9 @@ from conftest import EPS, random_attitude
 from polhode import errors, flows
 from polhode.core.rotation import conjugate, matrix, multiply
 from polhode.core.threads import PARALLEL_FROM
+from polhode.flows.midpoint import newton
 from polhode.kernels.compiler import JIT
+from polhode.kernels.stepping.loops import loops
 
 INERTIA = (1.65, 1.0, 1.97)
 M, Q = (0.3, 0.2, 0.9), (0.5, -0.5, 0.5, 0.5)
@@ -349,10 +351,28 @@ def test_flows_can_be_pickled(flow):
     same(again.step(INERTIA, START, 0.1), flow.step(INERTIA, START, 0.1))
 
 
+def test_kernels_can_be_pickled():
+    """The class of a flow in a script is sent as a whole by cloudpickle; the loops are made again where it arrives."""
+    kernels = ph.Midpoint().kernels
+    again = pickle.loads(pickle.dumps(kernels))
+    assert again[:3] == kernels[:3]
+    assert again.repeat.__qualname__ == kernels.repeat.__qualname__
+
+
 @pytest.mark.skipif(not JIT, reason="nothing is cached")
 @pytest.mark.parametrize("flow", [ph.Exact(), ph.Midpoint()], ids=repr)
 def test_loops_belong_to_the_file_of_their_flow(flow):
-    """By which the cache knows whether they are up to date, and pickles where they are."""
-    for loop in (flow.repeat, flow.split):
-        assert loop.__wrapped__.__code__.co_filename == flow.advance.py_func.__code__.co_filename
-        assert pickle.loads(pickle.dumps(loop)) is loop
+    """By which the cache knows whether they are up to date."""
+    for loop in (flow.kernels.repeat, flow.kernels.split):
+        assert loop.__wrapped__.__code__.co_filename == flow.kernels.advance.py_func.__code__.co_filename
+        assert loop.__module__ == type(flow).__module__
+
+
+@pytest.mark.skipif(not JIT, reason="nothing is cached")
+def test_no_two_loops_have_the_same_name():
+    """The names of module and function identify compiled code in the cache."""
+    exact, midpoint = ph.Exact().kernels, ph.Midpoint().kernels
+    functions = (exact.prepare, midpoint.advance), (midpoint.prepare, midpoint.advance), (midpoint.prepare, newton)
+    made = [loops(*pair, size=20) for pair in functions]
+    names = [(loop.__module__, loop.__qualname__) for kernels in made for loop in (kernels.repeat, kernels.split)]
+    assert len(set(names)) == len(names)

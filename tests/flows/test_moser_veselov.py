@@ -125,8 +125,8 @@ def test_modified_inertia_tends_to_the_exact_one(order):
     with mp.workdps(70):
         inertia, m = [mpf(1), mpf(7) / 4, mpf(11) / 4], [mpf(5) / 8, mpf(-1) / 2, mpf(1)]
         flow = MoserVeselov(order)
-        c = [0.0] * flow.size
-        flow.prepare(0, *inertia, [number(y) for y in flow.exact_parameters], c)
+        c = [0.0] * flow.kernels.size
+        flow.kernels.prepare(0, inertia, [number(y) for y in flow.exact_parameters], c)
         left = []
         for h in (mpf(1) / 16, mpf(1) / 32):
             exact = exact_modified(inertia, m, h, 65)

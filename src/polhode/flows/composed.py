@@ -44,9 +44,7 @@ class Composed(Flow):
             )
         self.flow = flow
         self.composition = composition
-        self.prepare, self.advance = flow.prepare, flow.advance
-        self.repeat, self.split = flow.repeat, flow.split
-        self.size = flow.size
+        self.kernels = flow.kernels
         self.exact_parameters = flow.exact_parameters
         self.fractions = tuple(a * b for a in composition.fractions for b in flow.fractions)
         self.record = replace(
@@ -59,7 +57,7 @@ class Composed(Flow):
         )
 
     def __reduce__(self) -> Any:
-        """Return the arguments for pickle; the kernels are pickled by name, with the inner flow."""
+        """Return the arguments for pickle; the kernels are those of the inner flow."""
         return Composed, (self.flow, self.composition)
 
     @classmethod

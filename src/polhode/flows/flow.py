@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
-from typing import Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Literal, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,9 @@ from polhode.core.errors import StepError, TimeError
 from polhode.core.state import State
 from polhode.core.threads import in_ranges
 from polhode.core.value import Comparable
+
+if TYPE_CHECKING:
+    from polhode.kernels.stepping.loops import FlowKernels
 
 NORM, ENERGY, MOMENTUM_SPACE = "|m|", "energy", "Q m"
 INVARIANTS = (NORM, ENERGY, MOMENTUM_SPACE)  # of the free body
@@ -72,14 +75,10 @@ class StepStats(NamedTuple):
 class Flow(Comparable):
     """Base class of maps (m, q) -> (m, q) of the free body for a time h.
 
-    A subclass defines its kernels (see ``kernels.stepping.repeat``), the number of constants they use, and a record.
+    A subclass defines its kernels (by ``kernels.stepping.loops``) and a record.
     """
 
-    prepare: Any
-    advance: Any
-    repeat: Any
-    split: Any
-    size: int  # number of constants c
+    kernels: FlowKernels
     record: FlowRecord
     no_result = ""  # reason why a step may fail, unless its equations have no solution
     exact_parameters: Sequence[float | Fraction] = ()  # parameters of ``prepare``, in full precision
@@ -188,8 +187,8 @@ class Flow(Comparable):
         rows_m, rows_q = m.reshape(bodies, 3), q.reshape(bodies, 4)
 
         def work(start: int, stop: int) -> int:
-            flow_and_bodies = parameters, self.size, fractions, inertia, times
-            return self.repeat((*flow_and_bodies, steps, start, stop, rows_m, rows_q, done, iterations))
+            flow_and_bodies = parameters, self.kernels.size, fractions, inertia, times
+            return self.kernels.repeat((*flow_and_bodies, steps, start, stop, rows_m, rows_q, done, iterations))
 
         in_ranges(work, bodies, steps * len(fractions))
         return done.reshape(batch), iterations.reshape(batch)

@@ -18,7 +18,7 @@ from math import sqrt
 from polhode.core.references import CELLEDONI_2008, FRB_2010
 from polhode.flows.frb_quaternion import LOST, Published, advance_with
 from polhode.kernels.compiler.jit import inline
-from polhode.kernels.exact.published_motion import AROUND_1, SEPARATRIX, prepare, third_kind_integral
+from polhode.kernels.exact.published_motion import AROUND_1, SEPARATRIX, SIZE, prepare, third_kind_integral
 from polhode.kernels.numbers.trig import sincos
 from polhode.kernels.stepping.loops import loops
 
@@ -85,12 +85,9 @@ def attitude(c, motion):
 
 
 @inline
-def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
+def advance(c, m, q, h):
     """Return m, q after one step h, and the number of iterations."""
-    return advance_with(attitude, c, m1, m2, m3, q0, q1, q2, q3, h)
-
-
-repeat, split = loops(prepare, advance)
+    return advance_with(attitude, c, m, q, h)
 
 
 class FrbMatrix(Published):
@@ -111,9 +108,7 @@ class FrbMatrix(Published):
     array([-0.900588, -0.153051,  0.058371,  0.402629])
     """
 
-    advance = staticmethod(advance)
-    repeat = staticmethod(repeat)
-    split = staticmethod(split)
+    kernels = loops(prepare, advance, size=SIZE)
     frame = "the frame along m'"
     limits = f"{LOST}; after a step of more than half a turn the sign of q is not known"
     references = (CELLEDONI_2008, FRB_2010)

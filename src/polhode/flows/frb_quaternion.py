@@ -74,21 +74,22 @@ def turn_symmetric(c, axis, m1, m2, m3, q0, q1, q2, q3, h):
 
 
 @inline
-def advance_with(attitude, c, m1, m2, m3, q0, q1, q2, q3, h):
+def advance_with(attitude, c, m, q, h):
     """Return m, q after one step h, and 0; ``attitude(c, motion)`` returns the rotation p(0)^-1 y p(t) of a flow."""
+    m1, m2, m3 = m
+    q0, q1, q2, q3 = q
     G = sqrt(m1 * m1 + m2 * m2 + m3 * m3)
     if G == 0.0:
-        return m1, m2, m3, q0, q1, q2, q3, 0.0
+        return m, q, 0.0
     x1, x2, x3 = m1 / G, m2 / G, m3 / G
     two_T = x1 * x1 / c[0] + x2 * x2 / c[1] + x3 * x3 / c[2]
     D1, D3 = abs(1.0 - two_T * c[0]), abs(1.0 - two_T * c[2])
     axis = axis_of_symmetry(c, x1, x2, x3, D1, D3)
     if axis != NO_AXIS:
         m1, m2, m3, q0, q1, q2, q3 = turn_symmetric(c, axis, m1, m2, m3, q0, q1, q2, q3, h)
-        return m1, m2, m3, q0, q1, q2, q3, 0.0
+        return (m1, m2, m3), (q0, q1, q2, q3), 0.0
     motion = unit_motion(c, x1, x2, x3, G * h, two_T, D1, D3)
-    q0, q1, q2, q3 = product(q0, q1, q2, q3, *attitude(c, motion))
-    return G * motion.y1, G * motion.y2, G * motion.y3, q0, q1, q2, q3, 0.0
+    return (G * motion.y1, G * motion.y2, G * motion.y3), product(*q, *attitude(c, motion)), 0.0
 
 
 @inline
@@ -176,19 +177,14 @@ def attitude(c, motion):
 
 # Each published flow repeats this function and the loops, because Numba specializes on the functions they call.
 @inline
-def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
+def advance(c, m, q, h):
     """Return m, q after one step h, and the number of iterations."""
-    return advance_with(attitude, c, m1, m2, m3, q0, q1, q2, q3, h)
-
-
-repeat, split = loops(prepare, advance)
+    return advance_with(attitude, c, m, q, h)
 
 
 class Published(Flow):
     """Base class of FrbQuaternion and FrbMatrix: the exact integral of the third kind, or 1 to 10 nodes for it."""
 
-    prepare = staticmethod(prepare)
-    size = SIZE
     frame: str
     limits: str
     references: tuple[str, ...]
@@ -240,9 +236,7 @@ class FrbQuaternion(Published):
     array([-0.900588, -0.153051,  0.058371,  0.402629])
     """
 
-    advance = staticmethod(advance)
-    repeat = staticmethod(repeat)
-    split = staticmethod(split)
+    kernels = loops(prepare, advance, size=SIZE)
     frame = "the shortest rotation of m onto e3"
     limits = f"{LOST}, and where m is close to -e3 (the axis of the largest moment), also those of |q| = 1"
     references = (CELLEDONI_2008, FRB_2010, KOSENKO_1998)

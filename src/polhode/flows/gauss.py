@@ -33,16 +33,17 @@ from polhode.kernels.numbers.trig import sincos
 from polhode.kernels.stepping.loops import loops
 
 MOST_NODES = 10
-NODES = CONSTANTS + 3  # index of the first node among the constants; each is followed by its weight
+COUNT = CONSTANTS + 3  # index of the number of nodes among the constants
+NODES = COUNT + 1  # index of the first node among the constants; each is followed by its weight
 CHOSEN = 0.0  # replaces the number of a fixed axis
 TOLERANCE = 1e-12  # of c0^2 + c3^2
 TEST_STEPS = (1.0, 1.0, 2.0, 3.0, 4.0)  # for 1, 2, ... nodes
 
 
 @inline
-def prepare(order, I1, I2, I3, parameters, c):
-    """Write the body, c0, c3, the fixed axis (+-1, +-2, +-3 in sorted axes, or CHOSEN), nodes and weights to c."""
-    write_body(I1, I2, I3, c)
+def prepare(order, I, parameters, c):
+    """Write the body, c0, c3, the fixed axis (+-1, +-2, +-3 in sorted axes, or CHOSEN), and the rule to c."""
+    write_body(I, c)
     c[CONSTANTS], c[CONSTANTS + 1] = parameters[0], parameters[1]
     fixed = parameters[2]
     e1 = 1.0 if fixed == 1.0 else 0.0
@@ -50,6 +51,7 @@ def prepare(order, I1, I2, I3, parameters, c):
     e3 = 1.0 if fixed == 3.0 else 0.0
     e1, e2, e3 = to_order(order, e1, e2, e3)
     c[CONSTANTS + 2] = e1 + 2.0 * e2 + 3.0 * e3
+    c[COUNT] = 0.5 * (len(parameters) - 3)
     for k in range(3, len(parameters)):
         c[NODES - 3 + k] = parameters[k]
 
@@ -119,19 +121,21 @@ def norm2(x0, x1, x2, x3):
 
 
 @inline
-def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
+def advance(c, m, q, h):
     """Return m, q after one step h, and the number of iterations."""
+    m1, m2, m3 = m
+    q0, q1, q2, q3 = q
     body = read_body(c)
     c0, c3 = c[CONSTANTS], c[CONSTANTS + 1]
     a = c[CONSTANTS + 2]
     G = sqrt(m1 * m1 + m2 * m2 + m3 * m3)
     if G == 0.0:
-        return m1, m2, m3, q0, q1, q2, q3, 0.0
+        return m, q, 0.0
     if a == CHOSEN or G + to_frame(a, m1, m2, m3)[2] == 0.0:  # or where p does not exist for the fixed axis
         a = circled_axis(body, m1, m2, m3)
     n1, n2, n3 = momentum_after(body, m1, m2, m3, h)
     mean = 0.0  # mean of 1/(|m| + m_a) over the step
-    for k in range(NODES, len(c), 2):
+    for k in range(NODES, NODES + 2 * int(c[COUNT]), 2):
         mean += c[k + 1] / height(G, *to_frame(a, *momentum_after(body, m1, m2, m3, c[k] * h)))
     w, excess = rates(a, body, m1, m2, m3)
     s, y = sincos(0.5 * h * (G * w + excess * mean), 0.0)  # (33)
@@ -143,10 +147,7 @@ def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
     p0, p1, p2, p3 = product(o0, -o1, -o2, -o3, p0, p1, p2, p3)
     p1, p2, p3 = from_frame(a, p1, p2, p3)
     q0, q1, q2, q3 = product(q0, q1, q2, q3, p0, p1, p2, p3)  # (31)
-    return n1, n2, n3, q0, q1, q2, q3, 0.0
-
-
-repeat, split = loops(prepare, advance)
+    return (n1, n2, n3), (q0, q1, q2, q3), 0.0
 
 
 class Gauss(Flow):
@@ -170,10 +171,7 @@ class Gauss(Flow):
     array([0.035777, 0.628395, 0.737455])
     """
 
-    prepare = staticmethod(prepare)
-    advance = staticmethod(advance)
-    repeat = staticmethod(repeat)
-    split = staticmethod(split)
+    kernels = loops(prepare, advance, size=NODES + 2 * MOST_NODES)
 
     def __init__(
         self, nodes: int = 4, c0: float | None = None, c3: float | None = None, *, axis: int | None = None
@@ -195,7 +193,6 @@ class Gauss(Flow):
             )
         rule = [x for node in zip(*gauss_legendre(nodes), strict=True) for x in node]
         self.exact_parameters = (c0, c3, float(axis or CHOSEN), *rule)
-        self.size = NODES + len(rule)
         limits = ["its deviation from a symplectic map is below round-off"] if nodes > len(TEST_STEPS) else []
         limits += [f"errors are large where m is close to the negative end of axis {axis}"] if axis else []
         self.record = FlowRecord(

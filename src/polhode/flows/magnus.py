@@ -53,9 +53,9 @@ PER_T: dict[int, tuple[tuple[int | Fraction, ...], ...]] = {
 
 
 @inline
-def prepare(order, I1, I2, I3, parameters, c):
+def prepare(order, I, parameters, c):
     """Write the constants of the body, the order, PARTS, nodes and their coefficients to c."""
-    write_body(I1, I2, I3, c)
+    write_body(I, c)
     for k in range(len(parameters)):
         c[CONSTANTS + k] = parameters[k]
 
@@ -95,7 +95,8 @@ def magnus8(third, fifth, seventh, a1, a2, a3, a4):
 def turn(c, body, m1, m2, m3, h):
     """Return -Omega/c, the rotation vector of a step in body axes: conj(q(h)) = exp(Omega) conj(q)."""
     a1, a2, a3, a4 = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
-    for k in range(NODES, len(c), FIELDS):
+    nodes = int(c[CONSTANTS]) // 2
+    for k in range(NODES, NODES + FIELDS * nodes, FIELDS):
         n1, n2, n3 = momentum_after(body, m1, m2, m3, c[k] * h)
         W = -h * (n1 * body.w1), -h * (n2 * body.w2), -h * (n3 * body.w3)
         a1, a2 = plus(a1, c[k + 1], W), plus(a2, c[k + 2], W)
@@ -120,21 +121,20 @@ def half_angle(v):
 
 
 @inline
-def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
+def advance(c, m, q, h):
     """Return m, q after one step h, and 0, or NO_SOLUTION if the series does not converge."""
+    m1, m2, m3 = m
+    q0, q1, q2, q3 = q
     if not abs(h) <= LONGEST_STEP:
-        return m1, m2, m3, q0, q1, q2, q3, NO_SOLUTION
+        return m, q, NO_SOLUTION
     body = read_body(c)
     n1, n2, n3 = momentum_after(body, m1, m2, m3, h)
     v = turn(c, body, m1, m2, m3, h)
     f, x0, angle = half_angle(v)
     if angle >= tau and not (n1 == m1 and n2 == m2 and n3 == m3):
-        return m1, m2, m3, q0, q1, q2, q3, NO_SOLUTION
+        return m, q, NO_SOLUTION
     q0, q1, q2, q3 = product(q0, q1, q2, q3, x0, f * v[0], f * v[1], f * v[2])
-    return n1, n2, n3, q0, q1, q2, q3, 0.0
-
-
-repeat, split = loops(prepare, advance)
+    return (n1, n2, n3), (q0, q1, q2, q3), 0.0
 
 
 @inline
@@ -153,7 +153,7 @@ def row_to_order(order, Q, i):
 @entry_point(MATRIX_STEPS)
 def repeat_matrix(parameters, size, inertia, h, steps, m, Q):
     """Take ``steps`` steps of one body with attitude matrix Q (3, 3), in place; return whether all succeeded."""
-    order, scale, (I1, I2, I3), (m1, m2, m3) = standard_form(
+    order, scale, I, (m1, m2, m3) = standard_form(
         float(inertia[0]), float(inertia[1]), float(inertia[2]), float(m[0]), float(m[1]), float(m[2])
     )
     x, y, z = row_to_order(order, Q, 0), row_to_order(order, Q, 1), row_to_order(order, Q, 2)
@@ -161,7 +161,7 @@ def repeat_matrix(parameters, size, inertia, h, steps, m, Q):
     c = new_constants(size)
     if not abs(time) <= LONGEST_STEP:
         return False
-    prepare(order, I1, I2, I3, parameters, c)
+    prepare(order, I, parameters, c)
     body = read_body(c)
     for _ in range(steps):
         v = turn(c, body, m1, m2, m3, time)
@@ -197,17 +197,13 @@ class Magnus(Flow):
     array([0.035777, 0.628395, 0.737455])
     """
 
-    prepare = staticmethod(prepare)
-    advance = staticmethod(advance)
-    repeat = staticmethod(repeat)
-    split = staticmethod(split)
+    kernels = loops(prepare, advance, size=NODES + FIELDS * ORDERS[-1] // 2)
     no_result = "the series does not converge for a step that turns the body by a full turn or more"
 
     def __init__(self, order: int = 4) -> None:
         if order not in ORDERS:
             raise InputError(f"order = {order!r}: Magnus expected one of {', '.join(map(str, ORDERS))}")
         self.exact_parameters = (Fraction(order), *PARTS, *_nodes_and_coefficients(order // 2))
-        self.size = CONSTANTS + len(self.exact_parameters)
         self.record = FlowRecord(
             name=f"Magnus({order})",
             summary="exact momentum; attitude by a Magnus series",
@@ -282,7 +278,7 @@ class Magnus(Flow):
         new_m = body.axes.T @ momentum
         new_Q = attitude @ body.axes
         parameters = np.array([float(x) for x in self.exact_parameters])
-        if not repeat_matrix(parameters, self.size, np.array(moments), float(time), count, new_m, new_Q):
+        if not repeat_matrix(parameters, self.kernels.size, np.array(moments), float(time), count, new_m, new_Q):
             raise TimeError(f"h = {float(time):.6g} is too long: {self!r} expected a shorter step; {self.no_result}")
         return body.axes @ new_m, new_Q @ body.axes.T
 

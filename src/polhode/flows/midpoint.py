@@ -26,9 +26,9 @@ MOST = 100  # iterations: near a double root each one only halves the error
 
 
 @inline
-def prepare(order, I1, I2, I3, parameters, c):
+def prepare(order, I, parameters, c):
     """Write 1/I to c."""
-    c[0], c[1], c[2] = 1.0 / I1, 1.0 / I2, 1.0 / I3
+    c[0], c[1], c[2] = 1.0 / I[0], 1.0 / I[1], 1.0 / I[2]
 
 
 @inline
@@ -65,8 +65,10 @@ def newton(k1, k2, k3, m1, m2, m3, Y1, Y2, Y3):
 
 
 @inline
-def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
+def advance(c, m, q, h):
     """Return m, q after one step h, and the number of iterations, or FAILED."""
+    m1, m2, m3 = m
+    q0, q1, q2, q3 = q
     t = 0.5 * h
     k1, k2, k3 = t * c[0], t * c[1], t * c[2]
     Y1, Y2, Y3 = image(k1, k2, k3, m1, m2, m3, m1, m2, m3)
@@ -75,10 +77,7 @@ def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
         Y1, Y2, Y3, count = continued(newton, k1, k2, k3, m1, m2, m3, m1, m2, m3)
     Y1, Y2, Y3 = image(k1, k2, k3, m1, m2, m3, Y1, Y2, Y3)
     m1, m2, m3, q0, q1, q2, q3 = turn(k1 * Y1, k2 * Y2, k3 * Y3, m1, m2, m3, q0, q1, q2, q3)
-    return m1, m2, m3, q0, q1, q2, q3, count
-
-
-repeat, split = loops(prepare, advance)
+    return (m1, m2, m3), (q0, q1, q2, q3), count
 
 
 class Midpoint(Flow):
@@ -91,11 +90,7 @@ class Midpoint(Flow):
     array([0.0358, 0.6284, 0.7375])
     """
 
-    prepare = staticmethod(prepare)
-    advance = staticmethod(advance)
-    repeat = staticmethod(repeat)
-    split = staticmethod(split)
-    size = 3
+    kernels = loops(prepare, advance, size=3)
     record = FlowRecord(
         name="Midpoint()",
         summary="implicit midpoint rule",

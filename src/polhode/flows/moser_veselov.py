@@ -38,6 +38,7 @@ from polhode.kernels.stepping.loops import loops
 from polhode.kernels.stepping.repeat import NO_SOLUTION
 
 SOLVERS = ("newton", "fixed-point")
+MOST_TERMS = HIGHEST_ORDER // 2  # largest p
 POLYNOMIALS = 5  # index of the first coefficient of 1 + S and T among the constants
 MOST_NEWTON = 100  # iterations: near a double root each one only halves the error
 MOST_FIXED = 1000  # iterations, after which Newton's method is used
@@ -69,9 +70,9 @@ def polynomial(k, weight, e1, e2, e3, parameters, n):
 
 
 @inline
-def prepare(order, I1, I2, I3, parameters, c):
+def prepare(order, I, parameters, c):
     """Write x, solver, p, and the coefficients of 1 + S and T to c, in the order in which ``modified`` uses them."""
-    x1, x2, x3 = 1.0 / I1, 1.0 / I2, 1.0 / I3
+    x1, x2, x3 = 1.0 / I[0], 1.0 / I[1], 1.0 / I[2]
     e1, e2, e3 = x1 + x2 + x3, x1 * x2 + x2 * x3 + x3 * x1, x1 * x2 * x3
     c[0], c[1], c[2] = x1, x2, x3
     c[3], c[4] = parameters[0], parameters[1]
@@ -185,8 +186,10 @@ def is_short(c, m1, m2, m3, h):
 
 
 @inline
-def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
+def advance(c, m, q, h):
     """Return m, q after one step h, and the number of iterations, or NO_SOLUTION."""
+    m1, m2, m3 = m
+    q0, q1, q2, q3 = q
     x1, x2, x3 = modified(c, m1, m2, m3, h)
     t = 0.5 * h
     k1, k2, k3 = t * x1, t * x2, t * x3
@@ -198,10 +201,7 @@ def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
         e1, e2, e3, count = by_newton(k1, k2, k3, m1, m2, m3)
     is_correct = e1 * e1 + e2 * e2 + e3 * e3 < 1.0 and is_short(c, m1, m2, m3, h)
     m1, m2, m3, q0, q1, q2, q3 = turn(e1, e2, e3, m1, m2, m3, q0, q1, q2, q3)
-    return m1, m2, m3, q0, q1, q2, q3, count if is_correct and is_short(c, m1, m2, m3, h) else NO_SOLUTION
-
-
-repeat, split = loops(prepare, advance)
+    return (m1, m2, m3), (q0, q1, q2, q3), count if is_correct and is_short(c, m1, m2, m3, h) else NO_SOLUTION
 
 
 class MoserVeselov(Flow):
@@ -225,10 +225,7 @@ class MoserVeselov(Flow):
     array([0.035777, 0.628395, 0.737455])
     """
 
-    prepare = staticmethod(prepare)
-    advance = staticmethod(advance)
-    repeat = staticmethod(repeat)
-    split = staticmethod(split)
+    kernels = loops(prepare, advance, size=POLYNOMIALS + MOST_TERMS * (MOST_TERMS + 1))
 
     def __init__(self, order: int = 2, solver: str = "newton") -> None:
         if order not in range(2, HIGHEST_ORDER + 1, 2):
@@ -237,7 +234,6 @@ class MoserVeselov(Flow):
             raise InputError(f"solver = {solver!r}: expected {' or '.join(map(repr, SOLVERS))}")
         p = order // 2
         self.exact_parameters = (float(SOLVERS.index(solver)), float(p), *_in_order(p))
-        self.size = POLYNOMIALS + p * (p + 1)
         self.record = _record(order, solver)
 
     @classmethod

@@ -28,12 +28,12 @@ from polhode.kernels.stepping.loops import loops
 
 
 @inline
-def prepare(order, I1, I2, I3, parameters, c):
+def prepare(order, I, parameters, c):
     """Write x of the middle axis to c, and the difference to it and the axis of both R and S."""
     a, b, d = 0.0, 1.0, 2.0
     if parameters[0] != BEST:
         a, b, d = position(order, parameters[0]), position(order, parameters[1]), position(order, parameters[2])
-    Ia, Ib, Id = component(a, I1, I2, I3), component(b, I1, I2, I3), component(d, I1, I2, I3)
+    Ia, Ib, Id = component(a, *I), component(b, *I), component(d, *I)
     outer = (Ib - Ia) / Ia / Ib
     inner = (Ib - Id) / Ib / Id
     c[0] = 1.0 / Ib
@@ -50,17 +50,16 @@ def turn_half(axis, angle_per_m, m1, m2, m3, q0, q1, q2, q3):
 
 
 @inline
-def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
+def advance(c, m, q, h):
     """Return m, q after one step h, and the number of iterations."""
+    m1, m2, m3 = m
+    q0, q1, q2, q3 = q
     outer, inner = int(c[2]), int(c[4])
     m1, m2, m3, q0, q1, q2, q3 = turn_half(outer, 0.5 * h * c[1], m1, m2, m3, q0, q1, q2, q3)
     q0, q1, q2, q3 = turn_about_momentum(h * c[0], m1, m2, m3, q0, q1, q2, q3)
     m1, m2, m3, q0, q1, q2, q3 = turn_half(inner, h * c[3], m1, m2, m3, q0, q1, q2, q3)
     m1, m2, m3, q0, q1, q2, q3 = turn_half(outer, 0.5 * h * c[1], m1, m2, m3, q0, q1, q2, q3)
-    return m1, m2, m3, q0, q1, q2, q3, 0.0
-
-
-repeat, split = loops(prepare, advance)
+    return (m1, m2, m3), (q0, q1, q2, q3), 0.0
 
 
 class SymmetricRotation(Flow):
@@ -83,11 +82,7 @@ class SymmetricRotation(Flow):
     array([-0.74134046,  0.2       , -0.59195804])
     """
 
-    prepare = staticmethod(prepare)
-    advance = staticmethod(advance)
-    repeat = staticmethod(repeat)
-    split = staticmethod(split)
-    size = 5
+    kernels = loops(prepare, advance, size=5)
 
     def __init__(self, axes: tuple[int, int, int] | None = None) -> None:
         self.exact_parameters = axis_parameters(axes)

@@ -67,10 +67,10 @@ def component(axis, x1, x2, x3):
 
 
 @inline
-def prepare(order, I1, I2, I3, parameters, c):
+def prepare(order, I, parameters, c):
     """Write 1/I, the indices of the axes, and whether the moments are equal to c."""
-    c[0], c[1], c[2] = 1.0 / I1, 1.0 / I2, 1.0 / I3
-    c[6] = 1.0 if I1 == I3 else 0.0
+    c[0], c[1], c[2] = 1.0 / I[0], 1.0 / I[1], 1.0 / I[2]
+    c[6] = 1.0 if I[0] == I[2] else 0.0
     if parameters[0] == BEST:
         c[3], c[4], c[5] = 0.0, 1.0, 2.0
     else:
@@ -79,20 +79,18 @@ def prepare(order, I1, I2, I3, parameters, c):
 
 
 @inline
-def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
+def advance(c, m, q, h):
     """Return m, q after one step h, and the number of iterations."""
+    m1, m2, m3 = m
+    q0, q1, q2, q3 = q
     if c[6] == 1.0:
-        q0, q1, q2, q3 = turn_about_momentum(h * c[0], m1, m2, m3, q0, q1, q2, q3)
-        return m1, m2, m3, q0, q1, q2, q3, 0.0
+        return m, turn_about_momentum(h * c[0], m1, m2, m3, q0, q1, q2, q3), 0.0
     for k in range(5):
         axis = int(c[3 + (k if k < 3 else 4 - k)])
         t = h if k == 2 else 0.5 * h
         angle = t * (c[axis] * component(axis, m1, m2, m3))
         m1, m2, m3, q0, q1, q2, q3 = turn_about(axis, angle, m1, m2, m3, q0, q1, q2, q3)
-    return m1, m2, m3, q0, q1, q2, q3, 0.0
-
-
-repeat, split = loops(prepare, advance)
+    return (m1, m2, m3), (q0, q1, q2, q3), 0.0
 
 
 def axis_parameters(axes: tuple[int, int, int] | None) -> tuple[float, float, float]:
@@ -126,11 +124,7 @@ class ThreeRotations(Flow):
     array([0.0358, 0.6284, 0.7375])
     """
 
-    prepare = staticmethod(prepare)
-    advance = staticmethod(advance)
-    repeat = staticmethod(repeat)
-    split = staticmethod(split)
-    size = 7
+    kernels = loops(prepare, advance, size=7)
 
     def __init__(self, order: int = 2, axes: tuple[int, int, int] | None = None) -> None:
         if order not in BY_ORDER:

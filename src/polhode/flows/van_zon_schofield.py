@@ -102,12 +102,9 @@ def attitude(c, motion):
 
 
 @inline
-def advance(c, m1, m2, m3, q0, q1, q2, q3, h):
+def advance(c, m, q, h):
     """Return m, q after one step h, and the number of iterations."""
-    return advance_with(attitude, c, m1, m2, m3, q0, q1, q2, q3, h)
-
-
-repeat, split = loops(prepare, advance)
+    return advance_with(attitude, c, m, q, h)
 
 
 class VanZonSchofield(Flow):
@@ -125,11 +122,7 @@ class VanZonSchofield(Flow):
     array([-0.900588, -0.153051,  0.058371,  0.402629])
     """
 
-    prepare = staticmethod(prepare)
-    advance = staticmethod(advance)
-    repeat = staticmethod(repeat)
-    split = staticmethod(split)
-    size = SIZE
+    kernels = loops(prepare, advance, size=SIZE)
 
     def __init__(self, hermite: bool = False) -> None:
         self.exact_parameters = (HERMITE if hermite else EXACT,)

@@ -50,5 +50,5 @@ class Drift:
 
     def _by_flow(self, m: FloatArray, q: FloatArray, start: int, stop: int) -> int:
         """Advance bodies start to stop by a flow other than the exact one."""
-        arguments = self.parameters, self.flow.size, self.fractions, self.moments, self.time
-        return self.flow.repeat((*arguments, 1, start, stop, m, q, self.done, self.iterations))
+        arguments = self.parameters, self.flow.kernels.size, self.fractions, self.moments, self.time
+        return self.flow.kernels.repeat((*arguments, 1, start, stop, m, q, self.done, self.iterations))

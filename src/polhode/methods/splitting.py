@@ -116,7 +116,7 @@ class Splitting(Method):
     def advance(self, force: Force) -> Advance:
         """Return the compiled loop for this force; see `Advance` for its signature."""
         flow = self.flow
-        split = loaded(flow.split)
+        split = loaded(flow.kernels.split)
         torque = force.torque_address()
         implicit = bool(force.velocity_dependent)
         table = self.scheme.table
@@ -133,7 +133,7 @@ class Splitting(Method):
                 before,
                 after,
                 parameters,
-                flow.size,
+                flow.kernels.size,
                 fractions,
                 bodies.inertia,
                 bodies.axes,

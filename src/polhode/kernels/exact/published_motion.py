@@ -63,8 +63,9 @@ class PublishedMotion(NamedTuple):
 
 
 @inline
-def prepare(order, I1, I2, I3, parameters, c):
+def prepare(order, I, parameters, c):
     """Write the sorted moments, their differences and the parameters of the flow to the constants c."""
+    I1, I2, I3 = I
     c[0], c[1], c[2], c[3], c[4], c[5] = I1, I2, I3, I2 - I1, I3 - I1, I3 - I2
     for k in range(len(parameters)):
         c[COUNT + k] = parameters[k]

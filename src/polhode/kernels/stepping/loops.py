@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
 from polhode.kernels.compiler import JIT
 from polhode.kernels.compiler.jit import entry_point
 from polhode.kernels.stepping.header import SPLIT
@@ -9,11 +12,22 @@ from polhode.kernels.stepping.repeat import REPEAT, repeat_steps
 from polhode.kernels.stepping.splitting import split_steps
 
 
-def loops(prepare, advance):
-    """Return ``repeat`` and ``split``, the loops of free steps and of splittings, with the flow inlined.
+class FlowKernels(NamedTuple):
+    """Compiled code of a flow, made by ``loops``: its two functions, and the loops in which they are inlined."""
 
-    The module of ``advance`` has to store them under these names, because pickles refer to them by name.
-    """
+    prepare: Callable[..., Any]
+    advance: Callable[..., Any]
+    size: int  # length of the array c of constants
+    repeat: Callable[..., Any]  # loop of free steps
+    split: Callable[..., Any]  # loop of splittings
+
+    def __reduce__(self):
+        """Return the call that makes the loops, for pickle: machine code belongs to this process."""
+        return loops, (self.prepare, self.advance, self.size)
+
+
+def loops(prepare, advance, size):
+    """Return the kernels of a flow whose functions ``prepare`` and ``advance`` use ``size`` constants."""
 
     def repeat(arguments):
         return repeat_steps(prepare, advance, arguments)
@@ -21,15 +35,17 @@ def loops(prepare, advance):
     def split(torque, arguments):
         split_steps(prepare, advance, torque, arguments)
 
-    return entry_point(REPEAT)(_moved(repeat, advance)), entry_point(SPLIT)(_moved(split, advance))
+    for loop in (repeat, split):
+        _move(loop, prepare, advance)
+    return FlowKernels(prepare, advance, size, entry_point(REPEAT)(repeat), entry_point(SPLIT)(split))
 
 
-def _moved(loop, advance):
-    """Return ``loop`` as a function of the module of ``advance``.
+def _move(loop, prepare, advance):
+    """Make ``loop`` a function of the module of ``advance``, with a name that is unique there.
 
     Compiled code is cached under the names of module and function, and is recompiled when their file has changed.
     """
-    loop.__module__, loop.__qualname__ = advance.__module__, loop.__name__
+    loop.__module__ = advance.__module__
+    loop.__qualname__ = f"{loop.__name__}.{prepare.__module__}.{prepare.__name__}.{advance.__name__}"
     if JIT:
         loop.__code__ = loop.__code__.replace(co_filename=advance.py_func.__code__.co_filename)
-    return loop

@@ -2,13 +2,13 @@
 
 A flow consists of two functions (see ``flows``):
 
-``prepare(order, I1, I2, I3, parameters, c)``
-    writes the constants of a body into the array c; it is called once per body;
-``advance(c, m1, m2, m3, q0, q1, q2, q3, h)``
+``prepare(order, I, parameters, c)``
+    writes the constants of a body with the moments I into the array c; it is called once per body;
+``advance(c, m, q, h)``
     takes one step and returns m, q and the number of iterations, which is negative if the step has no result.
 
-Both use the standard form: 1 <= I1 < 2, I1 <= I2 <= I3, with m and q in these sorted axes. ``order`` identifies the
-permutation of the user's axes.
+I, m and q are tuples, in the standard form: 1 <= I1 < 2, I1 <= I2 <= I3, with m and q in these sorted axes. ``order``
+identifies the permutation of the user's axes.
 
 The loop is written once and compiled for each flow, with the flow inlined. If the flow were called through a pointer,
 a step would wait for the end of the previous one (110 instead of 65 ns for the exact flow). A composition of a flow
@@ -53,16 +53,18 @@ else:
 
 
 @inline
-def whole_step(advance, c, fractions, m1, m2, m3, q0, q1, q2, q3, h):
+def whole_step(advance, c, fractions, m, q, h):
     """Take one step h, in parts ``fractions``; return m, q and the number of iterations, or NO_SOLUTION."""
     total = 0.0
     for k in range(len(fractions)):
-        m1, m2, m3, q0, q1, q2, q3, count = advance(c, m1, m2, m3, q0, q1, q2, q3, float(fractions[k]) * h)
+        m, q, count = advance(c, m, q, float(fractions[k]) * h)
         if not count >= 0.0:
-            return m1, m2, m3, q0, q1, q2, q3, NO_SOLUTION
+            return m, q, NO_SOLUTION
         total += count
+    m1, m2, m3 = m
+    q0, q1, q2, q3 = q
     finite = (m1 - m1) + (m2 - m2) + (m3 - m3) + (q0 - q0) + (q1 - q1) + (q2 - q2) + (q3 - q3) == 0.0
-    return m1, m2, m3, q0, q1, q2, q3, total if finite else NO_SOLUTION
+    return m, q, total if finite else NO_SOLUTION
 
 
 @inline
@@ -78,26 +80,26 @@ def repeat_steps(prepare, advance, arguments):
     for i in range(start, stop):
         a = i if inertia.shape[0] > 1 else 0
         b = i if h.shape[0] > 1 else 0
-        order, scale, (I1, I2, I3), (m1, m2, m3) = standard_form(
+        order, scale, I, mi = standard_form(
             float(inertia[a, 0]), float(inertia[a, 1]), float(inertia[a, 2]),
             float(m[i, 0]), float(m[i, 1]), float(m[i, 2]),
         )  # fmt: skip
-        q0 = float(q[i, 0])
         q1, q2, q3 = to_order(order, float(q[i, 1]), float(q[i, 2]), float(q[i, 3]))
+        qi = float(q[i, 0]), q1, q2, q3
         time = to_standard_time(float(h[b]), scale)
         n = 0
         total = 0.0
-        prepare(order, I1, I2, I3, plain(parameters), c)
+        prepare(order, I, plain(parameters), c)
         while n < steps and abs(time) <= LONGEST:
-            n1, n2, n3, p0, p1, p2, p3, count = whole_step(advance, c, fractions, m1, m2, m3, q0, q1, q2, q3, time)
+            next_m, next_q, count = whole_step(advance, c, fractions, mi, qi, time)
             if count < 0.0:
                 break
-            m1, m2, m3, q0, q1, q2, q3 = n1, n2, n3, p0, p1, p2, p3
+            mi, qi = next_m, next_q
             total += count
             n += 1
-        m[i, 0], m[i, 1], m[i, 2] = from_order(order, m1 * scale.m, m2 * scale.m, m3 * scale.m)
-        q[i, 0] = q0
-        q[i, 1], q[i, 2], q[i, 3] = from_order(order, q1, q2, q3)
+        m[i, 0], m[i, 1], m[i, 2] = from_order(order, mi[0] * scale.m, mi[1] * scale.m, mi[2] * scale.m)
+        q[i, 0] = qi[0]
+        q[i, 1], q[i, 2], q[i, 3] = from_order(order, qi[1], qi[2], qi[3])
         done[i] = n
         iterations[i] = total
         if n < steps:

@@ -142,12 +142,10 @@ def after_drift(advance, subject, h, s):
     scale = subject[1].frame.scale
     if s.drift == 0.0 or s.status != FINE:
         return s
-    m1, m2, m3, q0, q1, q2, q3, count = whole_step(
-        advance, c, fractions, s.m1, s.m2, s.m3, s.q0, s.q1, s.q2, s.q3, to_standard_time(s.drift * h, scale)
-    )
+    m, q, count = whole_step(advance, c, fractions, s[:3], s[3:7], to_standard_time(s.drift * h, scale))
     if count < 0.0:
         return PendingState(*s[:12], NO_STEP)
-    return PendingState(m1, m2, m3, q0, q1, q2, q3, 0.0, s.kick, s.gradient, s.time, s.evaluations, FINE)
+    return PendingState(*m, *q, 0.0, s.kick, s.gradient, s.time, s.evaluations, FINE)
 
 
 @inline
@@ -214,9 +212,9 @@ def split_steps(prepare, advance, torque, arguments):
         h = float(lengths[row_of(lengths, i)])
         low = float(lows[row_of(lows, i)])
         high = float(highs[row_of(highs, i)])
-        body, (I1, I2, I3) = body_of(inertia, axes, damping, low, high, implicit, m, h, i)
+        body, I = body_of(inertia, axes, damping, low, high, implicit, m, h, i)
         frame, order = body.frame, body.frame.order
-        prepare(order, I1, I2, I3, plain(parameters), c)
+        prepare(order, I, plain(parameters), c)
         m1, m2, m3 = to_order(order, float(m[i, 0]), float(m[i, 1]), float(m[i, 2]))
         q1, q2, q3 = to_order(order, float(q[i, 1]), float(q[i, 2]), float(q[i, 3]))
         u = frame.scale.per_m
