@@ -22,9 +22,8 @@ from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.numba_internals import borrowed, keep
 from polhode.kernels.numbers.quat import matrix
 from polhode.kernels.stepping.dormand_prince import COLUMN, END, FIFTH, FIRST, NODE, STAGES, THIRD, WEIGHT
-from polhode.kernels.stepping.header import call_torque
+from polhode.kernels.stepping.header import Wanted, call_torque
 from polhode.methods.adaptive import Adaptive
-from polhode.methods.method import Wanted
 
 SIZE, STRIDE = 7, 8
 SAFETY, MOST, LEAST = 0.9, 10.0, 0.2
@@ -129,7 +128,7 @@ def solve_adaptive(problem, rtol, atol):
     current, advance = run.current, method.advance(run.force)
     clock, wanted, saved = (
         run.stretches.window(0),
-        Wanted(np.empty(0), 2**62),
+        Wanted(2**62),
         new_saved(not_reached(np.empty(0), 1), 0),
     )
     began = time.perf_counter()

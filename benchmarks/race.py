@@ -29,7 +29,7 @@ from polhode.core.rotation import matrix
 from polhode.integration.own_steps_run import new_saved
 from polhode.integration.rows import not_reached
 from polhode.integration.running import new_run
-from polhode.methods.method import Wanted
+from polhode.kernels.stepping.header import Wanted
 
 REPEATS = 15
 PATIENCE = 4.0  # seconds for the repeats of one run
@@ -119,7 +119,7 @@ def loop_alone(problem, method, h):
         clock, end = run.grid.clock(0), np.array([run.count])
     saved = new_saved(not_reached(end.astype(float), 1), 0)
     return lambda: copy.deepcopy(run.current), lambda current: run.advance(
-        run.bodies, clock, Wanted(end, 2**62), 0, 1, current, saved
+        run.bodies, clock, Wanted(2**62, times=end), 0, 1, current, saved
     )
 
 

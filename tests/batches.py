@@ -7,9 +7,9 @@ import numpy as np
 import polhode as ph
 from polhode import forces
 from polhode.forces.nothing import nothing
+from polhode.kernels.stepping.header import Bodies, Clock, Saved, Wanted
 from polhode.methods.algo_c1 import AlgoC1
 from polhode.methods.dir_em import DirEM
-from polhode.methods.method import Bodies, Clock, Saved, Wanted
 from polhode.methods.quat_em import QuatEM
 from polhode.methods.quat_vi import QuatVI
 
@@ -35,7 +35,7 @@ def go_on(method, force, moments, current, h, steps, *, pieces=1, ranges=1, t0=0
     advance, saves, bounds = method.advance(force), np.array([steps]), np.linspace(0, n, ranges + 1).astype(int)
     for limit in np.linspace(int(current.steps[0]), steps, pieces + 1).astype(int)[1:].tolist():
         for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-            advance(bodies, clock, Wanted(saves, limit), start, stop, current, Saved(m, q))
+            advance(bodies, clock, Wanted(limit, saves), start, stop, current, Saved(m, q))
     return m[0], q[0]
 
 

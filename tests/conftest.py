@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 from mpmath import mp, mpf
+
+os.environ["POLHODE_CHECK"] = "1"  # kernels reject named arguments of wrong types
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent

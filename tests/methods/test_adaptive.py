@@ -20,8 +20,8 @@ from polhode import Status, forces, problems
 from polhode.core.errors import InputError, RunError, RunWarning
 from polhode.integration.own_steps_run import OwnStepsRun
 from polhode.kernels.compiler import JIT
+from polhode.kernels.stepping.header import Saved, Wanted
 from polhode.methods.adaptive import SMALLEST_RTOL, Adaptive
-from polhode.methods.method import Saved, Wanted
 from polhode.solve import integrate
 from test_torqued_golden import CASES, PROBLEMS, errors, times
 
@@ -106,7 +106,7 @@ def in_calls(problem, method, at, limit, span=None):
     out = np.full((len(at), n, 3), np.nan), np.full((len(at), n, 4), np.nan)
     steps = np.full((cap, n), np.nan), np.full((cap, n, 3), np.nan), np.full((cap, n, 4), np.nan), np.zeros(n, np.int64)
     while ((current.status == 0) & (current.t != run.t1)).any():
-        advance(run.bodies, clock, Wanted(at, limit), 0, n, current, Saved(*out, *steps))
+        advance(run.bodies, clock, Wanted(limit, times=at), 0, n, current, Saved(*out, *steps))
     return run, current, out, steps
 
 

@@ -13,9 +13,9 @@ from conftest import EPS, random_attitude
 from polhode import Status, errors, forces
 from polhode.core.rotation import matrix, rotate
 from polhode.kernels.compiler import JIT
+from polhode.kernels.stepping.header import Bodies
 from polhode.methods.algo_c1 import AlgoC1
 from polhode.methods.dir_em import DirEM
-from polhode.methods.method import Bodies
 from polhode.methods.quat_em import QuatEM, acts_through_axis
 from polhode.methods.quat_vi import QuatVI
 from polhode.problems.gyro_top import LEVER, mass_center

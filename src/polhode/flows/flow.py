@@ -18,6 +18,7 @@ from polhode.core.errors import StepError, TimeError
 from polhode.core.state import State
 from polhode.core.threads import in_ranges
 from polhode.core.value import Comparable
+from polhode.kernels.stepping.header import FlowData, FreeSteps
 
 if TYPE_CHECKING:
     from polhode.kernels.stepping.loops import FlowKernels
@@ -173,6 +174,11 @@ class Flow(Comparable):
             raise self._failure(body, result, times, count, batch, done)
         return (result, StepStats(iterations)) if return_stats else result
 
+    def data(self) -> FlowData:
+        """Return what the compiled loops use besides the functions of the flow."""
+        parameters, fractions = (np.array([float(x) for x in v]) for v in (self.exact_parameters, self.fractions))
+        return FlowData(parameters, self.kernels.size, fractions)
+
     def _run(
         self, moments: FloatArray, m: FloatArray, q: FloatArray, h: FloatArray, steps: int, batch: tuple[int, ...]
     ) -> tuple[npt.NDArray[np.int64], FloatArray]:
@@ -181,16 +187,16 @@ class Flow(Comparable):
         bodies = prod(batch)
         done = np.zeros(bodies, np.int64)
         iterations = np.zeros(bodies)
-        parameters, fractions = (np.array([float(x) for x in v]) for v in (self.exact_parameters, self.fractions))
+        flow = self.data()
         inertia = rows_of(moments, batch, 3)
         times = rows_of(h[..., None], batch, 1)[:, 0]
         rows_m, rows_q = m.reshape(bodies, 3), q.reshape(bodies, 4)
 
         def work(start: int, stop: int) -> int:
-            flow_and_bodies = parameters, self.kernels.size, fractions, inertia, times
-            return self.kernels.repeat((*flow_and_bodies, steps, start, stop, rows_m, rows_q, done, iterations))
+            free_steps = FreeSteps(inertia, times, steps, start, stop, rows_m, rows_q, done, iterations)
+            return self.kernels.repeat(flow, free_steps)
 
-        in_ranges(work, bodies, steps * len(fractions))
+        in_ranges(work, bodies, steps * len(self.fractions))
         return done.reshape(batch), iterations.reshape(batch)
 
     def _failure(

@@ -15,8 +15,9 @@ from polhode.integration.rows import Integrable, States
 from polhode.integration.running import Run, Schedule, first_piece, next_piece, run_time
 from polhode.integration.solution import FixedSolution, Solution
 from polhode.integration.stretches import Steps, step_length
+from polhode.kernels.stepping.header import Clock, Saved, Wanted
 from polhode.kernels.stepping.status import Status
-from polhode.methods.method import Clock, Method, Saved, Wanted
+from polhode.methods.method import Method
 
 if TYPE_CHECKING:
     from polhode.integration.event_finder import EventFinder
@@ -149,7 +150,7 @@ class FixedRun(Run):
             last = int(np.searchsorted(saves, limit, side="right"))
             next_saves = saves[saved : max(last, saved + 1)]
             out = Saved(states.m[saved : saved + len(next_saves)], states.q[saved : saved + len(next_saves)])
-            elapsed = self.call(clock, Wanted(next_saves, limit), out, piece)
+            elapsed = self.call(clock, Wanted(limit, next_saves), out, piece)
             saved = max(saved, last)
             advanced = limit - done
             done = limit
@@ -165,7 +166,7 @@ class FixedRun(Run):
         """Restart from the states after `step` as they would be saved; `clock` is that of the steps up to there."""
         current = self.current
         states = self.rows.not_reached(np.empty(1))
-        self.call(clock, Wanted(np.array([step]), step), Saved(states.m, states.q), 1)
+        self.call(clock, Wanted(step, np.array([step])), Saved(states.m, states.q), 1)
         going = current.status == Status.REACHED_END
         current.m[going], current.q[going], current.memory[going] = states.m[0, going], states.q[0, going], 0.0
 
@@ -197,7 +198,7 @@ class FixedRun(Run):
         advance = self.advance
         bodies = self.bodies.take(row)
         clock = Clock(t, h, self.grid.low[stretch], self.grid.high[stretch])
-        wanted = Wanted(np.array([steps]), steps)
+        wanted = Wanted(steps, np.array([steps]))
 
         def work(start: int, stop: int) -> int:
             advance(bodies, clock, wanted, start, stop, current, saved)

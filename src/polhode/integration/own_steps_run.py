@@ -16,8 +16,9 @@ from polhode.integration.rows import Integrable, Rows, States
 from polhode.integration.running import BY_TORQUE, Run, Schedule, first_piece, next_piece, run_time
 from polhode.integration.solution import Solution
 from polhode.integration.stretches import Stretches, checked_times
+from polhode.kernels.stepping.header import BatchState, Clock, Interpolation, Saved, Wanted
 from polhode.kernels.stepping.status import Status
-from polhode.methods.method import Clock, Method, OwnTimes, Saved, Wanted
+from polhode.methods.method import Method
 
 if TYPE_CHECKING:
     from polhode.integration.event_finder import EventFinder
@@ -35,7 +36,7 @@ class OwnStepsRun(Run):
     All bodies reach a break of the torque before any of them continues, with a first step size chosen as at the start.
     """
 
-    current: OwnTimes
+    current: BatchState
 
     def __init__(
         self, problem: Integrable, span: tuple[float, float], method: Method, longest: FloatArray | None = None
@@ -192,7 +193,7 @@ class OwnStepsRun(Run):
             waiting = (current.status == Status.REACHED_END) & ~behind
             current.status[waiting] = Status.ENDED_BY_EVENT  # so that they do not go on
             try:
-                elapsed = self.call(clock, Wanted(states.t, piece), saved, piece)
+                elapsed = self.call(clock, Wanted(piece, times=states.t), saved, piece)
             finally:
                 current.status[waiting] = Status.REACHED_END
             if keep:
@@ -310,7 +311,7 @@ class OwnStepsSolution(Solution):
         intervals = ends[0].copy(), ends[1].copy(), run.stretches.low[stretch], run.stretches.high[stretch]
 
         def work(start: int, stop: int) -> int:
-            between(bodies, *intervals, start, stop, m, q, t, m_out, q_out)
+            between(Interpolation(bodies, *intervals, start, stop, m, q, t, m_out, q_out))
             return 0
 
         run.rows.in_threads(work, len(t), run.method.stages)

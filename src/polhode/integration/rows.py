@@ -17,7 +17,8 @@ from polhode.core.threads import in_ranges
 from polhode.forces.base import Force, diagonals
 from polhode.integration.time_structure import TimeStructure, time_structure
 from polhode.kernels.stepping.damping import OBLIQUE
-from polhode.methods.method import Advance, BatchState, Between, Bodies, Longest, Method, anything
+from polhode.kernels.stepping.header import BatchState, Bodies
+from polhode.methods.method import Advance, Between, Longest, Method, anything
 
 if TYPE_CHECKING:
     from polhode.integration.base_trajectory import BaseTrajectory

@@ -19,8 +19,9 @@ from polhode.forces import functions
 from polhode.integration.base_trajectory import Stats
 from polhode.integration.rows import Integrable, States
 from polhode.kernels.compiler.jit import COMPILE_TIME
+from polhode.kernels.stepping.header import BatchState, Clock, Saved, Wanted
 from polhode.kernels.stepping.status import Status
-from polhode.methods.method import Advance, BatchState, Clock, Method, Saved, Wanted
+from polhode.methods.method import Advance, Method
 
 if TYPE_CHECKING:
     from polhode.integration.event_finder import EventFinder

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.checks import as_floats, check_finite, show
 from polhode.core.errors import InputError, TimeError
-from polhode.methods.method import Clock
+from polhode.kernels.stepping.header import Clock
 
 MARGIN = 8  # distance from a break, in spacings of doubles, at which the torque is evaluated: switches have round-off
 NO_SIZE = np.array([np.nan])  # of steps that a method chooses

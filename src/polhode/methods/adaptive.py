@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import inf, prod
 from typing import TYPE_CHECKING, Any
 
@@ -13,20 +14,10 @@ from polhode.core.errors import InputError
 from polhode.core.messages import Hint, joined
 from polhode.core.references import HAIRER_1993, MUNTHE_KAAS_1999, PRINCE_DORMAND_1981
 from polhode.kernels.compiler.jit import loaded
+from polhode.kernels.stepping.header import BatchState, Bodies, Clock, Saved, Settings, Wanted, Work
 from polhode.kernels.stepping.status import Status
 from polhode.methods import adaptive_systems
-from polhode.methods.method import (
-    Advance,
-    Between,
-    Bodies,
-    Clock,
-    Longest,
-    Method,
-    OwnTimes,
-    Saved,
-    Wanted,
-    anything,
-)
+from polhode.methods.method import Advance, Between, Longest, Method, anything
 
 if TYPE_CHECKING:
     from polhode.forces.base import Force
@@ -111,15 +102,14 @@ class Adaptive(Method):
         """Return the method with a smaller tolerance, by which errors are estimated."""
         return self.with_tolerance(max(self.rtol / FINER, SMALLEST_RTOL), self.atol), None
 
-    def new_batch_state(self, m: FloatArray, q: FloatArray, t0: float = 0.0, longest: Longest = anything) -> OwnTimes:
+    def new_batch_state(self, m: FloatArray, q: FloatArray, t0: float = 0.0, longest: Longest = anything) -> BatchState:
         """Return the state of bodies at `t0`, with momenta of shape (n, 3) and attitudes of shape (n, 4).
 
         Steps are at most `max_step` long; if that was omitted, at most ``longest()``.
         """
-        n = len(m)
         bound = longest() if self.max_step is None else self.max_step
-        trouble = np.full((n, 1 + prod(m.shape[1:]) + prod(q.shape[1:])), np.nan)
-        return OwnTimes(m.copy(), q.copy(), np.zeros((n, self.memory)), np.full(n, t0), np.full(n, bound), trouble)
+        trouble = np.full((len(m), 1 + prod(m.shape[1:]) + prod(q.shape[1:])), np.nan)
+        return BatchState.new(m, q, self.memory).at(t0, bound, trouble)
 
     def advance(self, force: Force) -> Advance:
         """Return the compiled loop for this force; see `Advance` for its signature.
@@ -130,31 +120,25 @@ class Adaptive(Method):
 
         loop = loaded(adapt)
         torque = force.torque_address()
-        settings = self.rtol, self.atol, self.first_step or 0.0, float(self.max_steps)
+        settings = self._settings
 
         def advance(
-            bodies: Bodies, clock: Clock, wanted: Wanted, start: int, stop: int, current: Any, saved: Saved
+            bodies: Bodies, clock: Clock, wanted: Wanted, start: int, stop: int, current: BatchState, saved: Saved
         ) -> None:
-            window = float(clock.low[0]), float(clock.high[0])
-            inputs = bodies.params, bodies.inertia, bodies.axes, bodies.damping, settings, window, clock.end
-            state = (
-                current.m, current.q, current.memory, current.steps, current.status, current.torques,
-                current.t, current.h, current.longest, current.seen, current.rejected, current.trouble,
-            )  # fmt: skip
-            loop(torque, (*inputs, *wanted, start, stop, *state, *saved))
+            loop(torque, settings, Work(bodies, clock, wanted, start, stop, current, saved))
 
         return advance
+
+    @property
+    def _settings(self) -> Settings:
+        """Tolerances and bounds for the loops."""
+        return Settings(self.rtol, self.atol, self.first_step or 0.0, self.max_steps)
 
     def between(self, force: Force) -> Between:
         """Return the compiled function that repeats steps and interpolates in them; see `Between`."""
         from polhode.kernels.stepping.adaptive import interpolate
 
-        torque = force.torque_address()
-
-        def at(bodies: Any, *rest: Any) -> None:
-            interpolate(torque, (bodies.params, bodies.inertia, bodies.axes, bodies.damping, *rest))
-
-        return at
+        return partial(loaded(interpolate), force.torque_address())
 
     def check_system(self) -> None:
         """Accept all systems."""
@@ -165,8 +149,7 @@ class Adaptive(Method):
 
     def advance_system(self) -> Advance:
         """Return the loop over steps of systems; see `Advance` for its signature."""
-        settings = adaptive_systems.Settings(self.rtol, self.atol, self.first_step or 0.0, self.max_steps)
-        return adaptive_systems.adaptive_loop(settings)
+        return adaptive_systems.adaptive_loop(self._settings)
 
     def between_system(self) -> Between:
         """Return the function that repeats steps of systems and interpolates in them; see `Between`."""

@@ -18,6 +18,7 @@ import numpy as np
 
 from polhode.core.arrays import FloatArray, IntArray
 from polhode.kernels.stepping.dormand_prince import E3, E5, END, STAGES, A, C, D
+from polhode.kernels.stepping.header import BatchState, Clock, Interpolation, Moving, Saved, Settings, Wanted
 from polhode.kernels.stepping.status import Status
 from polhode.kernels.stepping.system_steps import (
     advance_bodies,
@@ -28,8 +29,8 @@ from polhode.kernels.stepping.system_steps import (
     step_slopes,
     trial_end,
 )
-from polhode.methods.many_bodies import M, P, Q, SystemBodies, X
-from polhode.methods.method import Advance, Between, Clock, OwnTimes, Saved, Wanted
+from polhode.methods.many_bodies import M, P, Q, SystemBodies, X, put
+from polhode.methods.method import Advance, Between
 
 
 def _sparse(row: dict[int, float]) -> tuple[IntArray, FloatArray]:
@@ -47,26 +48,17 @@ class Point:
     """State of all bodies at the time t, with forces and torques."""
 
     t: float
-    x: FloatArray  # (n, 3)
-    p: FloatArray
-    m: FloatArray
-    q: FloatArray  # (n, 4)
-    force: FloatArray
-    torque: FloatArray
+    moving: Moving
 
     @classmethod
     def of(cls, t: float, m: FloatArray, q: FloatArray) -> Point:
         """Return the point of momenta (n, 6) and coordinates (n, 7), whose forces are not known yet."""
         x, p, own_m, own_q = (np.array(part, order="C") for part in (q[:, X], m[:, P], m[:, M], q[:, Q]))
-        return cls(t, x, p, own_m, own_q, np.empty_like(x), np.empty_like(x))
+        return cls(t, Moving(x, p, own_m, own_q, np.empty_like(x), np.empty_like(x)))
 
     def like(self) -> Point:
         """Return a point with arrays of the same shapes."""
-        return Point(self.t, *map(np.empty_like, (self.x, self.p, self.m, self.q, self.force, self.torque)))
-
-    def put(self, m: FloatArray, q: FloatArray) -> None:
-        """Write the state to momenta (n, 6) and coordinates (n, 7)."""
-        m[:, M], m[:, P], q[:, Q], q[:, X] = self.m, self.p, self.q, self.x
+        return Point(self.t, Moving(*map(np.empty_like, self.moving)))
 
 
 class Stepper:
@@ -81,7 +73,7 @@ class Stepper:
     def find_forces(self, a: Point) -> Status:
         """Compute the forces and torques of a point, in place."""
         self.evaluations += 1
-        return self.bodies.find_forces(a.t, a.x, a.q, a.force, a.torque)
+        return self.bodies.find_forces(a.t, a.moving.x, a.moving.q, a.moving.force, a.moving.torque)
 
     def combined(self, row: tuple[IntArray, FloatArray]) -> FloatArray:
         """Return the sum of slopes with the weights of a row, of shape (n, 12)."""
@@ -95,22 +87,23 @@ class Stepper:
         per_mass, per_moments = self.bodies.per_mass, self.bodies.per_moments
         if first == 1:
             still = np.zeros_like(self.slopes[0])
-            step_slopes(still, a.p, a.m, a.force, a.torque, per_mass, per_moments, h, self.slopes[0])
+            step_slopes(still, a.moving, per_mass, per_moments, h, self.slopes[0])
         b = a.like()
         for n in range(first, last):
             change = self.combined(STAGE_ROWS[n])
             b.t = right if n == END else a.t + C[n] * h
-            if not advance_bodies(a.x, a.p, a.m, a.q, change, n == END, b.x, b.p, b.m, b.q):
+            if not advance_bodies(a.moving, change, n == END, b.moving):
                 return b, Status.STEP_TOO_SMALL
             status = self.find_forces(b)
             if status != Status.REACHED_END:
                 return b, status
-            step_slopes(change, b.p, b.m, b.force, b.torque, per_mass, per_moments, h, self.slopes[n])
+            step_slopes(change, b.moving, per_mass, per_moments, h, self.slopes[n])
         return b, Status.REACHED_END
 
     def error(self, a: Point, b: Point, rtol: float, atol: float) -> float:
         """Return the error of order 5 of the step from a to b, corrected by that of order 3, of the worst body."""
-        p, m = (max(np.abs(u).max(), np.abs(v).max()) for u, v in ((a.p, b.p), (a.m, b.m)))
+        u, v = a.moving, b.moving
+        p, m = (max(np.abs(x).max(), np.abs(y).max()) for x, y in ((u.p, v.p), (u.m, v.m)))
         allowed = np.array([rtol * self.bodies.distance, rtol * p, rtol, atol + rtol * m])
         allowed[allowed == 0.0] = 1.0  # of what does not move
         return largest_error(self.slopes, *FIFTH, *THIRD, allowed)
@@ -130,7 +123,7 @@ def between(a: Point, right: float, polynomial: list[FloatArray], t: float) -> P
         value = (value + coefficient) * (u if number % 2 == 0 else 1.0 - u)
     b = a.like()
     b.t = t
-    advance_bodies(a.x, a.p, a.m, a.q, value, True, b.x, b.p, b.m, b.q)
+    advance_bodies(a.moving, value, True, b.moving)
     return b
 
 
@@ -139,23 +132,13 @@ def memory_size(bodies: int) -> int:
     return 1 + 6 * bodies
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Tolerances and bounds of adaptive steps."""
-
-    rtol: float
-    atol: float
-    first_step: float  # 0 to choose it
-    max_trials: int
-
-
 def adaptive_loop(settings: Settings) -> Advance:
     """Return the loop over adaptive steps of systems."""
 
     def advance(bodies: Any, clock: Clock, wanted: Wanted, start: int, stop: int, current: Any, saved: Saved) -> None:
         for i in range(start, stop):
             if current.status[i] == Status.REACHED_END and current.t[i] != clock.end:
-                _Follower(settings, bodies, current, saved, np.asarray(wanted.at), i).follow(clock.end, wanted.limit)
+                _Follower(settings, bodies, current, saved, wanted.times, i).follow(clock.end, wanted.limit)
 
     return advance
 
@@ -164,13 +147,13 @@ class _Follower:
     """A system that is followed by adaptive steps: its current point, and the arrays to which states are written."""
 
     def __init__(
-        self, settings: Settings, bodies: SystemBodies, current: OwnTimes, saved: Saved, times: FloatArray, i: int
+        self, settings: Settings, bodies: SystemBodies, current: BatchState, saved: Saved, times: FloatArray, i: int
     ) -> None:
         """Read the state of system `i`."""
         self.settings, self.current, self.saved, self.times, self.i = settings, current, saved, times, i
         self.stepper = Stepper(bodies)
         self.a = Point.of(float(current.t[i]), current.m[i], current.q[i])
-        self.a.force[:], self.a.torque[:] = current.memory[i, 1:].reshape(2, -1, 3)
+        self.a.moving.force[:], self.a.moving.torque[:] = current.memory[i, 1:].reshape(2, -1, 3)
         self.rejection = Status(int(current.memory[i, 0]))
         self.sign = 1.0  # direction of time
 
@@ -199,7 +182,9 @@ class _Follower:
             return
         length = self.settings.first_step
         if length == 0.0:
-            length = first_fraction(self.settings.rtol) * self.stepper.bodies.radian(a.p, a.m, a.force, a.torque)
+            b = a.moving
+            radian = self.stepper.bodies.radian(b.p, b.m, b.force, b.torque)
+            length = first_fraction(self.settings.rtol) * radian
         current.h[i] = np.copysign(min(length, abs(t_end - a.t)), t_end - a.t)
 
     def _try_step(self, t_end: float) -> None:
@@ -245,7 +230,7 @@ class _Follower:
         if len(saved.step_t):
             row = int(saved.counts[i])
             saved.step_t[row, i] = b.t
-            b.put(saved.step_m[row, i], saved.step_q[row, i])
+            put(b.moving, saved.step_m[row, i], saved.step_q[row, i])
             saved.counts[i] += 1
         self.a = b
         self.rejection = Status.REACHED_END
@@ -258,7 +243,7 @@ class _Follower:
         while seen < len(self.times) and self._is_passed(float(self.times[seen]), b.t):
             t = float(self.times[seen])
             point = b if t == b.t or polynomial is None else between(self.a, b.t, polynomial, t)
-            point.put(self.saved.m[seen, i], self.saved.q[seen, i])
+            put(point.moving, self.saved.m[seen, i], self.saved.q[seen, i])
             seen += 1
         self.current.seen[i] = seen
 
@@ -269,35 +254,35 @@ class _Follower:
 
     def _mark(self, b: Point) -> None:
         """Write the point where forces failed to ``trouble``: t, m, q."""
-        n = len(b.x)
+        n = len(b.moving.x)
         trouble = self.current.trouble[self.i]
         trouble[0] = b.t
-        b.put(trouble[1 : 1 + 6 * n].reshape(n, 6), trouble[1 + 6 * n :].reshape(n, 7))
+        put(b.moving, trouble[1 : 1 + 6 * n].reshape(n, 6), trouble[1 + 6 * n :].reshape(n, 7))
 
     def _store(self) -> None:
         """Write the state of the system to the arrays of the run."""
         current, i, a = self.current, self.i, self.a
         current.t[i] = a.t
-        a.put(current.m[i], current.q[i])
+        put(a.moving, current.m[i], current.q[i])
         current.memory[i, 0] = self.rejection
-        current.memory[i, 1:].reshape(2, -1, 3)[:] = a.force, a.torque
+        current.memory[i, 1:].reshape(2, -1, 3)[:] = a.moving.force, a.moving.torque
         current.torques[i] += self.stepper.evaluations
 
 
 def between_of_systems() -> Between:
     """Return the function that repeats steps of systems and interpolates in them; see ``Between``."""
 
-    def at(
-        bodies: Any, t_left: FloatArray, t_right: FloatArray, low: FloatArray, high: FloatArray, start: int, stop: int,
-        m: FloatArray, q: FloatArray, t: FloatArray, m_out: FloatArray, q_out: FloatArray,
-    ) -> None:  # fmt: skip
+    def at(work: Interpolation) -> None:
+        bodies: Any = work.bodies  # those of a system
         stepper = Stepper(bodies)
-        for i in range(start, stop):
-            a = Point.of(float(t_left[i]), m[i], q[i])
+        for i in range(work.start, work.stop):
+            a = Point.of(float(work.left[i]), work.m[i], work.q[i])
+            right = float(work.right[i])
             status = stepper.find_forces(a)
             if status == Status.REACHED_END:
-                _, status = stepper.stages(a, float(t_right[i]), 1, STAGES)
+                _, status = stepper.stages(a, right, 1, STAGES)
             if status == Status.REACHED_END:
-                between(a, float(t_right[i]), stepper.polynomial(), float(t[i])).put(m_out[i], q_out[i])
+                point = between(a, right, stepper.polynomial(), float(work.t[i]))
+                put(point.moving, work.m_out[i], work.q_out[i])
 
     return at

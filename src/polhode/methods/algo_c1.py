@@ -24,9 +24,9 @@ from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.vectors import cross, dot, plus, times
 from polhode.kernels.stepping.half_turns import half_turn_step, half_turn_system, middle
-from polhode.kernels.stepping.header import FINE
+from polhode.kernels.stepping.header import ADDRESS, FINE, Work
 from polhode.kernels.stepping.torques import torque_at
-from polhode.kernels.stepping.whole_steps import ARGUMENTS, Step, take_steps
+from polhode.kernels.stepping.whole_steps import Step, take_steps
 from polhode.methods.record import CONSTRAINTS, ENERGIES, MOMENTA, MOMENTUM_ALONG, MethodRecord
 from polhode.methods.whole_step import WholeStep
 
@@ -38,6 +38,7 @@ SIMO_WONG_1991 = (
     "and momentum, Int. J. Numer. Meth. Engng. 31 (1991) 19-52"
 )
 
+AT_REST = 0.0, 0.0, 0.0  # replaces the angular velocity, on which the torque must not depend
 SMALL = 2.0**-10  # the largest |e|^2 for which dg/d(|e|^2) is computed from its series
 
 
@@ -46,8 +47,8 @@ def impulse(torque, params, body, t, start, q, e):
     """Return (k, status, noise) by the midpoint rule, for the half turn `e` of a step from attitude `q`."""
     x = 1.0 / sqrt(1.0 + dot(e, e))
     h0, h1, h2, h3 = middle(q, e)
-    f1, f2, f3, status = torque_at(torque, params, body.frame, t, 0.0, 0.0, 0.0, x * h0, x * h1, x * h2, x * h3)
-    return times(body.time, (f1, f2, f3)), status, 0.0
+    f, status = torque_at(torque, params, body.frame, t, AT_REST, (x * h0, x * h1, x * h2, x * h3))
+    return times(body.time, f), status, 0.0
 
 
 @inline
@@ -64,8 +65,8 @@ def impulse_of_both_ends(torque, params, body, t, start, q, e):
     h0, h1, h2, h3 = middle(q, e)
     q0, q1, q2, q3 = product(h0, h1, h2, h3, x, x * e[0], x * e[1], x * e[2])
     end = t + 0.5 * body.time
-    f1, f2, f3, status = torque_at(torque, params, body.frame, end, 0.0, 0.0, 0.0, q0, q1, q2, q3)
-    both = plus(from_middle(times(-1.0, e), start), 1.0, from_middle(e, (f1, f2, f3)))
+    f, status = torque_at(torque, params, body.frame, end, AT_REST, (q0, q1, q2, q3))
+    both = plus(from_middle(times(-1.0, e), start), 1.0, from_middle(e, f))
     return times(0.5 * body.time, both), status, 0.0
 
 
@@ -97,22 +98,22 @@ def step(torque, params, body, t, memory, first, m, q):
 def trapezoidal_step(torque, params, body, t, memory, first, m, q):
     """Return the Step from (m, q) by the trapezoidal rule; `t` is the middle of the step."""
     begin = t - 0.5 * body.time
-    f1, f2, f3, status = torque_at(torque, params, body.frame, begin, 0.0, 0.0, 0.0, q[0], q[1], q[2], q[3])
+    f, status = torque_at(torque, params, body.frame, begin, AT_REST, q)
     if status != FINE:
         return Step(m, q, status, 1, 0, 0.0)
-    return half_turn_step(impulse_of_both_ends, system, torque, params, body, t, (f1, f2, f3), m, q)
+    return half_turn_step(impulse_of_both_ends, system, torque, params, body, t, f, m, q)
 
 
-@entry_point(f"void(i8, {ARGUMENTS})")
-def run(torque, arguments):
-    """Advance bodies by the midpoint rule; `arguments` are those of `take_steps`."""
-    take_steps(step, torque, arguments)
+@entry_point(("void", ADDRESS, Work))
+def run(torque, work):
+    """Advance bodies by the midpoint rule; see `take_steps`."""
+    take_steps(step, torque, work)
 
 
-@entry_point(f"void(i8, {ARGUMENTS})")
-def run_trapezoidal(torque, arguments):
-    """Advance bodies by the trapezoidal rule; `arguments` are those of `take_steps`."""
-    take_steps(trapezoidal_step, torque, arguments)
+@entry_point(("void", ADDRESS, Work))
+def run_trapezoidal(torque, work):
+    """Advance bodies by the trapezoidal rule; see `take_steps`."""
+    take_steps(trapezoidal_step, torque, work)
 
 
 RULES = {"midpoint": run, "trapezoidal": run_trapezoidal}

@@ -14,18 +14,8 @@ from polhode.core.references import CELLEDONI_2008
 from polhode.core.state import State
 from polhode.free.motion import MANY_TIMES, free_motion
 from polhode.free.propagation import propagate
-from polhode.methods.method import (
-    Advance,
-    Between,
-    Bodies,
-    Clock,
-    Longest,
-    Method,
-    OwnTimes,
-    Saved,
-    Wanted,
-    anything,
-)
+from polhode.kernels.stepping.header import BatchState, Bodies, Clock, Interpolation, Saved, Wanted
+from polhode.methods.method import Advance, Between, Longest, Method, anything
 
 if TYPE_CHECKING:
     from polhode.forces.base import Force
@@ -67,10 +57,9 @@ class ClosedForm(Method):
         """Return the method itself: there is no error but round-off."""
         return self, h
 
-    def new_batch_state(self, m: FloatArray, q: FloatArray, t0: float = 0.0, longest: Longest = anything) -> OwnTimes:
+    def new_batch_state(self, m: FloatArray, q: FloatArray, t0: float = 0.0, longest: Longest = anything) -> BatchState:
         """Return the state of bodies at `t0`, with momenta of shape (n, 3) and attitudes of shape (n, 4)."""
-        n = len(m)
-        return OwnTimes(m, q, np.zeros((n, 0)), np.full(n, t0), np.broadcast_to(np.inf, n), np.empty((0, 8)))
+        return BatchState.new(m, q, 0).at(t0, np.inf, np.empty((0, 8)))
 
     def advance(self, force: Force) -> Advance:
         """Return the function that evaluates the motion; see `Advance` for its signature."""
@@ -79,7 +68,7 @@ class ClosedForm(Method):
         def advance(
             bodies: Bodies, clock: Clock, wanted: Wanted, start: int, stop: int, current: Any, saved: Saved
         ) -> None:
-            times = np.asarray(wanted.at, dtype=np.float64)
+            times = wanted.times
             t0 = float(current.t[start])
             body = RigidBody.from_moments(bodies.inertia)
             if len(times):
@@ -88,12 +77,12 @@ class ClosedForm(Method):
                 m, q = saved.m[-1], saved.q[-1]
             else:
                 m, q = propagate(body, current.m, current.q, clock.end - t0)
-            current.m, current.q = m, q
+            current.m[:], current.q[:] = m, q
             current.t[:] = clock.end
-            current.steps += 1
+            current.steps[:] += 1
             current.seen[:] = len(times)
             if len(saved.step_t):
-                saved.step_t[0], saved.step_m[0], saved.step_q[0] = current.t, m, q
+                saved.step_t[0], saved.step_m[0], saved.step_q[0] = current.t, current.m, current.q
                 saved.counts[:] = 1
 
         return advance
@@ -101,11 +90,9 @@ class ClosedForm(Method):
     def between(self, force: Force) -> Between:
         """Return the function that evaluates the motion from given states; see `Between`."""
 
-        def between(
-            bodies: Bodies, t_left: FloatArray, t_right: FloatArray, low: FloatArray, high: FloatArray, start: int,
-            stop: int, m: FloatArray, q: FloatArray, t: FloatArray, m_out: FloatArray, q_out: FloatArray,
-        ) -> None:  # fmt: skip
-            m_out[:], q_out[:] = propagate(RigidBody.from_moments(bodies.inertia), m, q, t - t_left)
+        def between(work: Interpolation) -> None:
+            body = RigidBody.from_moments(work.bodies.inertia)
+            work.m_out[:], work.q_out[:] = propagate(body, work.m, work.q, work.t - work.left)
 
         return between
 

@@ -29,8 +29,8 @@ from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.numbers.cayley import solve3, turn
 from polhode.kernels.numbers.quat import matrix
 from polhode.kernels.numbers.vectors import columns, dot, hat, image, largest, matrix_product, plus, rot, times
-from polhode.kernels.stepping.header import FINE, NO_STEP
-from polhode.kernels.stepping.whole_steps import ARGUMENTS, Step, slope_at, take_steps
+from polhode.kernels.stepping.header import ADDRESS, FINE, NO_STEP, Work
+from polhode.kernels.stepping.whole_steps import Step, slope_at, take_steps
 from polhode.methods.record import MOMENTA, MOMENTUM_ALONG, ORTHOGONALITY, OWN_ENERGY, MethodRecord
 from polhode.methods.whole_step import WholeStep
 
@@ -172,10 +172,10 @@ def largest_difference(A, B):
     return max(largest(C[0]), largest(C[1]), largest(C[2]))
 
 
-@entry_point(f"void(i8, {ARGUMENTS})")
-def run(gradient, arguments):
-    """Advance bodies by this method; `arguments` are those of `take_steps`."""
-    take_steps(step, gradient, arguments)
+@entry_point(("void", ADDRESS, Work))
+def run(gradient, work):
+    """Advance bodies by this method; see `take_steps`."""
+    take_steps(step, gradient, work)
 
 
 class DirEM(WholeStep):

@@ -10,6 +10,7 @@ from polhode.flows.exact import Exact
 from polhode.flows.flow import Flow
 from polhode.kernels.exact.batch import propagate_range
 from polhode.kernels.exact.standard_form import propagate_rows
+from polhode.kernels.stepping.header import FreeSteps
 
 BLOCK = 64  # bodies in one vectorized block
 
@@ -22,8 +23,7 @@ class Drift:
         all_equal = bool((moments == moments[0]).all())
         self.flow = flow
         self.moments = np.ascontiguousarray(moments[:1] if all_equal else moments)
-        self.parameters = np.array([float(x) for x in flow.exact_parameters])
-        self.fractions = np.array([float(x) for x in flow.fractions])
+        self.data = flow.data()
         self.bodies = len(moments)
         self.alone = np.empty(self.bodies, np.int64)
         self.time = np.empty(1)
@@ -38,7 +38,7 @@ class Drift:
         def work(start: int, stop: int) -> int:
             return self.step(m, q, BLOCK * start, min(BLOCK * stop, self.bodies))
 
-        return in_ranges(work, -(-self.bodies // BLOCK), BLOCK * len(self.fractions))
+        return in_ranges(work, -(-self.bodies // BLOCK), BLOCK * len(self.flow.fractions))
 
     def _exactly(self, m: FloatArray, q: FloatArray, start: int, stop: int) -> int:
         """Advance bodies start to stop by the exact flow; those that the vectorized loop skips follow one by one."""
@@ -50,5 +50,5 @@ class Drift:
 
     def _by_flow(self, m: FloatArray, q: FloatArray, start: int, stop: int) -> int:
         """Advance bodies start to stop by a flow other than the exact one."""
-        arguments = self.parameters, self.flow.kernels.size, self.fractions, self.moments, self.time
-        return self.flow.kernels.repeat((*arguments, 1, start, stop, m, q, self.done, self.iterations))
+        steps = FreeSteps(self.moments, self.time, 1, start, stop, m, q, self.done, self.iterations)
+        return self.flow.kernels.repeat(self.data, steps)

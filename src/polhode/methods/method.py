@@ -4,118 +4,24 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from polhode.core.arrays import FloatArray, IntArray
+from polhode.core.arrays import FloatArray
 from polhode.core.errors import InputError
 from polhode.core.value import Comparable
+from polhode.kernels.stepping.header import BatchState, Bodies, Clock, Interpolation, Saved, Wanted
 
 if TYPE_CHECKING:
     from polhode.forces.base import Force
 
 
-class Bodies(NamedTuple):
-    """Constants of n bodies in principal axes, in the order of the user.
-
-    Each array has n rows, or one row if all bodies share the same values.
-    """
-
-    inertia: FloatArray  # (., 3)
-    axes: FloatArray  # (., 9), the principal axes as columns; (0, 9) if they are the body axes of the user
-    damping: FloatArray  # (., 3) or (., 21), see ``kernels.stepping.damping``
-    params: FloatArray  # (., k)
-
-    def take(self, rows: IntArray) -> Bodies:
-        """Return the bodies with the given row indices, as copies."""
-        return Bodies(*(array if len(array) < 2 else np.ascontiguousarray(array[rows]) for array in self))
-
-
 SYSTEM_METHODS = "Splitting(flow, scheme), the name of a scheme, such as 'V2' or 'RKN6_14a', or Adaptive()"
-BEFORE_ALL, AFTER_ALL = np.array([-inf]), np.array([inf])  # times
-
-
-class Clock(NamedTuple):
-    """Times of the steps of n bodies, between two breaks of the torque.
-
-    Step number k of a fixed size begins at ``start + (k - first) * h``. Methods that choose their steps end at ``end``.
-    Each array has shape (n,), or (1,) if all bodies share the same values.
-    """
-
-    start: FloatArray
-    h: FloatArray
-    low: FloatArray = BEFORE_ALL  # the torque is not evaluated before this time ...
-    high: FloatArray = AFTER_ALL  # ... nor after this one
-    first: int = 0
-    end: float = inf
-
-
-class Wanted(NamedTuple):
-    """States to save, and the number of the step at which to return even if not all of them are reached."""
-
-    at: FloatArray | IntArray  # (k,), in the order of integration: numbers of steps; times if the method chooses them
-    limit: int  # number of a step; number of further trial steps if the method chooses them
-
-
-class Saved(NamedTuple):
-    """Arrays for saved states of n bodies, in principal axes."""
-
-    m: FloatArray  # (k, n, 3), at the wanted steps or times
-    q: FloatArray  # (k, n, 4)
-    step_t: FloatArray = np.empty((0, 0))  # (capacity, n): the ends of all steps that a method has chosen
-    step_m: FloatArray = np.empty((0, 0, 3))
-    step_q: FloatArray = np.empty((0, 0, 4))
-    counts: IntArray = np.empty(0, np.int64)  # (n,), the number of steps saved
-
-
-@dataclass
-class BatchState:
-    """State of n bodies and counters of the work done; a method updates these arrays in place."""
-
-    m: FloatArray  # (n, 3), in principal axes
-    q: FloatArray  # (n, 4)
-    memory: FloatArray  # (n, k), the numbers that the method carries from step to step
-    steps: IntArray = field(init=False)  # (n,), the number of steps made
-    status: IntArray = field(init=False)  # (n,), 0 or the reason why a body stopped: see ``kernels.stepping.header``
-    torques: IntArray = field(init=False)  # (n,), the number of torque evaluations
-    iterations: IntArray = field(init=False)  # (n,), the number of iterations of implicit solvers
-    rejected: IntArray = field(init=False)  # (n,), the number of rejected trial steps
-    residual: FloatArray = field(init=False)  # (n,), the relative residual of an iteration that did not converge
-
-    def __post_init__(self) -> None:
-        """Allocate the counters."""
-        n = len(self.m)
-        self.steps, self.status, self.torques, self.iterations, self.rejected = np.zeros((5, n), np.int64)
-        self.residual = np.zeros(n)
-
-
-@dataclass
-class OwnTimes(BatchState):
-    """State of n bodies, each at its own time, for methods that choose their steps."""
-
-    t: FloatArray  # (n,)
-    longest: FloatArray  # (n,), the upper bound on step lengths
-    trouble: FloatArray  # (n, 8), for systems longer: t, m, q where the torque failed last; (0, 8) if it cannot fail
-    h: FloatArray = field(init=False)  # (n,), the next trial step; 0 before the first
-    seen: IntArray = field(init=False)  # (n,), the number of output times already passed
-
-    def __post_init__(self) -> None:
-        """Allocate the arrays that depend on the number of bodies."""
-        super().__post_init__()
-        self.h = np.zeros(len(self.m))
-        self.seen = np.zeros(len(self.m), np.int64)
-
 
 # advance(bodies, clock, wanted, start, stop, current, saved) advances bodies start..stop in place.
 Advance = Callable[[Bodies, Clock, Wanted, int, int, BatchState, Saved], None]
-# between(bodies, t_left (n,), t_right (n,), low (n,), high (n,), start, stop, m (n, 3), q (n, 4), t (n,), m_out (n, 3),
-# q_out (n, 4)) writes the states at t within steps from t_left, where the states are m and q, to t_right.
-Between = Callable[..., None]
-
-
+# between(interpolation) computes states within steps.
+Between = Callable[[Interpolation], None]
 Longest = Callable[[], float | FloatArray]
 
 
@@ -213,7 +119,7 @@ class Method(Comparable, ABC):
         Methods that choose their steps begin at `t0`. They may ask for the `longest` steps that skip no feature of the
         torque, a number or an array (n,).
         """
-        return BatchState(m.copy(), q.copy(), np.zeros((len(m), self.memory)))
+        return BatchState.new(m, q, self.memory)
 
     def order_for(self, force: Force) -> float:
         """Return the order of the method with this force."""
@@ -242,11 +148,3 @@ class Method(Comparable, ABC):
     def why_no_step(self, force: Force, bodies: Bodies, current: BatchState, i: int, h: float) -> str:
         """Return why body `i` cannot make a step; if steps have the size `h`, only more about it, such as a bound."""
         return ""
-
-
-def arrays_of(current: BatchState) -> tuple[Any, ...]:
-    """Return the arrays of a state in the order in which kernels take them."""
-    return (
-        current.m, current.q, current.memory, current.steps, current.status, current.torques, current.iterations,
-        current.residual,
-    )  # fmt: skip

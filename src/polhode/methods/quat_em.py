@@ -41,8 +41,8 @@ from polhode.kernels.exact.standard_form import TIMES, to_order
 from polhode.kernels.numbers.quat import matrix, product
 from polhode.kernels.numbers.vectors import columns, cross, dot, image, largest, matrix_product, plus, rot, times
 from polhode.kernels.stepping.half_turns import half_turn_step, half_turn_system, middle
-from polhode.kernels.stepping.header import FINE
-from polhode.kernels.stepping.whole_steps import ARGUMENTS, ENERGY, Step, energy_at, slope_at, take_steps
+from polhode.kernels.stepping.header import ADDRESS, FINE, Work
+from polhode.kernels.stepping.whole_steps import ENERGY, Step, energy_at, slope_at, take_steps
 from polhode.methods.record import CONSTRAINTS, ENERGIES, MOMENTA, MOMENTUM_ALONG, MethodRecord
 from polhode.methods.whole_step import WholeStep
 
@@ -130,10 +130,10 @@ def step(tools, params, body, t, memory, first, m, q):
     return half_turn_step(impulse, system, tools, params, body, t, V0, m, q)
 
 
-@entry_point(f"void(i8, i8, {TIMES}, {ARGUMENTS})")
-def run(gradient, energy, axis, arguments):
-    """Advance bodies by this method; `arguments` are those of `take_steps`."""
-    take_steps(step, Tools(gradient, energy, axis), arguments)
+@entry_point(("void", ADDRESS, ADDRESS, TIMES, Work))
+def run(gradient, energy, axis, work):
+    """Advance bodies by this method; see `take_steps`."""
+    take_steps(step, Tools(gradient, energy, axis), work)
 
 
 class QuatEM(WholeStep):

@@ -31,10 +31,9 @@ from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.numbers.cayley import turn
 from polhode.kernels.numbers.quat import matrix, product
 from polhode.kernels.numbers.vectors import by_components, columns, cross, dot, matrix_product, plus, rot, times
-from polhode.kernels.stepping.header import FINE, NO_STEP
+from polhode.kernels.stepping.header import ADDRESS, FINE, NO_STEP, BatchState, Bodies, Work
 from polhode.kernels.stepping.implicit import root
-from polhode.kernels.stepping.whole_steps import ARGUMENTS, Step, slope_at, take_steps
-from polhode.methods.method import BatchState, Bodies
+from polhode.kernels.stepping.whole_steps import Step, slope_at, take_steps
 from polhode.methods.record import CONSTRAINTS, ENERGIES, MOMENTA, MOMENTUM_ALONG, MethodRecord
 from polhode.methods.whole_step import WholeStep
 
@@ -114,10 +113,10 @@ def step(gradient, params, body, t, memory, first, m, q):
     return Step(plus((m1, m2, m3), -1.0, c1), (q0, q1, q2, q3), status, solution.torques + 1, solution.iterations, 0.0)
 
 
-@entry_point(f"void(i8, {ARGUMENTS})")
-def run(gradient, arguments):
-    """Advance bodies by this method; `arguments` are those of `take_steps`."""
-    take_steps(step, gradient, arguments)
+@entry_point(("void", ADDRESS, Work))
+def run(gradient, work):
+    """Advance bodies by this method; see `take_steps`."""
+    take_steps(step, gradient, work)
 
 
 class QuatVI(WholeStep):

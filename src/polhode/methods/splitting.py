@@ -9,8 +9,10 @@ import numpy as np
 from polhode.core.checks import show
 from polhode.core.errors import InputError
 from polhode.kernels.compiler.jit import loaded
+from polhode.kernels.stepping.header import BatchState, Bodies, Clock, Saved, SchemeTable, Wanted, Work
+from polhode.kernels.stepping.stages import SAVE
 from polhode.methods import many_bodies
-from polhode.methods.method import Advance, BatchState, Bodies, Clock, Method, Saved, Wanted
+from polhode.methods.method import Advance, Method
 from polhode.methods.scheme import Scheme
 from polhode.methods.schemes import get
 
@@ -115,41 +117,25 @@ class Splitting(Method):
 
     def advance(self, force: Force) -> Advance:
         """Return the compiled loop for this force; see `Advance` for its signature."""
-        flow = self.flow
-        split = loaded(flow.kernels.split)
+        split = loaded(self.flow.kernels.split)
         torque = force.torque_address()
         implicit = bool(force.velocity_dependent)
-        table = self.scheme.table
-        before = after = len(self.scheme.processor)
-        parameters = np.array([float(x) for x in flow.exact_parameters])
-        fractions = np.array([float(x) for x in flow.fractions])
+        flow = self.flow.data()
+        scheme = self.scheme_table
 
         def advance(
             bodies: Bodies, clock: Clock, wanted: Wanted, start: int, stop: int, current: BatchState, saved: Saved
         ) -> None:
-            inputs = (
-                bodies.params,
-                table,
-                before,
-                after,
-                parameters,
-                flow.kernels.size,
-                fractions,
-                bodies.inertia,
-                bodies.axes,
-                bodies.damping,
-            )
-            state = (
-                current.m,
-                current.q,
-                current.memory,
-                current.steps,
-                current.status,
-                current.torques,
-            )
-            split(torque, (*inputs, implicit, *clock[:5], *wanted, start, stop, *state, saved.m, saved.q))
+            split(torque, implicit, flow, scheme, Work(bodies, clock, wanted, start, stop, current, saved))
 
         return advance
+
+    @property
+    def scheme_table(self) -> SchemeTable:
+        """Return the scheme in the form that kernels use."""
+        processor = len(self.scheme.processor)
+        table = np.vstack([self.scheme.table, (SAVE, 0.0, 0.0)])
+        return SchemeTable(table, len(self.scheme.table), processor, processor)
 
     def check_system(self) -> None:
         """Accept all systems."""
@@ -165,8 +151,7 @@ class Splitting(Method):
 
     def advance_system(self) -> Advance:
         """Return the loop over steps of systems; see `Advance` for its signature."""
-        processor = len(self.scheme.processor)
-        return many_bodies.splitting_loop(self.flow, (self.scheme.table, len(self.scheme.table), processor, processor))
+        return many_bodies.splitting_loop(self.flow, self.scheme_table)
 
     def why_no_step(self, force: Force, bodies: Bodies, current: BatchState, i: int, h: float) -> str:
         """Return the condition under which the flow has no result, or an empty string."""

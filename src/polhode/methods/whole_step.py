@@ -11,8 +11,9 @@ from polhode.core.arrays import FloatArray, writable
 from polhode.core.errors import InputError
 from polhode.kernels.compiler.jit import loaded
 from polhode.kernels.compiler.numba_internals import address_of
+from polhode.kernels.stepping.header import BatchState, Bodies, Clock, Saved, Wanted, Work
 from polhode.kernels.stepping.whole_steps import GRADIENT
-from polhode.methods.method import Advance, BatchState, Bodies, Clock, Method, Saved, Wanted, arrays_of
+from polhode.methods.method import Advance, Method
 from polhode.methods.record import MethodRecord
 
 if TYPE_CHECKING:
@@ -84,9 +85,7 @@ class WholeStep(Method):
         def advance(
             bodies: Bodies, clock: Clock, wanted: Wanted, start: int, stop: int, current: BatchState, saved: Saved
         ) -> None:
-            steps = clock.start, clock.h, clock.first  # no bounds: torques are evaluated in the middle of steps
-            inputs = bodies.params, bodies.inertia, bodies.axes, *steps, *wanted, start, stop
-            run(*tools, (*inputs, *arrays_of(current), saved.m, saved.q))
+            run(*tools, Work(bodies, clock, wanted, start, stop, current, saved))
 
         return advance
 

@@ -16,10 +16,12 @@ from polhode.core.errors import InputError, PolhodeError
 from polhode.integration.rows import EndState, Rows, attitude_error, momentum_error
 from polhode.integration.time_structure import TimeStructure
 from polhode.kernels.compiler.limits import NOBODY
+from polhode.kernels.stepping.few_bodies import Forces
+from polhode.kernels.stepping.header import BatchState
 from polhode.kernels.stepping.status import Status
 from polhode.kernels.stepping.system_steps import prepare_forces, torques_in_body
-from polhode.methods.many_bodies import CompiledForces, M, P, Q, X
-from polhode.methods.method import Advance, BatchState, Between, Longest, Method, anything
+from polhode.methods.many_bodies import M, P, Q, X
+from polhode.methods.method import Advance, Between, Longest, Method, anything
 from polhode.systems.interactions.neighbors import closest_pair
 
 if TYPE_CHECKING:
@@ -208,10 +210,10 @@ class BodiesOfRun:
         prepare_forces(q, self.axes, self.Q, force, self.torque)
         self.interaction.evaluate(t, x, self.Q, force, self.torque)
 
-    def compiled_forces(self) -> CompiledForces | None:
+    def compiled_forces(self) -> Forces | None:
         """Return the forces for a compiled loop over stages, or None if the interaction has none for so many bodies."""
         forces = self.interaction.compiled(self.system.count)
-        return None if forces is None else CompiledForces(*forces, self.axes, self.linear)
+        return None if forces is None else Forces(*forces, self.axes, self.linear)
 
     def find_forces(self, t: float, x: FloatArray, q: FloatArray, force: FloatArray, torque: FloatArray) -> Status:
         """Write forces in space axes and torques in principal axes; return whether that was possible."""

@@ -16,7 +16,7 @@ import threading
 import warnings
 from time import perf_counter
 
-from polhode.kernels.compiler import JIT
+from polhode.kernels.compiler import CHECK, JIT
 from polhode.kernels.compiler.cache import cache_folder
 
 
@@ -45,7 +45,14 @@ COMPILE_TIME = CompileTime()
 if JIT:
     import numba
 
-    from polhode.kernels.compiler.numba_internals import is_compiled, use_cache, without_scipy_linalg
+    from polhode.kernels.compiler.numba_internals import (
+        address_of,
+        direct_call,
+        is_compiled,
+        signature_of,
+        use_cache,
+        without_scipy_linalg,
+    )
 
     NOINLINE_OPTIONS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
     INLINE_OPTIONS = {"forceinline": True, **NOINLINE_OPTIONS}
@@ -73,7 +80,8 @@ if JIT:
     class Entry:
         """Kernel that is compiled on its first call, for one signature.
 
-        Arguments of other types are converted or rejected.
+        If the signature is a string, arguments of other types are converted or rejected. Arguments that are named
+        tuples are passed as they are; ``POLHODE_CHECK=1`` rejects those of other types.
         """
 
         def __init__(self, func, signature, cache):
@@ -82,12 +90,11 @@ if JIT:
             self._signature = signature
             self._cache = cache
             self._compiled = None
+            self._call = None
 
         def __call__(self, *args):
             """Call the compiled kernel, and compile it first if necessary."""
-            if self._compiled is None:
-                self.function()
-            return self._compiled(*args)
+            return (self._call or self.loaded())(*args)
 
         def function(self):
             """Return the compiled function, which other compiled code can call."""
@@ -97,6 +104,18 @@ if JIT:
                         self._compiled = self._compile()
             return self._compiled
 
+        def loaded(self):
+            """Return the compiled kernel for calls from Python."""
+            if self._call is None:
+                compiled = self.function()
+                self._call = compiled if isinstance(self._signature, str) else direct_call(compiled, CHECK)
+            return self._call
+
+        @functools.cached_property
+        def address(self):
+            """Address of the compiled kernel."""
+            return address_of(self.function(), self._signature)
+
         def _compile(self):
             """Return the kernel compiled for its signature, or loaded from the cache."""
             folder = cache_folder() if self._cache else None
@@ -104,7 +123,8 @@ if JIT:
             if folder is not None:
                 use_cache(compiled, folder)
             with without_scipy_linalg():
-                compiled.compile(self._signature)
+                arguments, result = signature_of(self._signature)
+                compiled.compile(result(*arguments))
             compiled.disable_compile()
             return compiled
 
@@ -113,12 +133,16 @@ if JIT:
             return self.__qualname__
 
     def entry_point(signature, cache=True):
-        """Return a decorator that compiles a kernel for ``signature`` on its first call."""
+        """Return a decorator that compiles a kernel for a signature, see ``signature_of``, on its first call."""
         return lambda func: Entry(func, signature, cache)
 
     def loaded(kernel):
-        """Return the compiled function of an entry point: compile it, or load it from the cache, if necessary."""
-        return kernel.function()
+        """Return an entry point for many calls: compile it, or load it from the cache, if necessary."""
+        return kernel.loaded()
+
+    def address(kernel):
+        """Return the address of an entry point, for other kernels."""
+        return kernel.address
 
     def in_python(kernel):
         """Return the Python function of an inlined kernel."""
@@ -174,7 +198,7 @@ else:
         """Return the Python function unchanged."""
         return kernel
 
-    in_python = loaded
+    in_python = address = loaded
 
     def compile_user(func, signature=None):
         """Return ``func`` as a Python function, also if the user has compiled it."""

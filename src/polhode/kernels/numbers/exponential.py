@@ -20,7 +20,7 @@ from math import factorial, pi
 
 from polhode.kernels.compiler.jit import inline
 from polhode.kernels.numbers.quat import product
-from polhode.kernels.numbers.vectors import cross_of_numbers
+from polhode.kernels.numbers.vectors import cross, dot, plus, times
 
 FARTHEST = pi * pi  # largest x for which the series below are accurate
 TERMS = 11
@@ -39,29 +39,28 @@ def series(c, x):
 
 
 @inline
-def rotation(s1, s2, s3):
+def rotation(s):
     """Return (cos(a/2), sin(a/2)/a, c) of (1) and (2), for |s|^2 <= FARTHEST."""
-    x = s1 * s1 + s2 * s2 + s3 * s3
+    x = dot(s, s)
     t, p = series(T, x), series(P, x)
     return t - x * p, 0.5 * t, p / t
 
 
 @inline
-def turned(q0, q1, q2, q3, r0, r, s1, s2, s3):
-    """Return q (r0, r s), the attitude (1), as four numbers."""
-    return product(q0, q1, q2, q3, r0, r * s1, r * s2, r * s3)
+def turned(q, r0, r, s):
+    """Return q (r0, r s), the attitude (1)."""
+    return product(q[0], q[1], q[2], q[3], r0, r * s[0], r * s[1], r * s[2])
 
 
 @inline
-def unit(q0, q1, q2, q3):
+def unit(q):
     """Return q after one Newton step towards |q| = 1, which is enough if |q| is already close to 1."""
-    f = 1.5 - 0.5 * (q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3)
-    return f * q0, f * q1, f * q2, f * q3
+    f = 1.5 - 0.5 * (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
+    return f * q[0], f * q[1], f * q[2], f * q[3]
 
 
 @inline
-def rate(c, s1, s2, s3, w1, w2, w3):
-    """Return s' of (2) as three numbers."""
-    u1, u2, u3 = cross_of_numbers(s1, s2, s3, w1, w2, w3)
-    v1, v2, v3 = cross_of_numbers(s1, s2, s3, u1, u2, u3)
-    return w1 + (0.5 * u1 + c * v1), w2 + (0.5 * u2 + c * v2), w3 + (0.5 * u3 + c * v3)
+def rate(c, s, w):
+    """Return s' of (2)."""
+    u = cross(s, w)
+    return plus(w, 1.0, plus(times(0.5, u), c, cross(s, u)))

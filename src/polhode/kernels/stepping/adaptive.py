@@ -13,9 +13,22 @@ from math import copysign, inf, nan
 
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.numba_internals import borrowed, keep
-from polhode.kernels.exact.standard_form import INPUT, TIMES
+from polhode.kernels.numbers.vectors import times
 from polhode.kernels.stepping.dormand_prince import END, STAGES
-from polhode.kernels.stepping.header import FINE, NOT_FINITE, RAISED, TOO_MANY, TOO_SMALL, row_of
+from polhode.kernels.stepping.frame import read_attitude, read_momentum, write_state
+from polhode.kernels.stepping.header import (
+    ADDRESS,
+    FINE,
+    NOT_FINITE,
+    RAISED,
+    TOO_MANY,
+    TOO_SMALL,
+    Interpolation,
+    Settings,
+    Work,
+    number_of,
+    vector_of,
+)
 from polhode.kernels.stepping.munthe_kaas import (
     WORK,
     Point,
@@ -24,9 +37,9 @@ from polhode.kernels.stepping.munthe_kaas import (
     between,
     error_of,
     forced,
-    load,
-    put,
     stages,
+    unforced,
+    with_status,
     write_polynomial,
 )
 from polhode.kernels.stepping.repeat import new_constants
@@ -39,19 +52,37 @@ UNDERFLOW = 2.0**-960  # smaller errors of m are due to underflow, after damping
 
 
 @inline
+def put(frame, p, m, q, i):
+    """Write m and q of the point p to row i of the arrays."""
+    write_state(frame, p.m, p.q, m, q, i)
+
+
+@inline
 def is_passed(times, j, t, forward):
     """Return whether output time j exists and a body at time t has reached it."""
     return j < len(times) and (times[j] <= t if forward else times[j] >= t)
 
 
 @inline
-def put_outputs(times, j, frame, k, a, b, forward, m_out, q_out, i):
-    """Write the states at the output times from index j on that the step from a to b reaches; return the next index."""
-    while is_passed(times, j, b.t, forward):
+def put_outputs(work, frame, k, a, b, i):
+    """Save the states of body i at the wanted times that the step from a to b reaches and that are not yet saved."""
+    times, saved = work.wanted.times, work.saved
+    j = work.current.seen[i]
+    while is_passed(times, j, b.t, a.t < work.clock.end):
         t = float(times[j])
-        put(frame, b if t == b.t else between(k, a, b.t, t), m_out[j], q_out[j], i)
+        put(frame, b if t == b.t else between(k, a, b.t, t), saved.m[j], saved.q[j], i)
         j += 1
-    return j
+    work.current.seen[i] = j
+
+
+@inline
+def put_step(saved, frame, b, i):
+    """Save the end b of a step, if all steps are saved."""
+    if saved.step_t.shape[0] > 0:
+        n = saved.counts[i]
+        saved.step_t[n, i] = b.t
+        put(frame, b, saved.step_m[n], saved.step_q[n], i)
+        saved.counts[i] += 1
 
 
 @inline
@@ -68,153 +99,150 @@ def jump_tolerance(body, tolerance, b):
     It allows errors of m that are small compared to the momentum which the torque at the end point b gives to a body
     at rest in the time of a radian. The errors of a step to a pole of the torque are larger than that.
     """
-    _, momentum = time_scale(body, b, 0.0, 1.0, *rates(body, b))
+    w, g = rates(body, b)
+    _, momentum = time_scale(body, b, 0.0, 1.0, w, g)
     return Tolerance(tolerance.rtol, tolerance.atol + JUMP_IMPULSE * momentum, tolerance.floor)
 
 
 @inline
-def trial(torque, params, body, tolerance, a, right, shortest, dense, k):
+def trial(body, tolerance, a, right, shortest, dense, k):
     """Try a step from a to the time ``right``; return its last point, or the first that failed, and its error."""
     begin_step(body, a, right, k)
-    b = stages(torque, params, body, a, a.evaluations, right, k, 1, END + 1)
+    b = stages(body, a, a.evaluations, right, k, 1, END + 1)
     if b.status != FINE:
         return b, inf
     error = error_of(k, tolerance, a, b)
     if shortest and not error < 1.0:
         error = error_of(k, jump_tolerance(body, tolerance, b), a, b)
     if dense and error < 1.0:
-        p = stages(torque, params, body, a, b.evaluations, right, k, END + 1, STAGES)
+        p = stages(body, a, b.evaluations, right, k, END + 1, STAGES)
         if p.status != FINE:
             return p, inf
         write_polynomial(k)
-        return Point(*b[:11], p.evaluations, FINE), error
+        return with_status(b, p.evaluations, FINE), error
     return b, error
 
 
 @inline
-def begin(torque, params, body, tolerance, a, first, end):
+def begin(body, tolerance, a, first, end):
     """Return the point a with its torque, and the length of the first trial step."""
-    a = forced(torque, params, body, a)
+    a = forced(body, a)
     if a.status != FINE:
         return a, 0.0
     length = first
     count = a.evaluations
     if first == 0.0:
-        length, count = first_length(torque, params, body, a, end, tolerance)
-    return Point(*a[:11], count, FINE), copysign(length, end - a.t)
-
-
-# (params, inertia, axes, damping, (rtol, atol, first step or 0, max. trials), (low, high), t_end, times, limit, start,
-#  stop, m, q, memory, steps, status, evaluations, t, h, longest, next_output, rejected, failure,
-#  m_out, q_out, step_t, step_m, step_q, saved_steps)
-BODIES = f"f8[:,::1], {INPUT}, {INPUT}, {INPUT}"
-STATES = "f8[:,:,::1], f8[:,:,::1]"
-ADAPT = (
-    f"void(i8, Tuple(({BODIES}, UniTuple(f8, 4), UniTuple(f8, 2), f8, {TIMES}, i8, i8, i8, "
-    "f8[:,::1], f8[:,::1], f8[:,::1], i8[::1], i8[::1], i8[::1], f8[::1], f8[::1], f8[::1], i8[::1], i8[::1], "
-    f"f8[:,::1], {STATES}, f8[:,::1], {STATES}, i8[::1])))"
-)
+        length, count = first_length(body, a, end, tolerance)
+    return with_status(a, count, FINE), copysign(length, end - a.t)
 
 
 @inline
-def follow(torque, arguments, i, k):
-    """Integrate body i to t_end or for ``limit`` trials, with the work array k."""
-    params, inertia, axes, damping, (rtol, atol, first, max_trials), (low, high), t_end, times, limit = arguments[:9]
-    m, q, memory, steps, status, evaluations, t, h, longest, next_output, rejected, failure = arguments[11:23]
-    m_out, q_out, step_t, step_m, step_q, saved_steps = arguments[23:]
-    body, _ = body_of(inertia, axes, damping, low, high, False, m, t_end - float(t[i]), i)
-    own = borrowed(params)[row_of(params, i)]
+def load(frame, current, i):
+    """Return the point of body i, with its torque, which has the order of the standard form."""
+    m, q = read_momentum(frame, current.m, i), read_attitude(frame, current.q, i)
+    f = times(frame.scale.per_m, vector_of(current.memory, i))
+    return Point(float(current.t[i]), m, q, f, current.torques[i], FINE)
+
+
+@inline
+def store(frame, a, rejection, current, i):
+    """Write the point a, and why the last trial was rejected, as the state of body i; see ``load``."""
+    put(frame, a, current.m, current.q, i)
+    memory = current.memory
+    memory[i, 0], memory[i, 1], memory[i, 2] = times(frame.scale.m, a.f)
+    memory[i, 3] = rejection
+    current.t[i] = a.t
+    current.status[i] = a.status
+    current.torques[i] = a.evaluations
+
+
+@inline
+def follow(torque, settings, work, i, k):
+    """Integrate body i to the end of the clock or for ``limit`` trials, with the work array k."""
+    current, wanted = work.current, work.wanted
+    t_end = work.clock.end
+    limits = number_of(work.clock.low, i), number_of(work.clock.high, i)
+    body, _ = body_of(torque, work.bodies, limits, current.m, t_end - float(current.t[i]), i)
     frame = body.frame
     u = frame.scale.per_m
-    forward = t[i] < t_end
-    rejection = int(memory[i, 3])  # FINE after an accepted step
-    tolerance = Tolerance(rtol, u * atol, UNDERFLOW * max(1.0, u))
-    a = load(frame, float(t[i]), m, q, memory, evaluations[i], i)
-    next_output[i] = put_outputs(times, next_output[i], frame, k, a, a, forward, m_out, q_out, i)
-    if h[i] == 0.0:
-        a, h[i] = begin(torque, own, body, tolerance, a, first, t_end)
+    forward = current.t[i] < t_end
+    rejection = int(current.memory[i, 3])  # FINE after an accepted step
+    tolerance = Tolerance(settings.rtol, u * settings.atol, UNDERFLOW * max(1.0, u))
+    a = load(frame, current, i)
+    put_outputs(work, frame, k, a, a, i)
+    if current.h[i] == 0.0:
+        a, current.h[i] = begin(body, tolerance, a, settings.first_step, t_end)
         if a.status != FINE:
-            put_failure(frame, a, failure, i)
-    for _ in range(limit):
+            put_failure(frame, a, current.trouble, i)
+    for _ in range(wanted.limit):
         if a.status != FINE or a.t == t_end:
             break
-        if steps[i] + rejected[i] >= max_trials:
-            a = Point(*a[:12], TOO_MANY)
+        if current.steps[i] + current.rejected[i] >= settings.max_trials:
+            a = with_status(a, a.evaluations, TOO_MANY)
             break
-        length, is_least = length_of(float(h[i]), a.t, float(longest[i]))
+        length, is_least = length_of(float(current.h[i]), a.t, float(current.longest[i]))
         if is_least and rejection == NOT_FINITE:
-            a = Point(*a[:12], rejection)
+            a = with_status(a, a.evaluations, rejection)
             break
         shortest = is_least and rejection == TOO_SMALL
         right = end_of(a.t, length, t_end)
-        dense = is_passed(times, next_output[i], right, forward) and times[next_output[i]] != right
-        b, error = trial(torque, own, body, tolerance, a, right, shortest, dense, k)
+        next_output = current.seen[i]
+        dense = is_passed(wanted.times, next_output, right, forward) and wanted.times[next_output] != right
+        b, error = trial(body, tolerance, a, right, shortest, dense, k)
         factor = factor_of(error)
-        h[i] = (right - a.t) * (factor if rejection == FINE else min(1.0, factor))
+        current.h[i] = (right - a.t) * (factor if rejection == FINE else min(1.0, factor))
         if error < 1.0:
-            next_output[i] = put_outputs(times, next_output[i], frame, k, a, b, forward, m_out, q_out, i)
-            if step_t.shape[0] > 0:
-                step_t[saved_steps[i], i] = b.t
-                put(frame, b, step_m[saved_steps[i]], step_q[saved_steps[i]], i)
-                saved_steps[i] += 1
+            put_outputs(work, frame, k, a, b, i)
+            put_step(work.saved, frame, b, i)
             a = b
             rejection = FINE
-            steps[i] += 1
+            current.steps[i] += 1
         else:
-            rejected[i] += 1
+            current.rejected[i] += 1
             rejection = NOT_FINITE if b.status == NOT_FINITE else TOO_SMALL
             if b.status in (RAISED, NOT_FINITE):
-                put_failure(frame, b, failure, i)
+                put_failure(frame, b, current.trouble, i)
             verdict = RAISED if b.status == RAISED else (rejection if shortest else FINE)
-            a = Point(*a[:11], b.evaluations, verdict)
-    put(frame, a, m, q, i)
-    v = frame.scale.m
-    memory[i, 0], memory[i, 1], memory[i, 2], memory[i, 3] = v * a.f1, v * a.f2, v * a.f3, rejection
-    t[i] = a.t
-    status[i] = a.status
-    evaluations[i] = a.evaluations
+            a = with_status(a, b.evaluations, verdict)
+    store(frame, a, rejection, current, i)
 
 
-@entry_point(ADAPT)
-def adapt(torque, arguments):
-    """Integrate bodies start..stop in place, each to t_end or for ``limit`` trials; another call can continue.
+@entry_point(("void", ADDRESS, Settings, Work))
+def adapt(torque, settings, work):
+    """Integrate bodies start..stop in place, each to the end of the clock or for ``limit`` trials.
 
-    Accepted and rejected trials count. States at ``times`` are written to m_out, q_out. The end of each step is written
-    to row saved_steps[i] of step_t, step_m, step_q, if these have rows. A body that fails stays where it is, with its
-    status; if its torque failed, ``failure`` holds t, m, q of that point.
+    Another call can continue. Accepted and rejected trials count. The states at the wanted times are saved, and the end
+    of each step, if ``step_t`` has rows. A body that fails stays where it is, with its status; if its torque failed,
+    ``trouble`` holds t, m, q of that point.
     """
-    work = new_constants(WORK)
-    t_end, start, stop, status, t = arguments[6], arguments[9], arguments[10], arguments[15], arguments[17]
-    for i in range(start, stop):
-        if status[i] == FINE and t[i] != t_end:
-            follow(torque, arguments, i, borrowed(work))
-    keep(work)
+    work = borrowed(work)
+    workspace = new_constants(WORK)
+    for i in range(work.start, work.stop):
+        if work.current.status[i] == FINE and work.current.t[i] != work.clock.end:
+            follow(torque, settings, work, i, borrowed(workspace))
+    keep(workspace)
 
 
-# (params, inertia, axes, damping, left, right, low, high, start, stop, m, q, t, m_out, q_out)
-TWO = f"{TIMES}, {TIMES}"
-INTERPOLATE = f"void(i8, Tuple(({BODIES}, {TWO}, {TWO}, i8, i8, {INPUT}, {INPUT}, {TIMES}, f8[:,::1], f8[:,::1])))"
-
-
-@entry_point(INTERPOLATE)
-def interpolate(torque, arguments):
-    """Write the states at the times t, within the steps from m, q at ``left`` to ``right``; NaN if the torque fails."""
-    params, inertia, axes, damping, left, right, low, high, start, stop, m, q, t, m_out, q_out = arguments
+@entry_point(("void", ADDRESS, Interpolation))
+def interpolate(torque, work):
+    """Write the states at the times t, within steps from ``left`` to ``right``; NaN if the torque fails."""
+    work = borrowed(work)
     k = new_constants(WORK)
-    for i in range(start, stop):
-        if t[i] == left[i]:
-            m_out[i], q_out[i] = m[i], q[i]
+    for i in range(work.start, work.stop):
+        left, right, t = float(work.left[i]), float(work.right[i]), float(work.t[i])
+        if t == left:
+            work.m_out[i], work.q_out[i] = work.m[i], work.q[i]
             continue
-        body, _ = body_of(inertia, axes, damping, low[i], high[i], False, m, right[i] - left[i], i)
-        own = params[row_of(params, i)]
-        a = forced(torque, own, body, load(body.frame, float(left[i]), m, q, m, 0, i))
+        limits = float(work.low[i]), float(work.high[i])
+        body, _ = body_of(torque, work.bodies, limits, work.m, right - left, i)
+        m, q = read_momentum(body.frame, work.m, i), read_attitude(body.frame, work.q, i)
+        a = forced(body, unforced(left, m, q, 0))
         b = a
-        to = float(right[i])
         if a.status == FINE:
-            begin_step(body, a, to, k)
-            b = stages(torque, own, body, a, 0, to, k, 1, STAGES)
+            begin_step(body, a, right, k)
+            b = stages(body, a, 0, right, k, 1, STAGES)
         if b.status == FINE:
             write_polynomial(k)
-            put(body.frame, between(k, a, to, float(t[i])), m_out, q_out, i)
+            put(body.frame, between(k, a, right, t), work.m_out, work.q_out, i)
         else:
-            m_out[i], q_out[i] = nan, nan
+            work.m_out[i], work.q_out[i] = nan, nan

@@ -6,104 +6,166 @@ bodies of each stage among threads instead: see ``methods.many_bodies``, whose r
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from polhode.kernels.compiler.jit import entry_point, inline, noinline
 from polhode.kernels.compiler.limits import NOBODY
-from polhode.kernels.compiler.numba_internals import call_by_address
+from polhode.kernels.compiler.numba_internals import borrowed, call_by_address
 from polhode.kernels.exact.batch import PROPAGATE_RANGE
-from polhode.kernels.exact.standard_form import INPUT, PROPAGATE_ROWS, TIMES
-from polhode.kernels.stepping.header import FINE, FORCES, NO_STEP, NOT_FINITE, RAISED
-from polhode.kernels.stepping.stages import DRIFT, run_stages
+from polhode.kernels.exact.standard_form import PROPAGATE_ROWS
+from polhode.kernels.stepping.header import (
+    FINE,
+    FORCES,
+    NO_STEP,
+    NOT_FINITE,
+    RAISED,
+    FloatArray,
+    InputRows,
+    Inputs,
+    Integers,
+    Moving,
+    Numbers,
+    SchemeTable,
+    Wanted,
+)
+from polhode.kernels.stepping.stages import Pending, Progress, Window, stage_loop
 from polhode.kernels.stepping.system_steps import add_kick, add_motion, set_matrices, turn_torques
 
 call_forces = call_by_address(FORCES, FINE)
 call_range = call_by_address(PROPAGATE_RANGE, (0, 0))
 call_rows = call_by_address(PROPAGATE_ROWS, 0)
 
+Flags = Annotated[np.ndarray, "b1[::1]"]
+SystemStates = Annotated[FloatArray, "Array(f8, 4, 'C')"]
 
-class Pending(NamedTuple):
+
+class Forces(NamedTuple):
+    """Forces for a compiled loop over stages, and constants of the bodies."""
+
+    address: int  # of a function of the signature FORCES
+    numbers: Numbers
+    sizes: Integers
+    axes: InputRows
+    linear: Flags
+
+
+class Flight(NamedTuple):
+    """Free motion of the bodies: addresses of the exact flow of a range of bodies, and of single ones, constants."""
+
+    by_range: int
+    by_rows: int
+    moments: InputRows
+    per_mass: Inputs
+
+
+class Memory(NamedTuple):
+    """What is carried from step to step, besides the arrays that move; see ``FewState``."""
+
+    pending: Numbers  # (7,): drift, kick, gradient, time, begun, known, stuck
+    counts: Integers  # (3,): steps, evaluations, status
+
+
+class FewWork(NamedTuple):
+    """System number i, to be advanced in place."""
+
+    scheme: SchemeTable
+    window: Window
+    wanted: Wanted
+    forces: Forces
+    flight: Flight
+    moving: Moving
+    copy: Moving  # arrays of the same shapes
+    memory: Memory
+    m_out: SystemStates
+    q_out: SystemStates
+    i: int
+
+
+class Subject(NamedTuple):
+    """What the actions of the loop use."""
+
+    forces: Forces
+    flight: Flight
+    moving: Moving
+    copy: Moving
+    matrices: np.ndarray
+    torque_in_space: np.ndarray
+    alone: np.ndarray  # indices of bodies that a block does not serve
+    time: np.ndarray
+    m_out: np.ndarray
+    q_out: np.ndarray
+    i: int
+
+
+class FewState(NamedTuple):
     """Pending stages of a system, and what is known of it; positions, momenta and attitudes are arrays."""
 
-    drift: float  # coefficient of h
-    kick: float
-    time: float  # of the pending kick
+    pending: Pending
     known: bool  # whether forces and torques belong to the positions and attitudes
     stuck: int  # the body whose flow has no step, or NOBODY
     evaluations: int
     status: int
 
 
-class Moving(NamedTuple):
-    """Arrays of a system that change."""
-
-    x: np.ndarray  # (n, 3)
-    p: np.ndarray
-    m: np.ndarray
-    q: np.ndarray  # (n, 4)
-    force: np.ndarray
-    torque: np.ndarray  # in principal axes
-
-
 @noinline
-def after_kick(forces, subject, h, s):
+def after_kick(subject, h, s):
     """Return the system after its pending kick."""
-    if s.kick == 0.0 or s.status != FINE:
+    p = s.pending
+    if p.kick == 0.0 or s.status != FINE:
         return s
-    x, p, m, q, force, torque = subject[0]
-    numbers, sizes, axes, linear, Q, in_space = subject[2]
+    a, forces, in_space = subject.moving, subject.forces, subject.torque_in_space
     evaluations = s.evaluations
     if not s.known:
-        set_matrices(q, axes, Q, force, in_space)
-        status, raised = call_forces(forces, (s.time, x, Q, force, in_space, numbers, sizes))
+        Q = subject.matrices
+        set_matrices(a.q, forces.axes, Q, a.force, in_space)
+        arguments = p.time, a.x, Q, a.force, in_space, forces.numbers, forces.sizes
+        status, raised = call_forces(forces.address, arguments)
         evaluations += 1
         status = RAISED if raised else status
-        if status == FINE and turn_torques(q, force, in_space, linear, torque) != NOBODY:
+        if status == FINE and turn_torques(a.q, a.force, in_space, forces.linear, a.torque) != NOBODY:
             status = NOT_FINITE
         if status != FINE:
-            return Pending(s.drift, s.kick, s.time, False, s.stuck, evaluations, status)
-    add_kick(p, m, force, torque, s.kick * h)
-    return Pending(s.drift, 0.0, s.time, True, s.stuck, evaluations, FINE)
+            return FewState(p, False, s.stuck, evaluations, status)
+    add_kick(a.p, a.m, a.force, a.torque, p.kick * h)
+    return FewState(Pending(p.drift, 0.0, p.gradient, p.time), True, s.stuck, evaluations, FINE)
 
 
 @noinline
-def after_drift(flow, subject, h, s):
+def after_drift(subject, h, s):
     """Return the system after its pending drift."""
-    if s.drift == 0.0 or s.status != FINE:
+    p = s.pending
+    if p.drift == 0.0 or s.status != FINE:
         return s
-    x, p, m, q, _, _ = subject[0]
-    moments, per_mass, alone, time = subject[3]
-    time[0] = s.drift * h
-    add_motion(x, p, per_mass, time[0])
-    (bad, left), _ = call_range(flow[0], (moments, m, q, time, 0, x.shape[0], m, q, alone))
+    a, flight, time = subject.moving, subject.flight, subject.time
+    time[0] = p.drift * h
+    add_motion(a.x, a.p, flight.per_mass, time[0])
+    n = a.x.shape[0]
+    (bad, left), _ = call_range(flight.by_range, (flight.moments, a.m, a.q, time, 0, n, a.m, a.q, subject.alone))
     if left > 0:
-        other, _ = call_rows(flow[1], (moments, m, q, time, alone[:left], m, q))
+        other, _ = call_rows(flight.by_rows, (flight.moments, a.m, a.q, time, subject.alone[:left], a.m, a.q))
         bad = min(bad, other)
     status = FINE if bad == NOBODY else NO_STEP
-    return Pending(0.0, s.kick, s.time, False, bad, s.evaluations, status)
+    return FewState(Pending(0.0, p.kick, p.gradient, p.time), False, bad, s.evaluations, status)
 
 
 @inline
-def with_stage(kind, x, t, s):
-    """Return the system with one more pending stage, of coefficient x, at the time t."""
-    if kind == DRIFT:
-        return Pending(s.drift + x, *s[1:])
-    return Pending(s.drift, s.kick + x, t, *s[3:])
+def with_pending(s, pending):
+    """Return the system with other pending stages."""
+    return FewState(pending, s.known, s.stuck, s.evaluations, s.status)
 
 
 @noinline
 def write(subject, j, s):
     """Save the state as number j."""
-    x, p, m, q, _, _ = subject[0]
-    m_out, q_out, i = subject[4]
-    for b in range(x.shape[0]):
+    a, i = subject.moving, subject.i
+    for b in range(a.x.shape[0]):
         for c in range(3):
-            m_out[j, i, b, c], m_out[j, i, b, 3 + c] = m[b, c], p[b, c]
-            q_out[j, i, b, 4 + c] = x[b, c]
+            subject.m_out[j, i, b, c], subject.m_out[j, i, b, 3 + c] = a.m[b, c], a.p[b, c]
+            subject.q_out[j, i, b, 4 + c] = a.x[b, c]
         for c in range(4):
-            q_out[j, i, b, c] = q[b, c]
+            subject.q_out[j, i, b, c] = a.q[b, c]
 
 
 @inline
@@ -128,43 +190,32 @@ def copy_all(a, b):
 @noinline
 def copied(subject, s):
     """Copy the arrays, and return the pending stages."""
-    copy_all(subject[0], subject[1])
+    copy_all(subject.moving, subject.copy)
     return s
 
 
 @noinline
 def restored(subject, before, s):
     """Copy the arrays back, and return the pending stages of that time, with the cost and the status of s."""
-    copy_all(subject[1], subject[0])
-    return Pending(*before[:5], s.evaluations, s.status)
+    copy_all(subject.copy, subject.moving)
+    return FewState(before.pending, before.known, before.stuck, s.evaluations, s.status)
 
 
-ROWS = "f8[:,::1]"
-STATES = "Array(f8, 4, 'C')"
-# addresses of the forces and of two flows, (stages, their number, before, after), (first, t0, h), saves, limit,
-# (x, p, m, q, force, torque), their copies, (numbers, sizes, axes, linear), (moments, 1/mass), pending stages (7,),
-# (steps, evaluations, status), (m_out, q_out, number of the system)
-FEW = (
-    f"void(UniTuple(i8, 3), Tuple(({INPUT}, i8, i8, i8)), Tuple((i8, f8, f8)), i8[::1], i8, UniTuple({ROWS}, 6), "
-    f"UniTuple({ROWS}, 6), Tuple((f8[::1], i8[::1], {INPUT}, b1[::1])), Tuple(({INPUT}, {TIMES})), f8[::1], i8[::1], "
-    f"Tuple(({STATES}, {STATES}, i8)))"
-)
+run = stage_loop(after_kick, after_drift, with_pending, write, copied, restored)
 
 
-@entry_point(FEW)
-def few_steps(addresses, table, window, saves, limit, moving, copy, acting, constants, pending, counts, out):
-    """Advance a system in place to the last of the steps ``saves``, or to step ``limit``; see ``stages``."""
-    n = moving[0].shape[0]
-    s = Pending(pending[0], pending[1], pending[3], pending[5] != 0.0, int(pending[6]), counts[1], counts[2])
-    working = np.empty((n, 3, 3)), np.empty((n, 3))
-    flying = np.empty(n, np.int64), np.empty(1)
-    subject = Moving(*moving), Moving(*copy), (*acting, *working), (*constants, *flying), out
-    forces = addresses[0]
-    flow = addresses[1], addresses[2]
-    s, steps, begun = run_stages(
-        after_kick, after_drift, with_stage, write, copied, restored, forces, flow,
-        subject, table, window, saves, limit, s, counts[0], pending[4] != 0.0,
+@entry_point(("void", FewWork))
+def few_steps(work):
+    """Advance a system in place to the last of the wanted steps, or to step ``limit``; see ``stages``."""
+    work = borrowed(work)
+    n = work.moving.x.shape[0]
+    working = np.empty((n, 3, 3)), np.empty((n, 3)), np.empty(n, np.int64), np.empty(1)
+    subject = Subject(
+        work.forces, work.flight, work.moving, work.copy, *working, work.m_out, work.q_out, work.i
     )  # fmt: skip
-    pending[0], pending[1], pending[3] = s.drift, s.kick, s.time
-    pending[4], pending[5], pending[6] = 1.0 if begun else 0.0, 1.0 if s.known else 0.0, float(s.stuck)
-    counts[0], counts[1], counts[2] = steps, s.evaluations, s.status
+    p, counts = work.memory.pending, work.memory.counts
+    s = FewState(Pending(p[0], p[1], p[2], p[3]), p[5] != 0.0, int(p[6]), counts[1], counts[2])
+    s, progress = run(subject, work.scheme, work.window, work.wanted, s, Progress(counts[0], p[4] != 0.0))
+    p[0], p[1], p[2], p[3] = s.pending
+    p[4], p[5], p[6] = 1.0 if progress.begun else 0.0, 1.0 if s.known else 0.0, float(s.stuck)
+    counts[0], counts[1], counts[2] = progress.steps, s.evaluations, s.status

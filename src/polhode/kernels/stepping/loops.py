@@ -7,9 +7,12 @@ from typing import Any, NamedTuple
 
 from polhode.kernels.compiler import JIT
 from polhode.kernels.compiler.jit import entry_point
-from polhode.kernels.stepping.header import SPLIT
-from polhode.kernels.stepping.repeat import REPEAT, repeat_steps
-from polhode.kernels.stepping.splitting import split_steps
+from polhode.kernels.stepping.header import ADDRESS, BOOL, FlowData, FreeSteps, SchemeTable, Work
+from polhode.kernels.stepping.repeat import repeat_loop
+from polhode.kernels.stepping.splitting import split_loop
+
+REPEAT = "i8", FlowData, FreeSteps
+SPLIT = "void", ADDRESS, BOOL, FlowData, SchemeTable, Work
 
 
 class FlowKernels(NamedTuple):
@@ -28,13 +31,7 @@ class FlowKernels(NamedTuple):
 
 def loops(prepare, advance, size):
     """Return the kernels of a flow whose functions ``prepare`` and ``advance`` use ``size`` constants."""
-
-    def repeat(arguments):
-        return repeat_steps(prepare, advance, arguments)
-
-    def split(torque, arguments):
-        split_steps(prepare, advance, torque, arguments)
-
+    repeat, split = repeat_loop(prepare, advance), split_loop(prepare, advance)
     for loop in (repeat, split):
         _move(loop, prepare, advance)
     return FlowKernels(prepare, advance, size, entry_point(REPEAT)(repeat), entry_point(SPLIT)(split))

@@ -17,15 +17,17 @@ needs no code of its own: a step calls ``advance`` once for each of ``fractions`
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 
 from polhode.kernels.compiler import JIT
 from polhode.kernels.compiler.jit import inline
 from polhode.kernels.compiler.limits import LONGEST, NOBODY
-from polhode.kernels.exact.standard_form import INPUT, TIMES, from_order, standard_form, to_order, to_standard_time
-
-# (parameters, size of c, fractions, inertia, h, steps, start, stop, m, q, done, iterations) -> first failure
-REPEAT = f"i8(Tuple(({TIMES}, i8, {TIMES}, {INPUT}, {TIMES}, i8, i8, i8, f8[:,::1], f8[:,::1], i8[::1], f8[::1])))"
+from polhode.kernels.compiler.numba_internals import borrowed, keep
+from polhode.kernels.exact.standard_form import to_standard_time
+from polhode.kernels.stepping.frame import principal_frame, read_attitude, read_momentum, write_state
+from polhode.kernels.stepping.header import number_of
 
 NO_SOLUTION = -1.0  # replaces the number of iterations if no solution of the equations of the step was found
 
@@ -67,41 +69,37 @@ def whole_step(advance, c, fractions, m, q, h):
     return m, q, total if finite else NO_SOLUTION
 
 
-@inline
-def repeat_steps(prepare, advance, arguments):
-    """Take ``steps`` steps of bodies start..stop, in place; return the first body that failed, or NOBODY.
+def repeat_loop(prepare, advance):
+    """Return the function ``repeat(flow, work)`` for a free flow.
 
-    The arrays are m (n, 3), q (n, 4), inertia (n or 1, 3) and h (n or 1). On return, done[i] is the number of
-    successful steps, after which m and q are given, and iterations[i] is the number of their iterations.
+    It takes free steps of bodies start..stop, in place, and returns the first body that failed, or NOBODY.
     """
-    parameters, size, fractions, inertia, h, steps, start, stop, m, q, done, iterations = arguments
-    c = new_constants(size)
-    failed = NOBODY
-    for i in range(start, stop):
-        a = i if inertia.shape[0] > 1 else 0
-        b = i if h.shape[0] > 1 else 0
-        order, scale, I, mi = standard_form(
-            float(inertia[a, 0]), float(inertia[a, 1]), float(inertia[a, 2]),
-            float(m[i, 0]), float(m[i, 1]), float(m[i, 2]),
-        )  # fmt: skip
-        q1, q2, q3 = to_order(order, float(q[i, 1]), float(q[i, 2]), float(q[i, 3]))
-        qi = float(q[i, 0]), q1, q2, q3
-        time = to_standard_time(float(h[b]), scale)
-        n = 0
-        total = 0.0
-        prepare(order, I, plain(parameters), c)
-        while n < steps and abs(time) <= LONGEST:
-            next_m, next_q, count = whole_step(advance, c, fractions, mi, qi, time)
-            if count < 0.0:
-                break
-            mi, qi = next_m, next_q
-            total += count
-            n += 1
-        m[i, 0], m[i, 1], m[i, 2] = from_order(order, mi[0] * scale.m, mi[1] * scale.m, mi[2] * scale.m)
-        q[i, 0] = qi[0]
-        q[i, 1], q[i, 2], q[i, 3] = from_order(order, qi[1], qi[2], qi[3])
-        done[i] = n
-        iterations[i] = total
-        if n < steps:
-            failed = min(failed, i)
-    return failed
+
+    def repeat(flow, work):
+        flow, work = borrowed(flow), borrowed(work)
+        constants = new_constants(flow.size)
+        c = borrowed(constants)
+        failed = NOBODY
+        for i in range(work.start, work.stop):
+            frame, I = principal_frame(work.inertia, work.m, inf, i)
+            m, q = read_momentum(frame, work.m, i), read_attitude(frame, work.q, i)
+            time = to_standard_time(number_of(work.h, i), frame.scale)
+            n = 0
+            total = 0.0
+            prepare(frame.order, I, plain(flow.parameters), c)
+            while n < work.steps and abs(time) <= LONGEST:
+                next_m, next_q, count = whole_step(advance, c, flow.fractions, m, q, time)
+                if count < 0.0:
+                    break
+                m, q = next_m, next_q
+                total += count
+                n += 1
+            write_state(frame, m, q, work.m, work.q, i)
+            work.done[i] = n
+            work.iterations[i] = total
+            if n < work.steps:
+                failed = min(failed, i)
+        keep(constants)
+        return failed
+
+    return repeat

@@ -5,92 +5,141 @@ drifts, and adjacent kicks, are merged: also those at the end of a step and the 
 in between is saved. Stages that are not yet done are ``pending``, which is part of the state, so that an interruption
 does not change the result.
 
-The loop does not know what moves: its first arguments are functions of the ``subject``, which is passed on to them.
+The loop does not know what moves: it is made from functions of the ``subject``, which is passed on to them.
 """
 
 from __future__ import annotations
 
-from polhode.kernels.compiler.jit import inline
+from typing import NamedTuple
+
+from polhode.kernels.compiler.jit import in_python, inline
 from polhode.kernels.stepping.header import FINE
 
 DRIFT, KICK, GRADIENT = 0.0, 1.0, 2.0
-SAVE = 3.0  # not a stage: all pending stages have to be done
+SAVE = 3.0  # not a stage of a scheme, but the last row of its table: all pending stages have to be done
+PROCESSOR, STEPS, ALL_DONE, INVERSE, SAVED = range(5)  # parts of the stages that lead to the next saved state
+
+
+class Pending(NamedTuple):
+    """Stages that are not yet done: coefficients of h, h and h^3, and the time of the kick."""
+
+    drift: float
+    kick: float
+    gradient: float
+    time: float
+
+
+class Progress(NamedTuple):
+    """Number of steps made, and whether the processor was applied."""
+
+    steps: int
+    begun: bool
+
+
+class Window(NamedTuple):
+    """Times of steps: step number ``first`` begins at t0, and has the length h."""
+
+    first: int
+    t0: float
+    h: float
+
+
+class Part(NamedTuple):
+    """Stages first..end of a scheme, ``repetitions`` times."""
+
+    first: int
+    end: int
+    repetitions: int
 
 
 @inline
-def run_stages(
-    kick, drift, with_stage, write, copied, restored, forces, flow, subject, table, window, saves, limit, s, n, begun
-):
-    """Advance a state to the last of the steps ``saves``, or to step ``limit``.
+def with_stage(p, kind, x, t):
+    """Return pending stages and one more, of coefficient x, at the time t."""
+    if kind == DRIFT:
+        return Pending(p.drift + x, p.kick, p.gradient, p.time)
+    if kind == KICK:
+        return Pending(p.drift, p.kick + x, p.gradient, t)
+    return Pending(p.drift, p.kick, p.gradient + x, t)
+
+
+@inline
+def part_of(scheme, part, begun, steps):
+    """Return a part of the stages that lead to the next saved state, after so many steps.
+
+    A state that is saved before the first step needs no processor.
+    """
+    count = scheme.count
+    after_step = count - scheme.after
+    processed = begun and scheme.after > 0
+    if part == PROCESSOR:
+        return Part(0, scheme.before, 0 if begun or steps == 0 else 1)
+    if part == STEPS:
+        return Part(scheme.before, after_step, steps)
+    if part == INVERSE:
+        return Part(after_step, count, 1 if processed else 0)
+    return Part(count, count + 1, 1 if part == ALL_DONE or processed else 0)
+
+
+def stage_loop(kick, drift, with_pending, write, copied, restored, compiled=True):
+    """Return the function ``run(subject, scheme, window, wanted, s, progress)``, from functions of what moves.
+
+    It advances a state s to the last of the wanted steps, or to step ``limit``, and returns s and the progress. The
+    functions kick and drift are inlined once, because they are large: so every stage is done at the same place.
 
     Parameters
     ----------
     kick, drift : function
-        ``kick(forces, subject, h, s)`` and ``drift(flow, subject, h, s)`` return the state after its pending kick or
-        drift.
-    with_stage : function
-        ``with_stage(kind, x, t, s)`` returns the state with one more pending stage, of coefficient x at the time t.
+        ``kick(subject, h, s)`` and ``drift(subject, h, s)`` return the state after its pending kick or drift.
+    with_pending : function
+        ``with_pending(s, pending)`` returns the state s with other pending stages.
     write : function
         ``write(subject, j, s)`` saves the state as number j.
     copied, restored : function
         ``copied(subject, s)`` returns a copy that does not change, and ``restored(subject, copy, s)`` a state that is
         the copy with the cost and the status of s.
-    forces, flow : function or address
-        Passed on to ``kick`` and to ``drift``.
-    subject : tuple
-        What moves.
-    table : tuple
-        The stages (k, 3), k, and the numbers of those that are done before the first step, and after the last one on
-        copies of the states that are saved: a processor and its inverse.
-    window : tuple
-        The number of the step that begins at t0, t0, and the step h.
-    saves : ndarray of int
-        Steps after which states are saved.
-    limit : int
-        Step after which the loop returns even if not all states are saved.
-    s : object
-        The state, with a status and with its pending stages.
-    n : int
-        Number of steps made.
-    begun : bool
-        Whether the processor was applied.
-
-    Returns
-    -------
-    s, n, begun
-        The same after the steps.
+    compiled : bool, optional
+        Whether the loop is compiled, and inlined into its caller, or a Python function.
     """
-    stages, count, before, after = table
-    first, t0, h = window
-    end = count - after
-    j = 0
-    k = before if begun else 0
-    unprocessed = copied(subject, s) if after > 0 else s
-    while j < len(saves) and s.status == FINE:
-        between_steps = k in (0, before)
-        if between_steps and n >= limit and n != saves[j]:
-            break
-        saved = (between_steps and n == saves[j]) or k == count
-        kind = SAVE if saved else float(stages[k, 0])
-        if kind in (DRIFT, SAVE):
-            s = kick(forces, subject, h, s)
-        if kind != DRIFT:
-            s = drift(flow, subject, h, s)
-        if s.status != FINE:
-            break
-        if not saved:
-            s = with_stage(kind, float(stages[k, 1]), t0 + ((n - first) + float(stages[k, 2])) * h, s)
-            k += 1
-            if k == end:
-                n += 1
-                k = before
-        elif 0 < k < end and after > 0:
-            unprocessed = copied(subject, s)  # the processor works on a copy
-            k = end
-        else:
+    decorate = inline if compiled else lambda function: function
+    part_for, added = (part_of, with_stage) if compiled else (in_python(part_of), in_python(with_stage))
+
+    @decorate
+    def do_part(subject, scheme, window, part, n, s):
+        """Return the state after the stages of a part, which begins with step n, and the number of the next step."""
+        for step in range(n, n + part.repetitions):
+            for k in range(part.first, part.end):
+                kind = float(scheme.stages[k, 0])
+                if kind in (DRIFT, SAVE):
+                    s = kick(subject, window.h, s)
+                if kind != DRIFT:
+                    s = drift(subject, window.h, s)
+                if s.status != FINE:
+                    return s, step
+                if kind != SAVE:
+                    t = window.t0 + ((step - window.first) + float(scheme.stages[k, 2])) * window.h
+                    s = with_pending(s, added(s.pending, kind, float(scheme.stages[k, 1]), t))
+        return s, n + part.repetitions
+
+    @decorate
+    def run(subject, scheme, window, wanted, s, progress):
+        """Advance the state s; see ``stage_loop``."""
+        n, begun = progress.steps, progress.begun
+        unprocessed = copied(subject, s) if scheme.after > 0 else s
+        for j in range(len(wanted.steps)):
+            target = max(n, min(int(wanted.steps[j]), wanted.limit))
+            for number in range(SAVED + 1):
+                part = part_for(scheme, number, begun, target - n)
+                s, next_step = do_part(subject, scheme, window, part, n, s)
+                if number == STEPS:
+                    begun = begun or next_step > n
+                    n = next_step
+                if s.status != FINE or (number == STEPS and n < wanted.steps[j]):
+                    return s, Progress(n, begun)
+                if number == ALL_DONE and scheme.after > 0:
+                    unprocessed = copied(subject, s)  # the inverse of the processor works on a copy
             write(subject, j, s)
-            j += 1
-            if k > end:
+            if scheme.after > 0:
                 s = restored(subject, unprocessed, s)
-                k = before
-    return s, n, k > 0
+        return s, Progress(n, begun)
+
+    return run

@@ -10,6 +10,7 @@ from math import copysign, inf, sqrt
 from polhode.kernels.compiler.intrinsics import power_of_two
 from polhode.kernels.compiler.jit import inline
 from polhode.kernels.numbers.exponential import rotation, turned
+from polhode.kernels.numbers.vectors import by_components, plus, times
 from polhode.kernels.stepping.header import FINE
 from polhode.kernels.stepping.munthe_kaas import forced, size, slopes, unforced
 
@@ -37,46 +38,47 @@ def factor_of(error):
 @inline
 def rates(body, p):
     """Return w and m' at the point p, per unit of the user's time."""
-    w1, w2, w3, u1, u2, u3, f1, f2, f3 = slopes(body, p)
-    r = body.rate
-    return r * w1, r * w2, r * w3, r * u1 + f1, r * u2 + f2, r * u3 + f3
+    w, u, f = slopes(body, p)
+    return times(body.rate, w), plus(f, body.rate, u)
 
 
 @inline
-def time_scale(body, a, atol, rtol, w1, w2, w3, g1, g2, g3):
-    """Return the time of about a radian or of a large change of m, and the size of such a change; inf at rest."""
-    starting = sqrt(body.rate * size(body.w1 * g1, body.w2 * g2, body.w3 * g3))  # 1/(time of a radian from rest)
-    turning = size(w1, w2, w3)
-    torque = size(g1, g2, g3)
+def time_scale(body, a, atol, rtol, w, g):
+    """Return the time of about a radian or of a large change of m, and the size of such a change; inf at rest.
+
+    w and g = m' are the rates at the point a.
+    """
+    starting = sqrt(body.rate * size(by_components(body.per_I, g)))  # 1/(time of a radian from rest)
+    turning = size(w)
+    torque = size(g)
     if turning == 0.0 and starting == 0.0:
         return inf, inf
-    momentum = size(a.m1, a.m2, a.m3) + atol / rtol + (torque / starting if starting > 0.0 else 0.0)
-    return 1.0 / size(turning, torque / momentum, 0.0), momentum
+    momentum = size(a.m) + atol / rtol + (torque / starting if starting > 0.0 else 0.0)
+    return 1.0 / size((turning, torque / momentum, 0.0)), momentum
 
 
 @inline
-def first_length(torque, params, body, a, end, tolerance):
+def first_length(body, a, end, tolerance):
     """Return the length of the first step and the number of evaluations: HNW, section II.4, independent of units.
 
     The published algorithm compares quantities of different units; here all times are in units of T, the
     ``time_scale``.
     """
     span = abs(end - a.t)
-    w1, w2, w3, g1, g2, g3 = rates(body, a)
-    T, momentum = time_scale(body, a, tolerance.atol, tolerance.rtol, w1, w2, w3, g1, g2, g3)
+    w, g = rates(body, a)
+    T, momentum = time_scale(body, a, tolerance.atol, tolerance.rtol, w, g)
     if not span > PROBE * T:
         return span, a.evaluations
     h = copysign(PROBE * T, end - a.t)
-    r0, r, _ = rotation(h * w1, h * w2, h * w3)
-    q0, q1, q2, q3 = turned(a.q0, a.q1, a.q2, a.q3, r0, r, h * w1, h * w2, h * w3)
-    b = unforced(a.t + h, a.m1 + h * g1, a.m2 + h * g2, a.m3 + h * g3, q0, q1, q2, q3, a.evaluations)
-    b = forced(torque, params, body, b)
+    s = times(h, w)
+    r0, r, _ = rotation(s)
+    b = forced(body, unforced(a.t + h, plus(a.m, h, g), turned(a.q, r0, r, s), a.evaluations))
     if b.status != FINE:
         return PROBE * T, b.evaluations
-    v1, v2, v3, e1, e2, e3 = rates(body, b)
-    turning = size(v1 - w1, v2 - w2, v3 - w3)
-    change = size(e1 - g1, e2 - g2, e3 - g3)
-    second = size(turning, change / momentum, 0.0) * T / PROBE  # T^2 times the second derivative
+    new_w, new_g = rates(body, b)
+    turning = size(plus(new_w, -1.0, w))
+    change = size(plus(new_g, -1.0, g))
+    second = size((turning, change / momentum, 0.0)) * T / PROBE  # T^2 times the second derivative
     return min(span, T * eighth_root(0.01 * tolerance.rtol / max(1.0, second))), b.evaluations
 
 

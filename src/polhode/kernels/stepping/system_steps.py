@@ -11,8 +11,8 @@ from polhode.kernels.compiler.limits import NOBODY
 from polhode.kernels.exact.standard_form import INPUT, TIMES
 from polhode.kernels.numbers.exponential import FARTHEST, rate, rotation, turned, unit
 from polhode.kernels.numbers.quat import matrix
-from polhode.kernels.numbers.vectors import cross_of_numbers, image, in_body
-from polhode.kernels.stepping.header import row_of
+from polhode.kernels.numbers.vectors import by_components, cross, dot, image, in_body
+from polhode.kernels.stepping.header import BOOL, Moving, row_of, vector_of
 from polhode.kernels.stepping.step_length import eighth_root, end_of, factor_of, length_of
 
 
@@ -104,43 +104,43 @@ def kick(p, m, force, torque, time):
 ROWS = "f8[:,::1]"
 
 
-@entry_point(f"b1({INPUT}, {INPUT}, {INPUT}, {INPUT}, {INPUT}, b1, {ROWS}, {ROWS}, {ROWS}, {ROWS})")
-def advance_bodies(x, p, m, q, change, final, x_out, p_out, m_out, q_out):
-    """Write the states after changes (n, 12) of x, p, the rotation vector and m; return whether they are small enough.
+@entry_point((BOOL, Moving, INPUT, BOOL, Moving))
+def advance_bodies(a, change, final, b):
+    """Write the states b after changes (n, 12) of x, p, the rotation vector and m of the states a.
 
-    If ``final`` is true, the attitudes are normalized.
+    Return whether all rotations are small enough. If ``final`` is true, the attitudes are normalized.
     """
-    for i in range(x.shape[0]):
+    for i in range(a.x.shape[0]):
         for c in range(3):
-            x_out[i, c] = x[i, c] + change[i, c]
-            p_out[i, c] = p[i, c] + change[i, 3 + c]
-            m_out[i, c] = m[i, c] + change[i, 9 + c]
-        s1, s2, s3 = float(change[i, 6]), float(change[i, 7]), float(change[i, 8])
-        if not s1 * s1 + s2 * s2 + s3 * s3 <= FARTHEST:
+            b.x[i, c] = a.x[i, c] + change[i, c]
+            b.p[i, c] = a.p[i, c] + change[i, 3 + c]
+            b.m[i, c] = a.m[i, c] + change[i, 9 + c]
+        s = float(change[i, 6]), float(change[i, 7]), float(change[i, 8])
+        if not dot(s, s) <= FARTHEST:
             return False
-        r0, r, _ = rotation(s1, s2, s3)
-        q0, q1, q2, q3 = turned(float(q[i, 0]), float(q[i, 1]), float(q[i, 2]), float(q[i, 3]), r0, r, s1, s2, s3)
+        r0, r, _ = rotation(s)
+        q = turned((float(a.q[i, 0]), float(a.q[i, 1]), float(a.q[i, 2]), float(a.q[i, 3])), r0, r, s)
         if final:
-            q0, q1, q2, q3 = unit(q0, q1, q2, q3)
-        q_out[i, 0], q_out[i, 1], q_out[i, 2], q_out[i, 3] = q0, q1, q2, q3
+            q = unit(q)
+        b.q[i, 0], b.q[i, 1], b.q[i, 2], b.q[i, 3] = q
     return True
 
 
-@entry_point(f"void({INPUT}, {INPUT}, {INPUT}, {INPUT}, {INPUT}, {TIMES}, {INPUT}, f8, {ROWS})")
-def step_slopes(change, p, m, force, torque, per_mass, per_moments, h, out):
+@entry_point(("void", INPUT, Moving, TIMES, INPUT, "f8", ROWS))
+def step_slopes(change, a, per_mass, per_moments, h, out):
     """Write h times the derivatives of x, p, the rotation vector and m, see ``munthe_kaas`` (1), to out (n, 12)."""
-    for i in range(p.shape[0]):
-        m1, m2, m3 = float(m[i, 0]), float(m[i, 1]), float(m[i, 2])
-        w1, w2, w3 = m1 * float(per_moments[i, 0]), m2 * float(per_moments[i, 1]), m3 * float(per_moments[i, 2])
-        s1, s2, s3 = float(change[i, 6]), float(change[i, 7]), float(change[i, 8])
-        _, _, c = rotation(s1, s2, s3)
-        u = cross_of_numbers(m1, m2, m3, w1, w2, w3)
-        r = rate(c, s1, s2, s3, w1, w2, w3)
+    for i in range(a.p.shape[0]):
+        m = vector_of(a.m, i)
+        w = by_components(m, vector_of(per_moments, i))
+        s = float(change[i, 6]), float(change[i, 7]), float(change[i, 8])
+        _, _, c = rotation(s)
+        u = cross(m, w)
+        r = rate(c, s, w)
         for k in range(3):
-            out[i, k] = h * (float(p[i, k]) * float(per_mass[i]))
-            out[i, 3 + k] = h * float(force[i, k])
+            out[i, k] = h * (float(a.p[i, k]) * float(per_mass[i]))
+            out[i, 3 + k] = h * float(a.force[i, k])
             out[i, 6 + k] = h * r[k]
-            out[i, 9 + k] = h * (u[k] + float(torque[i, k]))
+            out[i, 9 + k] = h * (u[k] + float(a.torque[i, k]))
 
 
 SLOPES = "Array(f8, 3, 'C', readonly=True)"

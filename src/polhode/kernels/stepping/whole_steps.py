@@ -21,23 +21,25 @@ from math import isfinite
 from typing import NamedTuple
 
 from polhode.kernels.compiler.jit import inline
-from polhode.kernels.compiler.numba_internals import call_by_address
-from polhode.kernels.exact.standard_form import INPUT, TIMES, from_order, to_order, to_standard_time
-from polhode.kernels.stepping.frame import UserFrame, frame_of, from_user, to_user
-from polhode.kernels.stepping.header import FINE, MATRIX, NOT_FINITE, RAISED, row_of
+from polhode.kernels.compiler.numba_internals import borrowed, call_by_address
+from polhode.kernels.exact.standard_form import from_order, to_order, to_standard_time
+from polhode.kernels.numbers.vectors import columns, times
+from polhode.kernels.stepping.frame import (
+    UserFrame,
+    frame_of,
+    from_user,
+    read_attitude,
+    read_momentum,
+    to_user,
+    write_state,
+)
+from polhode.kernels.stepping.header import FINE, MATRIX, NOT_FINITE, RAISED, number_of, row_of
 
 ENERGY = f"f8(f8, {MATRIX}, f8[::1])"
 GRADIENT = f"{MATRIX}(f8, {MATRIX}, f8[::1])"
 ZERO = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
 call_energy = call_by_address(ENERGY, 0.0)
 call_gradient = call_by_address(GRADIENT, ZERO)
-
-# (params, inertia, axes, t0, h, origin, saves, limit, start, stop, m, q, memory, steps, status, torques, iterations,
-#  residual, m_out, q_out)
-ARGUMENTS = (
-    f"Tuple((f8[:,::1], {INPUT}, {INPUT}, {TIMES}, {TIMES}, i8, i8[::1], i8, i8, i8, f8[:,::1], f8[:,::1], f8[:,::1], "
-    "i8[::1], i8[::1], i8[::1], i8[::1], f8[::1], f8[:,:,::1], f8[:,:,::1]))"
-)
 
 
 class StepConstants(NamedTuple):
@@ -65,34 +67,25 @@ class Step(NamedTuple):
 @inline
 def to_user_matrix(frame, Q):
     """Return a matrix of the standard form, Q or dV/dQ, in the user's body and space axes."""
-    (a, b, c), (d, e, f), (g, h, i) = Q
-    a, d, g = from_order(frame.order, a, d, g)
-    b, e, h = from_order(frame.order, b, e, h)
-    c, f, i = from_order(frame.order, c, f, i)
-    return to_user(frame, a, b, c), to_user(frame, d, e, f), to_user(frame, g, h, i)
+    x, y, z = columns(Q)
+    a, b, c = columns((from_order(frame.order, *x), from_order(frame.order, *y), from_order(frame.order, *z)))
+    return to_user(frame, a), to_user(frame, b), to_user(frame, c)
 
 
 @inline
 def from_user_matrix(frame, G):
     """Return a matrix of the user's axes in the standard form, the inverse of ``to_user_matrix``."""
-    x, y, z = G
-    a, b, c = from_user(frame, x[0], x[1], x[2])
-    d, e, f = from_user(frame, y[0], y[1], y[2])
-    g, h, i = from_user(frame, z[0], z[1], z[2])
-    a, d, g = to_order(frame.order, a, d, g)
-    b, e, h = to_order(frame.order, b, e, h)
-    c, f, i = to_order(frame.order, c, f, i)
-    return (a, b, c), (d, e, f), (g, h, i)
+    a, b, c = columns((from_user(frame, G[0]), from_user(frame, G[1]), from_user(frame, G[2])))
+    return columns((to_order(frame.order, *a), to_order(frame.order, *b), to_order(frame.order, *c)))
 
 
 @inline
 def slope_at(gradient, params, body, t, Q):
     """Return the rows of dV/dQ, multiplied by the length of the step, and the status."""
-    k = body.kick
     G, raised = call_gradient(gradient, (t, to_user_matrix(body.frame, Q), params))
-    (a, b, c), (d, e, f), (g, h, i) = from_user_matrix(body.frame, G)
-    status = FINE if isfinite((a + b + c) + (d + e + f) + (g + h + i)) else NOT_FINITE
-    return ((k * a, k * b, k * c), (k * d, k * e, k * f), (k * g, k * h, k * i)), RAISED if raised else status
+    a, b, c = from_user_matrix(body.frame, G)
+    status = FINE if isfinite((a[0] + a[1] + a[2]) + (b[0] + b[1] + b[2]) + (c[0] + c[1] + c[2])) else NOT_FINITE
+    return (times(body.kick, a), times(body.kick, b), times(body.kick, c)), RAISED if raised else status
 
 
 @inline
@@ -104,49 +97,35 @@ def energy_at(energy, params, body, t, Q):
 
 
 @inline
-def take_steps(step, tools, arguments):
-    """Advance bodies start..stop to the last of the steps ``saves``, or to step ``limit``.
+def take_steps(step, tools, work):
+    """Advance bodies start..stop to the last of the wanted steps, or to step ``limit``.
 
-    States after the steps ``saves`` are written to m_out, q_out; m, q, memory and steps are changed in place, so that
-    another call can continue. A body whose step fails stays where it is, with its status, and its remaining outputs are
-    not changed. Step number ``origin`` begins at t0.
+    States after the wanted steps are saved, and the current states are changed in place, so that another call can
+    continue. A body whose step fails stays where it is, with its status, and its remaining outputs are not changed.
     """
-    params, inertia, axes, starts, lengths, origin, saves, limit, start, stop = arguments[:10]
-    m_of, q_of, memory, steps, status, torques, iterations, residual, m_out, q_out = arguments[10:]
-    for i in range(start, stop):
-        t0 = float(starts[row_of(starts, i)])
-        h = float(lengths[row_of(lengths, i)])
-        frame, J = frame_of(inertia, axes, m_of, h, i)
-        order, scale = frame.order, frame.scale
+    work = borrowed(work)
+    clock, wanted, current, saved = work.clock, work.wanted, work.current, work.saved
+    for i in range(work.start, work.stop):
+        t0, h = number_of(clock.start, i), number_of(clock.h, i)
+        frame, J = frame_of(work.bodies, current.m, h, i)
+        scale = frame.scale
         body = StepConstants(J, to_standard_time(h, scale), h, h * scale.per_m, scale.m * scale.per_I, frame)
-        u = scale.per_m
-        own_params = params[row_of(params, i)]
-        m = to_order(order, u * float(m_of[i, 0]), u * float(m_of[i, 1]), u * float(m_of[i, 2]))
-        q1, q2, q3 = to_order(order, float(q_of[i, 1]), float(q_of[i, 2]), float(q_of[i, 3]))
-        q = float(q_of[i, 0]), q1, q2, q3
-        n = int(steps[i])
-        j = 0
-        while j < len(saves) and status[i] == FINE and (n < limit or n == saves[j]):
-            if n < saves[j]:
-                result = step(tools, own_params, body, t0 + ((n - origin) + 0.5) * h, memory[i], n == origin, m, q)
-                torques[i] += result.torques
-                iterations[i] += result.iterations
-                status[i] = result.status
-                residual[i] = result.residual
+        params = work.bodies.params[row_of(work.bodies.params, i)]
+        m, q = read_momentum(frame, current.m, i), read_attitude(frame, current.q, i)
+        n = int(current.steps[i])
+        for j in range(len(wanted.steps)):
+            while n < min(wanted.steps[j], wanted.limit) and current.status[i] == FINE:
+                middle = t0 + ((n - clock.first) + 0.5) * h
+                result = step(tools, params, body, middle, current.memory[i], n == clock.first, m, q)
+                current.torques[i] += result.torques
+                current.iterations[i] += result.iterations
+                current.status[i] = result.status
+                current.residual[i] = result.residual
                 if result.status == FINE:
                     m, q = result.m, result.q
                     n += 1
-            else:
-                write(frame, m, q, m_out[j, i], q_out[j, i])
-                j += 1
-        write(frame, m, q, m_of[i], q_of[i])
-        steps[i] = n
-
-
-@inline
-def write(frame, m, q, m_row, q_row):
-    """Write m and q to rows of arrays, in principal axes in the user's order and units."""
-    u = frame.scale.m
-    m_row[0], m_row[1], m_row[2] = from_order(frame.order, u * m[0], u * m[1], u * m[2])
-    q_row[0] = q[0]
-    q_row[1], q_row[2], q_row[3] = from_order(frame.order, q[1], q[2], q[3])
+            if n != wanted.steps[j] or current.status[i] != FINE:
+                break
+            write_state(frame, m, q, saved.m[j], saved.q[j], i)
+        write_state(frame, m, q, current.m, current.q, i)
+        current.steps[i] = n

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,6 @@ from polhode.core.fingerprint import Fingerprint, fingerprint, identity, merged
 from polhode.core.value import Comparable
 from polhode.forces.base import check_call
 from polhode.forces.functions import Function
-from polhode.kernels.compiler.jit import loaded
-from polhode.kernels.compiler.numba_internals import address_of
-from polhode.kernels.stepping.header import FORCES
 from polhode.systems.interactions.neighbors import Box
 
 COMPARED = (Comparable, np.ndarray, float, int, str, tuple, type(None))  # types whose values are compared directly
@@ -215,12 +211,6 @@ class InteractionSum(Interaction):
             return self._both[0].dipoles(Q)
         except AttributeError:
             return self._both[1].dipoles(Q)
-
-
-@cache
-def address_of_forces(kernel: Any) -> Any:
-    """Return the address of a compiled kernel with the signature of ``Interaction.compiled``."""
-    return address_of(loaded(kernel), FORCES)  # type: ignore[no-untyped-call]
 
 
 def as_sites(sites: npt.ArrayLike) -> FloatArray:

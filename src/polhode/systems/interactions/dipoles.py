@@ -12,6 +12,7 @@ from polhode.core.arrays import BoolArray, FloatArray, IntArray
 from polhode.core.checks import as_floats, check_finite, show
 from polhode.core.errors import InputError, ShapeError
 from polhode.core.threads import in_ranges, threads_for
+from polhode.kernels.compiler.jit import address
 from polhode.kernels.pairs.dipoles import (
     INPUTS,
     SUMS,
@@ -23,7 +24,6 @@ from polhode.kernels.pairs.dipoles import (
     sum_parts,
 )
 from polhode.kernels.pairs.near_dipoles import sum_dipoles
-from polhode.systems.interactions.base import address_of_forces
 from polhode.systems.interactions.near import ADDING, ITEM, NearInteraction, in_order
 
 PAIR, NEAR_PAIR = 4e-9, 2.6e-8  # seconds for one of all pairs of bodies, and for a pair of the list of neighbors
@@ -111,7 +111,8 @@ class DipolarSoftSpheres(NearInteraction):
         if self.cutoff < np.inf or threads_for(parts, _weight(count, parts)) > 1:
             return None
         numbers = np.append(4.0 * self.epsilon * self.sigma**12, self.dipole)
-        return address_of_forces(few_dipoles), numbers, np.array([parts])
+        few: Any = address(few_dipoles)  # type: ignore[no-untyped-call]
+        return few, numbers, np.array([parts])
 
     def check_bodies(self, mass: FloatArray, moments: FloatArray, axes: FloatArray | None, linear: BoolArray) -> None:
         """Raise an error unless there is one dipole for all bodies, or one for each."""

@@ -15,10 +15,11 @@ from polhode.core.threads import threads_for
 from polhode.forces.base import as_params
 from polhode.forces.functions import Form, Function
 from polhode.kernels.compiler import JIT, jit
+from polhode.kernels.compiler.jit import address
 from polhode.kernels.compiler.limits import NOBODY
 from polhode.kernels.pairs import pair_functions as templates
 from polhode.kernels.pairs.pairs import PAIR, few_pairs, sum_pairs
-from polhode.systems.interactions.base import address_of_forces, takes
+from polhode.systems.interactions.base import takes
 from polhode.systems.interactions.near import ITEM, NearInteraction, parts_of
 from polhode.systems.interactions.neighbors import closest_pair
 
@@ -66,7 +67,8 @@ class PairInteraction(NearInteraction):
         work = PAIR_SECONDS * count * (count - 1) / 2
         if not JIT or self.cutoff < np.inf or threads_for(parts_of(count), work / (parts_of(count) * ITEM)) > 1:
             return None
-        return address_of_forces(few_pairs), self.params, np.array([self._address(), parts_of(count)])
+        few: Any = address(few_pairs)  # type: ignore[no-untyped-call]
+        return few, self.params, np.array([self._address(), parts_of(count)])
 
     def _address(self) -> Any:
         """Return the address of the compiled pair function; raise an InputError if it cannot be compiled."""
