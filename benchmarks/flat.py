@@ -37,7 +37,7 @@ def slope(torque, params, per_I, D, t, y, k, n, h):
     """Row n of k: h y' at y = (m, q)."""
     m1, m2, m3, q0, q1, q2, q3 = y[0], y[1], y[2], y[3], y[4], y[5], y[6]
     w1, w2, w3 = m1 * per_I[0], m2 * per_I[1], m3 * per_I[2]
-    (f1, f2, f3), _ = call_torque(torque, (t, matrix(q0, q1, q2, q3), (w1, w2, w3), params))
+    (f1, f2, f3), _ = call_torque(torque, (t, matrix((q0, q1, q2, q3)), (w1, w2, w3), params))
     j = STRIDE * n
     k[j] = h * (m2 * w3 - m3 * w2 + f1 - D[0] * w1)
     k[j + 1] = h * (m3 * w1 - m1 * w3 + f2 - D[1] * w2)

@@ -130,7 +130,7 @@ def test_modified_inertia_tends_to_the_exact_one(order):
         left = []
         for h in (mpf(1) / 16, mpf(1) / 32):
             exact = exact_modified(inertia, m, h, 65)
-            left.append([abs(a - b) for a, b in zip(modified(c, *m, h), exact, strict=True)])
+            left.append([abs(a - b) for a, b in zip(modified(c, m, h), exact, strict=True)])
         observed = [float(mp.log(a / b, 2)) for a, b in zip(*left, strict=True)]
         np.testing.assert_allclose(observed, order, atol=0.2)
 

@@ -34,7 +34,7 @@ from polhode.kernels.numbers.series import WP3
 
 @entry_point("UniTuple(f8,2)(f8)")
 def probe(x):
-    return product(0.0, x, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0)[3], x * WP3[0]
+    return product((0.0, x, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0))[3], x * WP3[0]
 """
 
 RUN = """

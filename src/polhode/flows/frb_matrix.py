@@ -20,18 +20,20 @@ from polhode.flows.frb_quaternion import LOST, Published, advance_with
 from polhode.kernels.compiler.jit import inline
 from polhode.kernels.exact.published_motion import AROUND_1, SEPARATRIX, SIZE, prepare, third_kind_integral
 from polhode.kernels.numbers.trig import sincos
+from polhode.kernels.numbers.vectors import columns, cross, largest, matrix_product, plus, times
 from polhode.kernels.stepping.loops import loops
 
 
 @inline
-def frame(c, m1, m2, m3):
+def frame(c, m):
     """Return the unit vector v along m' = m x w, which is not 0, and m x v."""
+    m1, m2, m3 = m
     v1, v2, v3 = -c[0] * c[5] * (m2 * m3), c[1] * c[4] * (m3 * m1), -c[2] * c[3] * (m1 * m2)
-    largest = max(abs(v1), max(abs(v2), abs(v3)))
-    v1, v2, v3 = v1 / largest, v2 / largest, v3 / largest
-    size = sqrt(v1 * v1 + v2 * v2 + v3 * v3)
+    size = largest((v1, v2, v3))
     v1, v2, v3 = v1 / size, v2 / size, v3 / size
-    return v1, v2, v3, m2 * v3 - m3 * v2, m3 * v1 - m1 * v3, m1 * v2 - m2 * v1
+    size = sqrt(v1 * v1 + v2 * v2 + v3 * v3)
+    v = v1 / size, v2 / size, v3 / size
+    return v, cross(m, v)
 
 
 @inline
@@ -47,17 +49,18 @@ def angle(c, motion):
 
 
 @inline
-def quaternion(r11, r12, r13, r21, r22, r23, r31, r32, r33):
+def quaternion(R):
     """Return the quaternion of a rotation matrix, with scalar part >= 0, by its largest component."""
+    (r11, r12, r13), (r21, r22, r23), (r31, r32, r33) = R
     trace = r11 + r22 + r33
-    largest = max(r11, max(r22, r33))
-    if trace >= largest:
+    most = max(r11, max(r22, r33))
+    if trace >= most:
         f = 1.0 + trace
         q0, q1, q2, q3 = f, r32 - r23, r13 - r31, r21 - r12
-    elif largest == r11:
+    elif most == r11:
         f = 1.0 + (r11 - r22 - r33)
         q0, q1, q2, q3 = r32 - r23, f, r12 + r21, r31 + r13
-    elif largest == r22:
+    elif most == r22:
         f = 1.0 + (r22 - r33 - r11)
         q0, q1, q2, q3 = r13 - r31, r12 + r21, f, r23 + r32
     else:
@@ -70,18 +73,11 @@ def quaternion(r11, r12, r13, r21, r22, r23, r31, r32, r33):
 @inline
 def attitude(c, motion):
     """Return the rotation P(0)^T Y P(t) of (6) as a quaternion."""
-    x1, x2, x3, y1, y2, y3 = motion.x1, motion.x2, motion.x3, motion.y1, motion.y2, motion.y3
-    v1, v2, v3, w1, w2, w3 = frame(c, x1, x2, x3)
-    a1, a2, a3, b1, b2, b3 = frame(c, y1, y2, y3)
-    sin_psi, cos_psi = sincos(angle(c, motion), 0.0)
-    a1, b1 = cos_psi * a1 - sin_psi * b1, sin_psi * a1 + cos_psi * b1
-    a2, b2 = cos_psi * a2 - sin_psi * b2, sin_psi * a2 + cos_psi * b2
-    a3, b3 = cos_psi * a3 - sin_psi * b3, sin_psi * a3 + cos_psi * b3
-    return quaternion(
-        v1 * a1 + w1 * b1 + x1 * y1, v1 * a2 + w1 * b2 + x1 * y2, v1 * a3 + w1 * b3 + x1 * y3,
-        v2 * a1 + w2 * b1 + x2 * y1, v2 * a2 + w2 * b2 + x2 * y2, v2 * a3 + w2 * b3 + x2 * y3,
-        v3 * a1 + w3 * b1 + x3 * y1, v3 * a2 + w3 * b2 + x3 * y2, v3 * a3 + w3 * b3 + x3 * y3,
-    )  # (6)  # fmt: skip
+    v, w = frame(c, motion.x)
+    a, b = frame(c, motion.y)
+    s, y = sincos(angle(c, motion), 0.0)
+    a, b = plus(times(y, a), -s, b), plus(times(s, a), y, b)
+    return quaternion(matrix_product(columns((v, w, motion.x)), (a, b, motion.y)))  # (6)
 
 
 @inline

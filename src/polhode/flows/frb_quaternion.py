@@ -41,8 +41,9 @@ from polhode.kernels.exact.published_motion import (
     third_kind_separatrix,
     unit_motion,
 )
-from polhode.kernels.numbers.quat import product
+from polhode.kernels.numbers.quat import product, turned_frame
 from polhode.kernels.numbers.trig import floor, is_odd, sincos
+from polhode.kernels.numbers.vectors import dot, times
 from polhode.kernels.stepping.loops import loops
 
 ON_AXIS = 1e-150  # components of m/|m| whose squares underflow: m is treated as lying on the axis
@@ -53,9 +54,9 @@ LOST = "digits are lost near the axes, near the separatrix and for nearly spheri
 
 
 @inline
-def axis_of_symmetry(c, x1, x2, x3, D1, D3):
+def axis_of_symmetry(c, x, D1, D3):
     """Return the axis, 0 or 2, about which m turns uniformly (FRB: lambda_1 = 0 or lambda_3 = 0), or NO_AXIS."""
-    on_1, on_2, on_3 = abs(x1) <= ON_AXIS, abs(x2) <= ON_AXIS, abs(x3) <= ON_AXIS
+    on_1, on_2, on_3 = abs(x[0]) <= ON_AXIS, abs(x[1]) <= ON_AXIS, abs(x[2]) <= ON_AXIS
     if c[3] == 0.0:
         return 2
     if c[5] == 0.0 or (on_2 and on_3):
@@ -66,48 +67,48 @@ def axis_of_symmetry(c, x1, x2, x3, D1, D3):
 
 
 @inline
-def turn_symmetric(c, axis, m1, m2, m3, q0, q1, q2, q3, h):
+def turn_symmetric(c, axis, m, q, h):
     """Return m and q after two plane rotations, about m and about ``axis``; I2 is the moment across either axis."""
-    I_a, m_a = (c[0], m1) if axis == 0 else (c[2], m3)
-    q0, q1, q2, q3 = turn_about_momentum(h / c[1], m1, m2, m3, q0, q1, q2, q3)
-    return turn_about(axis, h * m_a * ((c[1] - I_a) / c[1] / I_a), m1, m2, m3, q0, q1, q2, q3)
+    I_a, m_a = (c[0], m[0]) if axis == 0 else (c[2], m[2])
+    q = turn_about_momentum(h / c[1], m, q)
+    return turn_about(axis, h * m_a * ((c[1] - I_a) / c[1] / I_a), m, q)
 
 
 @inline
 def advance_with(attitude, c, m, q, h):
     """Return m, q after one step h, and 0; ``attitude(c, motion)`` returns the rotation p(0)^-1 y p(t) of a flow."""
-    m1, m2, m3 = m
-    q0, q1, q2, q3 = q
-    G = sqrt(m1 * m1 + m2 * m2 + m3 * m3)
+    G = sqrt(dot(m, m))
     if G == 0.0:
         return m, q, 0.0
-    x1, x2, x3 = m1 / G, m2 / G, m3 / G
+    x1, x2, x3 = m[0] / G, m[1] / G, m[2] / G
     two_T = x1 * x1 / c[0] + x2 * x2 / c[1] + x3 * x3 / c[2]
     D1, D3 = abs(1.0 - two_T * c[0]), abs(1.0 - two_T * c[2])
-    axis = axis_of_symmetry(c, x1, x2, x3, D1, D3)
+    axis = axis_of_symmetry(c, (x1, x2, x3), D1, D3)
     if axis != NO_AXIS:
-        m1, m2, m3, q0, q1, q2, q3 = turn_symmetric(c, axis, m1, m2, m3, q0, q1, q2, q3, h)
-        return (m1, m2, m3), (q0, q1, q2, q3), 0.0
-    motion = unit_motion(c, x1, x2, x3, G * h, two_T, D1, D3)
-    return (G * motion.y1, G * motion.y2, G * motion.y3), product(*q, *attitude(c, motion)), 0.0
+        m, q = turn_symmetric(c, axis, m, q, h)
+        return m, q, 0.0
+    motion = unit_motion(c, (x1, x2, x3), G * h, two_T, D1, D3)
+    return times(G, motion.y), product(q, attitude(c, motion)), 0.0
 
 
 @inline
-def onto_axis_3(m1, m2, m3):
-    """Return (p0, p1, p2) of case (1), section 1.4; p3 = 0.
+def onto_axis_3(m):
+    """Return p of case (1), section 1.4, whose last component is 0.
 
     p is not a unit quaternion where 1 + m3 suffers from cancellation; (m1^2 + m2^2)/2 replaces it where it is 0.
     """
+    m1, m2, m3 = m
     v = 1.0 + m3
     if not v > 0.0:
         v = 0.5 * (m1 * m1 + m2 * m2)
     p0 = sqrt(0.5 * v)
-    return p0, 0.5 * m2 / p0, -0.5 * m1 / p0
+    return p0, 0.5 * m2 / p0, -0.5 * m1 / p0, 0.0
 
 
 @inline
-def from_axes(c, m1, m2, m3):
+def from_axes(c, m):
     """Return p of (2.22); as in ``onto_axis_3``, (m1^2 + m2^2)/2 replaces 1 - m3 where that is 0."""
+    m1, m2, m3 = m
     g1, g2 = c[GAMMA], c[GAMMA + 1]
     v = 1.0 - m3
     if not v > 0.0:
@@ -117,19 +118,9 @@ def from_axes(c, m1, m2, m3):
 
 
 @inline
-def frame(c, m1, m2, m3):
+def frame(c, m):
     """Return p, a rotation of m onto e3: that of (2.22), or of case (1) if gamma = 0."""
-    if c[GAMMA] == 0.0 and c[GAMMA + 1] == 0.0:
-        p0, p1, p2 = onto_axis_3(m1, m2, m3)
-        return p0, p1, p2, 0.0
-    return from_axes(c, m1, m2, m3)
-
-
-@inline
-def turned_frame(o, y, s, p):
-    """Return p(0)^-1 y p(t) of (12), for frames o = p(0) and p = p(t) and a rotation (y, s e3)."""
-    p0, p1, p2, p3 = product(y, 0.0, 0.0, s, p[0], p[1], p[2], p[3])
-    return product(o[0], -o[1], -o[2], -o[3], p0, p1, p2, p3)
+    return onto_axis_3(m) if c[GAMMA] == 0.0 and c[GAMMA + 1] == 0.0 else from_axes(c, m)
 
 
 @inline
@@ -150,10 +141,10 @@ def polar_turn(motion):
         j0, side0 = half_turns(motion.phi0)
         j1, side1 = half_turns(motion.phi1)
         turns = j1 - j0
-    elif motion.x1 < 0.0:
+    elif motion.x[0] < 0.0:
         side0 = side1 = -1.0
-    end = atan2(side1 * motion.y2, side1 * motion.y1)
-    return end - atan2(side0 * motion.x2, side0 * motion.x1), turns
+    end = atan2(side1 * motion.y[1], side1 * motion.y[0])
+    return end - atan2(side0 * motion.x[1], side0 * motion.x[0]), turns
 
 
 @inline
@@ -170,9 +161,7 @@ def attitude(c, motion):
         s, y = -y, s
     if is_odd(floor(0.5 * turns)):
         s, y = -s, -y
-    start = frame(c, motion.x1, motion.x2, motion.x3)
-    end = frame(c, motion.y1, motion.y2, motion.y3)
-    return turned_frame(start, y, s, end)
+    return turned_frame(frame(c, motion.x), y, s, frame(c, motion.y))
 
 
 # Each published flow repeats this function and the loops, because Numba specializes on the functions they call.

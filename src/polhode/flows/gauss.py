@@ -28,8 +28,9 @@ from polhode.kernels.compiler.jit import inline
 from polhode.kernels.exact.euler import CLOSE, separatrix_gap
 from polhode.kernels.exact.momentum import momentum_after
 from polhode.kernels.exact.standard_form import to_order
-from polhode.kernels.numbers.quat import product
+from polhode.kernels.numbers.quat import product, turned_frame
 from polhode.kernels.numbers.trig import sincos
+from polhode.kernels.numbers.vectors import by_components, dot
 from polhode.kernels.stepping.loops import loops
 
 MOST_NODES = 10
@@ -57,8 +58,9 @@ def prepare(order, I, parameters, c):
 
 
 @inline
-def circled_axis(body, m1, m2, m3):
+def circled_axis(body, m):
     """Return the axis that m circles, +-1 or +-3, with the sign of m_a; by D of ``euler``, constant along a motion."""
+    m1, _, m3 = m
     x, z = body.w12 * (m1 * m1), body.w23 * (m3 * m3)
     gap = x - z
     if abs(gap) <= CLOSE * (x + z):
@@ -69,8 +71,9 @@ def circled_axis(body, m1, m2, m3):
 
 
 @inline
-def to_frame(a, x1, x2, x3):
+def to_frame(a, x):
     """Return (x_b, x_c, x_a), rotated by pi about e_c if a < 0, so that m_a >= 0 for the circled axis."""
+    x1, x2, x3 = x
     s = 1.0 if a > 0.0 else -1.0
     if abs(a) == 1.0:
         return s * x2, x3, s * x1
@@ -80,8 +83,9 @@ def to_frame(a, x1, x2, x3):
 
 
 @inline
-def from_frame(a, x1, x2, x3):
+def from_frame(a, x):
     """Return (x1, x2, x3) in body axes, the inverse of ``to_frame``."""
+    x1, x2, x3 = x
     s = 1.0 if a > 0.0 else -1.0
     if abs(a) == 1.0:
         return s * x3, s * x1, x2
@@ -91,9 +95,9 @@ def from_frame(a, x1, x2, x3):
 
 
 @inline
-def rates(a, body, m1, m2, m3):
+def rates(a, body, m):
     """Return 1/I_a and 2T - |m|^2/I_a of (33), the latter without cancellation for a = 1 and 3."""
-    x, y, z = m1 * m1, m2 * m2, m3 * m3
+    x, y, z = by_components(m, m)
     if abs(a) == 1.0:
         return body.w1, -(body.w12 * y + body.w13 * z)
     if abs(a) == 2.0:
@@ -102,52 +106,50 @@ def rates(a, body, m1, m2, m3):
 
 
 @inline
-def height(G, mb, mc, ma):
-    """Return |m| + m_a, without cancellation."""
+def height(G, m):
+    """Return |m| + m_a without cancellation, for m = (m_b, m_c, m_a)."""
+    mb, mc, ma = m
     return G + ma if ma >= 0.0 else (mb * mb + mc * mc) / (G - ma)
 
 
 @inline
-def onto_axis(c0, c3, G, mb, mc, ma):
-    """Return p of (34), (36), up to a factor."""
-    v = height(G, mb, mc, ma)
+def onto_axis(c0, c3, G, m):
+    """Return p of (34), (36), up to a factor, for m = (m_b, m_c, m_a)."""
+    mb, mc, _ = m
+    v = height(G, m)
     return c0 * v, c3 * mb + c0 * mc, c3 * mc - c0 * mb, c3 * v
 
 
 @inline
-def norm2(x0, x1, x2, x3):
+def norm2(x):
     """Return the squared norm of a quaternion."""
-    return x0 * x0 + x1 * x1 + x2 * x2 + x3 * x3
+    return x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3]
 
 
 @inline
 def advance(c, m, q, h):
     """Return m, q after one step h, and the number of iterations."""
-    m1, m2, m3 = m
-    q0, q1, q2, q3 = q
     body = read_body(c)
     c0, c3 = c[CONSTANTS], c[CONSTANTS + 1]
     a = c[CONSTANTS + 2]
-    G = sqrt(m1 * m1 + m2 * m2 + m3 * m3)
+    G = sqrt(dot(m, m))
     if G == 0.0:
         return m, q, 0.0
-    if a == CHOSEN or G + to_frame(a, m1, m2, m3)[2] == 0.0:  # or where p does not exist for the fixed axis
-        a = circled_axis(body, m1, m2, m3)
-    n1, n2, n3 = momentum_after(body, m1, m2, m3, h)
+    if a == CHOSEN or G + to_frame(a, m)[2] == 0.0:  # or where p does not exist for the fixed axis
+        a = circled_axis(body, m)
+    end = momentum_after(body, *m, h)
     mean = 0.0  # mean of 1/(|m| + m_a) over the step
     for k in range(NODES, NODES + 2 * int(c[COUNT]), 2):
-        mean += c[k + 1] / height(G, *to_frame(a, *momentum_after(body, m1, m2, m3, c[k] * h)))
-    w, excess = rates(a, body, m1, m2, m3)
+        mean += c[k + 1] / height(G, to_frame(a, momentum_after(body, *m, c[k] * h)))
+    w, excess = rates(a, body, m)
     s, y = sincos(0.5 * h * (G * w + excess * mean), 0.0)  # (33)
-    o0, o1, o2, o3 = onto_axis(c0, c3, G, *to_frame(a, m1, m2, m3))
-    p0, p1, p2, p3 = onto_axis(c0, c3, G, *to_frame(a, n1, n2, n3))
+    o = onto_axis(c0, c3, G, to_frame(a, m))
+    p = onto_axis(c0, c3, G, to_frame(a, end))
     # |p| is not taken from c0^2 + c3^2 = 1/2, whose rounding would be the same in every step
-    f = 1.0 / sqrt(norm2(o0, o1, o2, o3) * norm2(p0, p1, p2, p3))
-    p0, p1, p2, p3 = product(y * f, 0.0, 0.0, s * f, p0, p1, p2, p3)
-    p0, p1, p2, p3 = product(o0, -o1, -o2, -o3, p0, p1, p2, p3)
-    p1, p2, p3 = from_frame(a, p1, p2, p3)
-    q0, q1, q2, q3 = product(q0, q1, q2, q3, p0, p1, p2, p3)  # (31)
-    return (n1, n2, n3), (q0, q1, q2, q3), 0.0
+    f = 1.0 / sqrt(norm2(o) * norm2(p))
+    x0, x1, x2, x3 = turned_frame(o, y * f, s * f, p)
+    x1, x2, x3 = from_frame(a, (x1, x2, x3))
+    return end, product(q, (x0, x1, x2, x3)), 0.0  # (31)
 
 
 class Gauss(Flow):

@@ -30,7 +30,7 @@ from polhode.kernels.exact.momentum import momentum_after
 from polhode.kernels.exact.standard_form import from_order, standard_form, to_order, to_standard_time
 from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.trig import sincos
-from polhode.kernels.numbers.vectors import cross, plus, times
+from polhode.kernels.numbers.vectors import by_components, cross, dot, plus, times
 from polhode.kernels.stepping.loops import loops
 from polhode.kernels.stepping.repeat import NO_SOLUTION, new_constants
 
@@ -92,13 +92,13 @@ def magnus8(third, fifth, seventh, a1, a2, a3, a4):
 
 
 @inline
-def turn(c, body, m1, m2, m3, h):
+def rotation_vector(c, body, m, h):
     """Return -Omega/c, the rotation vector of a step in body axes: conj(q(h)) = exp(Omega) conj(q)."""
     a1, a2, a3, a4 = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     nodes = int(c[CONSTANTS]) // 2
+    per_I = body.w1, body.w2, body.w3
     for k in range(NODES, NODES + FIELDS * nodes, FIELDS):
-        n1, n2, n3 = momentum_after(body, m1, m2, m3, c[k] * h)
-        W = -h * (n1 * body.w1), -h * (n2 * body.w2), -h * (n3 * body.w3)
+        W = times(-h, by_components(momentum_after(body, *m, c[k] * h), per_I))
         a1, a2 = plus(a1, c[k + 1], W), plus(a2, c[k + 2], W)
         a3, a4 = plus(a3, c[k + 3], W), plus(a4, c[k + 4], W)
     order, third, fifth, seventh = c[CONSTANTS], c[CONSTANTS + 1], c[CONSTANTS + 2], c[CONSTANTS + 3]
@@ -115,7 +115,7 @@ def turn(c, body, m1, m2, m3, h):
 @inline
 def half_angle(v):
     """Return sin(a/2)/a, cos(a/2) and a = |v|."""
-    a = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
+    a = sqrt(dot(v, v))
     s, c = sincos(0.5 * a, 0.0)
     return (s / a if a > 0.0 else 0.5), c, a
 
@@ -123,18 +123,15 @@ def half_angle(v):
 @inline
 def advance(c, m, q, h):
     """Return m, q after one step h, and 0, or NO_SOLUTION if the series does not converge."""
-    m1, m2, m3 = m
-    q0, q1, q2, q3 = q
     if not abs(h) <= LONGEST_STEP:
         return m, q, NO_SOLUTION
     body = read_body(c)
-    n1, n2, n3 = momentum_after(body, m1, m2, m3, h)
-    v = turn(c, body, m1, m2, m3, h)
+    end = momentum_after(body, *m, h)
+    v = rotation_vector(c, body, m, h)
     f, x0, angle = half_angle(v)
-    if angle >= tau and not (n1 == m1 and n2 == m2 and n3 == m3):
+    if angle >= tau and end != m:
         return m, q, NO_SOLUTION
-    q0, q1, q2, q3 = product(q0, q1, q2, q3, x0, f * v[0], f * v[1], f * v[2])
-    return (n1, n2, n3), (q0, q1, q2, q3), 0.0
+    return end, product(q, (x0, f * v[0], f * v[1], f * v[2])), 0.0
 
 
 @inline
@@ -153,7 +150,7 @@ def row_to_order(order, Q, i):
 @entry_point(MATRIX_STEPS)
 def repeat_matrix(parameters, size, inertia, h, steps, m, Q):
     """Take ``steps`` steps of one body with attitude matrix Q (3, 3), in place; return whether all succeeded."""
-    order, scale, I, (m1, m2, m3) = standard_form(
+    order, scale, I, mi = standard_form(
         float(inertia[0]), float(inertia[1]), float(inertia[2]), float(m[0]), float(m[1]), float(m[2])
     )
     x, y, z = row_to_order(order, Q, 0), row_to_order(order, Q, 1), row_to_order(order, Q, 2)
@@ -164,18 +161,18 @@ def repeat_matrix(parameters, size, inertia, h, steps, m, Q):
     prepare(order, I, parameters, c)
     body = read_body(c)
     for _ in range(steps):
-        v = turn(c, body, m1, m2, m3, time)
+        v = rotation_vector(c, body, mi, time)
         half, cosine, angle = half_angle(v)
-        n1, n2, n3 = momentum_after(body, m1, m2, m3, time)
-        if angle >= tau and not (n1 == m1 and n2 == m2 and n3 == m3):
+        end = momentum_after(body, *mi, time)
+        if angle >= tau and end != mi:
             return False
         f, g = 2.0 * half * cosine, 2.0 * half * half  # sin(a)/a and (1 - cos(a))/a^2
         x, y, z = turned_row(x, f, g, v), turned_row(y, f, g, v), turned_row(z, f, g, v)
-        m1, m2, m3 = n1, n2, n3
-    m[0], m[1], m[2] = from_order(order, m1 * scale.m, m2 * scale.m, m3 * scale.m)
-    Q[0, 0], Q[0, 1], Q[0, 2] = from_order(order, x[0], x[1], x[2])
-    Q[1, 0], Q[1, 1], Q[1, 2] = from_order(order, y[0], y[1], y[2])
-    Q[2, 0], Q[2, 1], Q[2, 2] = from_order(order, z[0], z[1], z[2])
+        mi = end
+    m[0], m[1], m[2] = from_order(order, *times(scale.m, mi))
+    Q[0, 0], Q[0, 1], Q[0, 2] = from_order(order, *x)
+    Q[1, 0], Q[1, 1], Q[1, 2] = from_order(order, *y)
+    Q[2, 0], Q[2, 1], Q[2, 2] = from_order(order, *z)
     return True
 
 

@@ -19,7 +19,7 @@ from polhode.core.state import State
 from polhode.flows.flow import INVARIANTS, Flow, FlowRecord
 from polhode.kernels.compiler.jit import inline
 from polhode.kernels.numbers.cayley import FAILED, MARGIN, continued, solve3, turn
-from polhode.kernels.numbers.vectors import cross_of_numbers
+from polhode.kernels.numbers.vectors import by_components, cross, dot, plus, times
 from polhode.kernels.stepping.loops import loops
 
 MOST = 100  # iterations: near a double root each one only halves the error
@@ -32,52 +32,46 @@ def prepare(order, I, parameters, c):
 
 
 @inline
-def image(k1, k2, k3, m1, m2, m3, Y1, Y2, Y3):
+def image(k, m, Y):
     """Return the right side of (1), from k, not from a, b, c, whose rounding errors would act as a constant torque."""
-    u1, u2, u3 = cross_of_numbers(Y1, Y2, Y3, k1 * Y1, k2 * Y2, k3 * Y3)
-    return m1 + u1, m2 + u2, m3 + u3
+    return plus(m, 1.0, cross(Y, by_components(k, Y)))
 
 
 @inline
-def newton(k1, k2, k3, m1, m2, m3, Y1, Y2, Y3):
+def newton(k, m, Y):
     """Return Y of (1) and the number of iterations by Newton's method, starting from Y; FAILED without convergence.
 
     A change d leaves the residual d x (k d). The determinant of the Jacobian is positive on the path of the root from
     h = 0.
     """
+    k1, k2, k3 = k
     a, b, c = k3 - k2, k1 - k3, k2 - k1
     for n in range(MOST):
-        n1, n2, n3 = image(k1, k2, k3, m1, m2, m3, Y1, Y2, Y3)
-        det, d1, d2, d3 = solve3(
-            1.0, -a * Y3, -a * Y2,
-            -b * Y3, 1.0, -b * Y1,
-            -c * Y2, -c * Y1, 1.0,
-            n1 - Y1, n2 - Y2, n3 - Y3,
-        )  # fmt: skip
+        Y1, Y2, Y3 = Y
+        det, times_det = solve3(
+            (1.0, -a * Y3, -a * Y2),
+            (-b * Y3, 1.0, -b * Y1),
+            (-c * Y2, -c * Y1, 1.0),
+            plus(image(k, m, Y), -1.0, Y),
+        )
         if not det > 0.0:
             break
-        f = 1.0 / det
-        d1, d2, d3 = d1 * f, d2 * f, d3 * f
-        Y1, Y2, Y3 = Y1 + d1, Y2 + d2, Y3 + d3
-        if 1.0 + MARGIN * abs(b) * (d1 * d1 + d2 * d2 + d3 * d3) == 1.0:
-            return Y1, Y2, Y3, n + 1.0
-    return Y1, Y2, Y3, FAILED
+        d = times(1.0 / det, times_det)
+        Y = plus(Y, 1.0, d)
+        if 1.0 + MARGIN * abs(b) * dot(d, d) == 1.0:
+            return Y, n + 1.0
+    return Y, FAILED
 
 
 @inline
 def advance(c, m, q, h):
     """Return m, q after one step h, and the number of iterations, or FAILED."""
-    m1, m2, m3 = m
-    q0, q1, q2, q3 = q
-    t = 0.5 * h
-    k1, k2, k3 = t * c[0], t * c[1], t * c[2]
-    Y1, Y2, Y3 = image(k1, k2, k3, m1, m2, m3, m1, m2, m3)
-    Y1, Y2, Y3, count = newton(k1, k2, k3, m1, m2, m3, Y1, Y2, Y3)
+    k = times(0.5 * h, (c[0], c[1], c[2]))
+    Y, count = newton(k, m, image(k, m, m))
     if count < 0.0:
-        Y1, Y2, Y3, count = continued(newton, k1, k2, k3, m1, m2, m3, m1, m2, m3)
-    Y1, Y2, Y3 = image(k1, k2, k3, m1, m2, m3, Y1, Y2, Y3)
-    m1, m2, m3, q0, q1, q2, q3 = turn(k1 * Y1, k2 * Y2, k3 * Y3, m1, m2, m3, q0, q1, q2, q3)
-    return (m1, m2, m3), (q0, q1, q2, q3), count
+        Y, count = continued(newton, k, m, m)
+    m, q = turn(by_components(k, image(k, m, Y)), m, q)
+    return m, q, count
 
 
 class Midpoint(Flow):

@@ -33,7 +33,7 @@ from polhode.flows.flow import INVARIANTS, Flow, FlowRecord
 from polhode.flows.modified_inertia import HIGHEST_ORDER, coefficients
 from polhode.kernels.compiler.jit import inline
 from polhode.kernels.numbers.cayley import FAILED, MARGIN, continued, solve3, turn
-from polhode.kernels.numbers.vectors import cross_of_numbers
+from polhode.kernels.numbers.vectors import by_components, cross, dot, plus, times
 from polhode.kernels.stepping.loops import loops
 from polhode.kernels.stepping.repeat import NO_SOLUTION
 
@@ -57,14 +57,14 @@ def power(x, n):
 
 
 @inline
-def polynomial(k, weight, e1, e2, e3, parameters, n):
+def polynomial(k, weight, e, parameters, n):
     """Return the sum over the monomials of ``modified_inertia``, coefficients from index n on, and the next index."""
     total = 0.0
     for l in range(weight // 3 + 1):
         for j in range((weight - 3 * l) // 2 + 1):
             i = weight - 3 * l - 2 * j
             if i + j + l <= k:
-                total += parameters[n] * (power(e1, i) * power(e2, j) * power(e3, l))
+                total += parameters[n] * (power(e[0], i) * power(e[1], j) * power(e[2], l))
                 n += 1
     return total, n
 
@@ -73,7 +73,7 @@ def polynomial(k, weight, e1, e2, e3, parameters, n):
 def prepare(order, I, parameters, c):
     """Write x, solver, p, and the coefficients of 1 + S and T to c, in the order in which ``modified`` uses them."""
     x1, x2, x3 = 1.0 / I[0], 1.0 / I[1], 1.0 / I[2]
-    e1, e2, e3 = x1 + x2 + x3, x1 * x2 + x2 * x3 + x3 * x1, x1 * x2 * x3
+    e = x1 + x2 + x3, x1 * x2 + x2 * x3 + x3 * x1, x1 * x2 * x3
     c[0], c[1], c[2] = x1, x2, x3
     c[3], c[4] = parameters[0], parameters[1]
     p = int(parameters[1])
@@ -81,22 +81,22 @@ def prepare(order, I, parameters, c):
     at = POLYNOMIALS
     for a in range(p - 1, -1, -1):
         for k in range(p - 1, a - 1, -1):
-            c[at], n = polynomial(k, k + a, e1, e2, e3, parameters, n)
-            c[at + 1], n = polynomial(k, k + a + 1, e1, e2, e3, parameters, n)
+            c[at], n = polynomial(k, k + a, e, parameters, n)
+            c[at + 1], n = polynomial(k, k + a + 1, e, parameters, n)
             at += 2
 
 
 @inline
-def modified(c, m1, m2, m3, h):
+def modified(c, m, h):
     """Return x (1 + S) + T of Algorithm 4: S and T by Horner's rule in C h^2, their coefficients in H h^2."""
-    x1, x2, x3 = c[0], c[1], c[2]
+    x = c[0], c[1], c[2]
     p = int(c[4])
     if p == 1:
-        return x1, x2, x3
+        return x
     g = 0.5 * (h * h)
-    y1, y2, y3 = m1 * m1, m2 * m2, m3 * m3
-    C = g * (y1 + y2 + y3)
-    H = g * (x1 * y1 + x2 * y2 + x3 * y3)
+    y = by_components(m, m)
+    C = g * (y[0] + y[1] + y[2])
+    H = g * dot(x, y)
     S, T = 0.0, 0.0
     at = POLYNOMIALS
     for a in range(p - 1, -1, -1):
@@ -105,103 +105,99 @@ def modified(c, m1, m2, m3, h):
             s, t = s * H + c[at], t * H + c[at + 1]
             at += 2
         S, T = S * C + s, T * C + t
-    return x1 * S + T, x2 * S + T, x3 * S + T
+    return x[0] * S + T, x[1] * S + T, x[2] * S + T
 
 
 @inline
-def image(k1, k2, k3, m1, m2, m3, e1, e2, e3):
+def image(k, m, e):
     """Return the right side of (14')."""
-    s = e1 * m1 + e2 * m2 + e3 * m3
-    u1, u2, u3 = cross_of_numbers(m1, m2, m3, e1, e2, e3)
-    return k1 * (m1 + (u1 + e1 * s)), k2 * (m2 + (u2 + e2 * s)), k3 * (m3 + (u3 + e3 * s))
+    return by_components(k, plus(m, 1.0, plus(cross(m, e), dot(e, m), e)))
 
 
 @inline
-def newton(k1, k2, k3, m1, m2, m3, e1, e2, e3):
+def newton(k, m, e):
     """Return e of (14') and the number of iterations by Newton's method, starting from e; FAILED without convergence.
 
     A change d leaves the residual k d (d.m). With the Jacobian A = 1 - k (m x . + (e.m) + e m^T), the next e is
     A^-1 k (m - e (e.m)). On the path of the correct root from h = 0, det A > 0; it is 0 where this root meets another.
     """
+    k1, k2, k3 = k
+    m1, m2, m3 = m
     for n in range(MOST_NEWTON):
-        s = e1 * m1 + e2 * m2 + e3 * m3
-        det, n1, n2, n3 = solve3(
-            1.0 - k1 * (s + e1 * m1), k1 * (m3 - e1 * m2), -k1 * (m2 + e1 * m3),
-            -k2 * (m3 + e2 * m1), 1.0 - k2 * (s + e2 * m2), k2 * (m1 - e2 * m3),
-            k3 * (m2 - e3 * m1), -k3 * (m1 + e3 * m2), 1.0 - k3 * (s + e3 * m3),
-            k1 * (m1 - e1 * s), k2 * (m2 - e2 * s), k3 * (m3 - e3 * s),
-        )  # fmt: skip
+        e1, e2, e3 = e
+        s = dot(e, m)
+        det, times_det = solve3(
+            (1.0 - k1 * (s + e1 * m1), k1 * (m3 - e1 * m2), -k1 * (m2 + e1 * m3)),
+            (-k2 * (m3 + e2 * m1), 1.0 - k2 * (s + e2 * m2), k2 * (m1 - e2 * m3)),
+            (k3 * (m2 - e3 * m1), -k3 * (m1 + e3 * m2), 1.0 - k3 * (s + e3 * m3)),
+            by_components(k, plus(m, -s, e)),
+        )
         if not det > 0.0:
             break
-        f = 1.0 / det
-        n1, n2, n3 = n1 * f, n2 * f, n3 * f
-        d1, d2, d3 = n1 - e1, n2 - e2, n3 - e3
-        e1, e2, e3 = n1, n2, n3
-        if 1.0 + MARGIN * (d1 * d1 + d2 * d2 + d3 * d3) == 1.0:
-            return e1, e2, e3, n + 1.0
-    return e1, e2, e3, FAILED
+        last = e
+        e = times(1.0 / det, times_det)
+        d = plus(e, -1.0, last)
+        if 1.0 + MARGIN * dot(d, d) == 1.0:
+            return e, n + 1.0
+    return e, FAILED
 
 
 @inline
-def by_newton(k1, k2, k3, m1, m2, m3):
+def by_newton(k, m):
     """Return e of (14') and the number of iterations by Newton's method, if necessary along shorter steps."""
-    e1, e2, e3 = image(k1, k2, k3, m1, m2, m3, k1 * m1, k2 * m2, k3 * m3)
-    e1, e2, e3 = image(k1, k2, k3, m1, m2, m3, e1, e2, e3)
-    e1, e2, e3, count = newton(k1, k2, k3, m1, m2, m3, e1, e2, e3)
+    e, count = newton(k, m, image(k, m, image(k, m, by_components(k, m))))
     if count < 0.0:
-        zero = 0.0 * k1
-        e1, e2, e3, count = continued(newton, k1, k2, k3, m1, m2, m3, zero, zero, zero)
-    e1, e2, e3 = image(k1, k2, k3, m1, m2, m3, e1, e2, e3)  # removes the rounding errors of A^-1
-    return e1, e2, e3, count
+        e, count = continued(newton, k, m, times(0.0, k))
+    return image(k, m, e), count  # removes the rounding errors of A^-1
 
 
 @inline
-def by_fixed_point(k1, k2, k3, m1, m2, m3):
+def by_fixed_point(k, m):
     """Return e and the number of iterations by repeating (14), from Y = m until tiny changes no longer decrease."""
-    Y1, Y2, Y3 = m1, m2, m3
-    e1, e2, e3 = k1 * m1, k2 * m2, k3 * m3
-    size = abs(m1) + abs(m2) + abs(m3)
+    Y = m
+    e = by_components(k, m)
+    size = sum_of_sizes(m)
     last = size
     for n in range(MOST_FIXED):
-        al = 1.0 + (e1 * e1 + e2 * e2 + e3 * e3)
+        al = 1.0 + dot(e, e)
         if not al <= 1.0 + FAR:
             break
-        u1, u2, u3 = cross_of_numbers(Y1, Y2, Y3, e1, e2, e3)
-        n1, n2, n3 = al * m1 + u1, al * m2 + u2, al * m3 + u3
-        change = abs(n1 - Y1) + abs(n2 - Y2) + abs(n3 - Y3)
-        Y1, Y2, Y3 = n1, n2, n3
-        e1, e2, e3 = k1 * Y1, k2 * Y2, k3 * Y3
+        before = Y
+        Y = plus(cross(Y, e), al, m)
+        e = by_components(k, Y)
+        change = sum_of_sizes(plus(Y, -1.0, before))
         falls = 0.0 < change < last
         if not falls and size + change / ULPS == size:
-            return e1, e2, e3, n + 1.0
+            return e, n + 1.0
         last = change
-    return e1, e2, e3, FAILED
+    return e, FAILED
 
 
 @inline
-def is_short(c, m1, m2, m3, h):
+def sum_of_sizes(x):
+    """Return |x1| + |x2| + |x3|."""
+    return abs(x[0]) + abs(x[1]) + abs(x[2])
+
+
+@inline
+def is_short(c, m, h):
     """Return whether the body turns by less than 90 degrees at its angular velocity with m; always true for order 2."""
-    w1, w2, w3 = c[0] * m1, c[1] * m2, c[2] * m3
-    return c[4] == 1.0 or h * h * (w1 * w1 + w2 * w2 + w3 * w3) < QUARTER_TURN
+    w = by_components((c[0], c[1], c[2]), m)
+    return c[4] == 1.0 or h * h * dot(w, w) < QUARTER_TURN
 
 
 @inline
 def advance(c, m, q, h):
     """Return m, q after one step h, and the number of iterations, or NO_SOLUTION."""
-    m1, m2, m3 = m
-    q0, q1, q2, q3 = q
-    x1, x2, x3 = modified(c, m1, m2, m3, h)
-    t = 0.5 * h
-    k1, k2, k3 = t * x1, t * x2, t * x3
-    e1, e2, e3 = 0.0, 0.0, 0.0
-    count = FAILED
+    k = times(0.5 * h, modified(c, m, h))
+    e, count = k, FAILED
     if c[3] != 0.0:
-        e1, e2, e3, count = by_fixed_point(k1, k2, k3, m1, m2, m3)
+        e, count = by_fixed_point(k, m)
     if count < 0.0:
-        e1, e2, e3, count = by_newton(k1, k2, k3, m1, m2, m3)
-    is_correct = e1 * e1 + e2 * e2 + e3 * e3 < 1.0 and is_short(c, m1, m2, m3, h)
-    m1, m2, m3, q0, q1, q2, q3 = turn(e1, e2, e3, m1, m2, m3, q0, q1, q2, q3)
-    return (m1, m2, m3), (q0, q1, q2, q3), count if is_correct and is_short(c, m1, m2, m3, h) else NO_SOLUTION
+        e, count = by_newton(k, m)
+    is_correct = dot(e, e) < 1.0 and is_short(c, m, h)
+    m, q = turn(e, m, q)
+    return m, q, count if is_correct and is_short(c, m, h) else NO_SOLUTION
 
 
 class MoserVeselov(Flow):

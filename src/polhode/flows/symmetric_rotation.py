@@ -33,7 +33,7 @@ def prepare(order, I, parameters, c):
     a, b, d = 0.0, 1.0, 2.0
     if parameters[0] != BEST:
         a, b, d = position(order, parameters[0]), position(order, parameters[1]), position(order, parameters[2])
-    Ia, Ib, Id = component(a, *I), component(b, *I), component(d, *I)
+    Ia, Ib, Id = component(a, I), component(b, I), component(d, I)
     outer = (Ib - Ia) / Ia / Ib
     inner = (Ib - Id) / Ib / Id
     c[0] = 1.0 / Ib
@@ -44,22 +44,20 @@ def prepare(order, I, parameters, c):
 
 
 @inline
-def turn_half(axis, angle_per_m, m1, m2, m3, q0, q1, q2, q3):
+def turn_half(axis, angle_per_m, m, q):
     """Return m and q of the body, rotated about ``axis`` by ``angle_per_m`` times that component of m."""
-    return turn_about(axis, angle_per_m * component(axis, m1, m2, m3), m1, m2, m3, q0, q1, q2, q3)
+    return turn_about(axis, angle_per_m * component(axis, m), m, q)
 
 
 @inline
 def advance(c, m, q, h):
     """Return m, q after one step h, and the number of iterations."""
-    m1, m2, m3 = m
-    q0, q1, q2, q3 = q
     outer, inner = int(c[2]), int(c[4])
-    m1, m2, m3, q0, q1, q2, q3 = turn_half(outer, 0.5 * h * c[1], m1, m2, m3, q0, q1, q2, q3)
-    q0, q1, q2, q3 = turn_about_momentum(h * c[0], m1, m2, m3, q0, q1, q2, q3)
-    m1, m2, m3, q0, q1, q2, q3 = turn_half(inner, h * c[3], m1, m2, m3, q0, q1, q2, q3)
-    m1, m2, m3, q0, q1, q2, q3 = turn_half(outer, 0.5 * h * c[1], m1, m2, m3, q0, q1, q2, q3)
-    return (m1, m2, m3), (q0, q1, q2, q3), 0.0
+    m, q = turn_half(outer, 0.5 * h * c[1], m, q)
+    q = turn_about_momentum(h * c[0], m, q)
+    m, q = turn_half(inner, h * c[3], m, q)
+    m, q = turn_half(outer, 0.5 * h * c[1], m, q)
+    return m, q, 0.0
 
 
 class SymmetricRotation(Flow):

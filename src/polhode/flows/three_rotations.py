@@ -22,6 +22,7 @@ from polhode.kernels.compiler.jit import inline
 from polhode.kernels.exact.standard_form import to_order
 from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.trig import sincos
+from polhode.kernels.numbers.vectors import dot
 from polhode.kernels.stepping.loops import loops
 
 AXES = (1, 2, 3)
@@ -36,34 +37,36 @@ def position(order, axis):
 
 
 @inline
-def turn_about(axis, angle, m1, m2, m3, q0, q1, q2, q3):
+def turn_about(axis, angle, m, q):
     """Return m and q of the body rotated by ``angle`` about a body axis: m rotates by -angle, q gets a right factor."""
+    m1, m2, m3 = m
+    q0, q1, q2, q3 = q
     s, c = sincos(0.5 * angle, 0.0)
     ss = 2.0 * s * c
     cc = (c - s) * (c + s)
     if axis == 0:
-        m2, m3 = cc * m2 + ss * m3, cc * m3 - ss * m2
-        return m1, m2, m3, q0 * c - q1 * s, q1 * c + q0 * s, q2 * c + q3 * s, q3 * c - q2 * s
+        m = m1, cc * m2 + ss * m3, cc * m3 - ss * m2
+        return m, (q0 * c - q1 * s, q1 * c + q0 * s, q2 * c + q3 * s, q3 * c - q2 * s)
     if axis == 1:
-        m3, m1 = cc * m3 + ss * m1, cc * m1 - ss * m3
-        return m1, m2, m3, q0 * c - q2 * s, q1 * c - q3 * s, q2 * c + q0 * s, q3 * c + q1 * s
-    m1, m2 = cc * m1 + ss * m2, cc * m2 - ss * m1
-    return m1, m2, m3, q0 * c - q3 * s, q1 * c + q2 * s, q2 * c - q1 * s, q3 * c + q0 * s
+        m = cc * m1 - ss * m3, m2, cc * m3 + ss * m1
+        return m, (q0 * c - q2 * s, q1 * c - q3 * s, q2 * c + q0 * s, q3 * c + q1 * s)
+    m = cc * m1 + ss * m2, cc * m2 - ss * m1, m3
+    return m, (q0 * c - q3 * s, q1 * c + q2 * s, q2 * c - q1 * s, q3 * c + q0 * s)
 
 
 @inline
-def turn_about_momentum(angle_per_m, m1, m2, m3, q0, q1, q2, q3):
+def turn_about_momentum(angle_per_m, m, q):
     """Return q times the rotation about m by angle_per_m |m|."""
-    G = sqrt(m1 * m1 + m2 * m2 + m3 * m3)
+    G = sqrt(dot(m, m))
     s, c = sincos(0.5 * angle_per_m * G, 0.0)
     f = s / G if G > 0.0 else 0.0
-    return product(q0, q1, q2, q3, c, f * m1, f * m2, f * m3)
+    return product(q, (c, f * m[0], f * m[1], f * m[2]))
 
 
 @inline
-def component(axis, x1, x2, x3):
+def component(axis, x):
     """Return the component of x along axis 0, 1 or 2."""
-    return x1 if axis == 0 else (x2 if axis == 1 else x3)
+    return x[0] if axis == 0 else (x[1] if axis == 1 else x[2])
 
 
 @inline
@@ -81,16 +84,13 @@ def prepare(order, I, parameters, c):
 @inline
 def advance(c, m, q, h):
     """Return m, q after one step h, and the number of iterations."""
-    m1, m2, m3 = m
-    q0, q1, q2, q3 = q
     if c[6] == 1.0:
-        return m, turn_about_momentum(h * c[0], m1, m2, m3, q0, q1, q2, q3), 0.0
+        return m, turn_about_momentum(h * c[0], m, q), 0.0
     for k in range(5):
         axis = int(c[3 + (k if k < 3 else 4 - k)])
         t = h if k == 2 else 0.5 * h
-        angle = t * (c[axis] * component(axis, m1, m2, m3))
-        m1, m2, m3, q0, q1, q2, q3 = turn_about(axis, angle, m1, m2, m3, q0, q1, q2, q3)
-    return (m1, m2, m3), (q0, q1, q2, q3), 0.0
+        m, q = turn_about(axis, t * (c[axis] * component(axis, m)), m, q)
+    return m, q, 0.0
 
 
 def axis_parameters(axes: tuple[int, int, int] | None) -> tuple[float, float, float]:

@@ -18,7 +18,7 @@ from math import sqrt
 
 from polhode.core.references import CELLEDONI_2008, FRB_2010, VAN_ZON_SCHOFIELD_2007
 from polhode.flows.flow import INVARIANTS, Flow, FlowRecord
-from polhode.flows.frb_quaternion import LOST, advance_with, angle_about_3, onto_axis_3, turned_frame
+from polhode.flows.frb_quaternion import LOST, advance_with, angle_about_3, onto_axis_3
 from polhode.kernels.compiler.jit import inline
 from polhode.kernels.exact.published_motion import (
     AROUND_3,
@@ -31,7 +31,7 @@ from polhode.kernels.exact.published_motion import (
     third_kind_difference,
     third_kind_separatrix,
 )
-from polhode.kernels.numbers.quat import product
+from polhode.kernels.numbers.quat import product, turned_frame
 from polhode.kernels.numbers.trig import floor, is_odd, sincos
 from polhode.kernels.stepping.loops import loops
 
@@ -55,13 +55,14 @@ def hermite_quadrature(motion, n):
 
 
 @inline
-def half_angle(motion, phi, m1, m2):
+def half_angle(motion, phi, m):
     """Return p0 and p3 over sqrt((1 + m3)/2): cosine and sine of half the continued angle of (m2, m1).
 
     The sign of m1 is constant in (i) and (iii); in (ii) it is that of cn, and p is periodic with four half turns of
     phi. The smaller of the two is computed from their product, because p3^2 cancels where m2 = |m x e3|.
     """
-    side = -1.0 if motion.x1 < 0.0 else 1.0
+    m1, m2, _ = m
+    side = -1.0 if motion.x[0] < 0.0 else 1.0
     sign = 1.0
     if motion.family == AROUND_3:
         j, side = half_turns(phi)
@@ -78,11 +79,10 @@ def half_angle(motion, phi, m1, m2):
 
 
 @inline
-def along_node(motion, phi, m1, m2, m3):
+def along_node(motion, phi, m):
     """Return p of case (3), (15): the shortest rotation of m onto e3, and one about e3 that takes m x e3 to e1."""
-    y, s = half_angle(motion, phi, m1, m2)
-    p0, p1, p2 = onto_axis_3(m1, m2, m3)
-    return product(y, 0.0, 0.0, s, p0, p1, p2, 0.0)
+    y, s = half_angle(motion, phi, m)
+    return product((y, 0.0, 0.0, s), onto_axis_3(m))
 
 
 @inline
@@ -96,9 +96,7 @@ def attitude(c, motion):
     else:
         integral = third_kind_difference(motion, n)
     s, y = sincos(0.5 * angle_about_3(c, motion, integral), 0.0)
-    start = along_node(motion, motion.phi0, motion.x1, motion.x2, motion.x3)
-    end = along_node(motion, motion.phi1, motion.y1, motion.y2, motion.y3)
-    return turned_frame(start, y, s, end)
+    return turned_frame(along_node(motion, motion.phi0, motion.x), y, s, along_node(motion, motion.phi1, motion.y))
 
 
 @inline

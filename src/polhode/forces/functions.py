@@ -563,7 +563,7 @@ def torques(torque, arguments):
     t, q, w, params, out = arguments
     for n in range(out.shape[0]):
         i, j, k = n % q.shape[0], n % w.shape[0], n % params.shape[0]
-        Q = quat.matrix(float(q[i, 0]), float(q[i, 1]), float(q[i, 2]), float(q[i, 3]))
+        Q = quat.matrix((float(q[i, 0]), float(q[i, 1]), float(q[i, 2]), float(q[i, 3])))
         velocity = float(w[j, 0]), float(w[j, 1]), float(w[j, 2])
         out[n, 0], out[n, 1], out[n, 2] = torque(float(t[n % t.size]), Q, velocity, params[k])
 
@@ -574,7 +574,7 @@ def energies(energy, arguments):
     t, q, params, out = arguments
     for n in range(out.shape[0]):
         i, k = n % q.shape[0], n % params.shape[0]
-        Q = quat.matrix(float(q[i, 0]), float(q[i, 1]), float(q[i, 2]), float(q[i, 3]))
+        Q = quat.matrix((float(q[i, 0]), float(q[i, 1]), float(q[i, 2]), float(q[i, 3])))
         out[n] = energy(float(t[n % t.size]), Q, params[k])
 
 

@@ -62,10 +62,9 @@ def from_middle(e, v):
 def impulse_of_both_ends(torque, params, body, t, start, q, e):
     """Return (k, status, noise) by the trapezoidal rule; `start` is the torque (3,) at the start of the step."""
     x = 1.0 / (1.0 + dot(e, e))
-    h0, h1, h2, h3 = middle(q, e)
-    q0, q1, q2, q3 = product(h0, h1, h2, h3, x, x * e[0], x * e[1], x * e[2])
+    end_q = product(middle(q, e), (x, x * e[0], x * e[1], x * e[2]))
     end = t + 0.5 * body.time
-    f, status = torque_at(torque, params, body.frame, end, AT_REST, (q0, q1, q2, q3))
+    f, status = torque_at(torque, params, body.frame, end, AT_REST, end_q)
     both = plus(from_middle(times(-1.0, e), start), 1.0, from_middle(e, f))
     return times(0.5 * body.time, both), status, 0.0
 

@@ -91,13 +91,12 @@ def correction(body, W, WE, QG, e0):
     A = combined(combined(WE, 1.0, WE), -1.0, QG)
     (a, b, c), (d, e, f), (g, h, i) = A
     r = plus(plus(plus(symmetric_momentum(W, J), -0.5, rot(QG)), -0.5 * (a + e + i), e0), 0.5, image(A, e0))
-    det, d1, d2, d3 = solve3(
-        J[0] + x * (e + i), -x * b, -x * c,
-        -x * d, J[1] + x * (i + a), -x * f,
-        -x * g, -x * h, J[2] + x * (a + e),
-        2.0 * x * r[0], 2.0 * x * r[1], 2.0 * x * r[2],
-    )  # fmt: skip
-    return det, (d1, d2, d3)
+    return solve3(
+        (J[0] + x * (e + i), -x * b, -x * c),
+        (-x * d, J[1] + x * (i + a), -x * f),
+        (-x * g, -x * h, J[2] + x * (a + e)),
+        times(2.0 * x, r),
+    )
 
 
 @inline
@@ -124,7 +123,7 @@ def turned_velocities(body, W, d, e):
 def step(gradient, params, body, t, memory, first, m, q):
     """Return the Step from (m, q) by (4) and (5), and store W1 in `memory`; `t` is the middle of the step."""
     W = velocities(body, memory, first, m)
-    Q0 = matrix(q[0], q[1], q[2], q[3])
+    Q0 = matrix(q)
     WE = times_Euler(W, body.J)
     e0 = times(0.25 * body.h, rot(W))
     zero = (0.0, 0.0, 0.0)
@@ -161,8 +160,8 @@ def step(gradient, params, body, t, memory, first, m, q):
     W = turned_velocities(body, W, d, e)
     for j in range(3):
         memory[3 * j], memory[3 * j + 1], memory[3 * j + 2] = times(body.rate, W[j])
-    _, _, _, q0, q1, q2, q3 = turn(e[0], e[1], e[2], 0.0, 0.0, 0.0, q[0], q[1], q[2], q[3])
-    return Step(rot(times_Euler(W, body.J)), (q0, q1, q2, q3), FINE, n + 1, solved, 0.0)
+    _, q = turn(e, (0.0, 0.0, 0.0), q)
+    return Step(rot(times_Euler(W, body.J)), q, FINE, n + 1, solved, 0.0)
 
 
 @inline

@@ -38,7 +38,7 @@ from polhode.forces.trigonometric import trial_cases
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.numba_internals import address_of
 from polhode.kernels.exact.standard_form import TIMES, to_order
-from polhode.kernels.numbers.quat import matrix, product
+from polhode.kernels.numbers.quat import matrix
 from polhode.kernels.numbers.vectors import columns, cross, dot, image, largest, matrix_product, plus, rot, times
 from polhode.kernels.stepping.half_turns import half_turn_step, half_turn_system, middle
 from polhode.kernels.stepping.header import ADDRESS, FINE, Work
@@ -70,15 +70,15 @@ def impulse(tools, params, body, t, V0, q, e):
     ee = dot(e, e)
     x = 1.0 / (1.0 + ee)
     h0, h1, h2, h3 = middle(q, e)
-    Qh = matrix(x * h0, x * h1, x * h2, x * h3)
-    a0, a1, a2, a3 = product(h0, h1, h2, h3, 1.0, e[0], e[1], e[2])
-    Q1 = matrix(x * a0, x * a1, x * a2, x * a3)
+    Qh = matrix((x * h0, x * h1, x * h2, x * h3))
+    a0, a1, a2, a3 = middle((h0, h1, h2, h3), e)
+    Q1 = matrix((x * a0, x * a1, x * a2, x * a3))
     V1, status = energy_at(tools.energy, params, body, t, Q1)
     s = to_order(body.frame.order, float(tools.axis[0]), float(tools.axis[1]), float(tools.axis[2]))
     gain = body.kick * (V1 - V0)
     blur = ROUNDING * abs(body.kick) * (abs(V0) + abs(V1))
     if dot(s, s) > 0.0:
-        Q0 = matrix(q[0], q[1], q[2], q[3])
+        Q0 = matrix(q)
         k, gradient_status, noise = impulse_in_u(tools.gradient, params, body, t, gain, blur, s, Q0, Qh, Q1, e)
     else:
         k, gradient_status, noise = impulse_in_q(tools.gradient, params, body, t, gain, blur, Qh, e, ee)
@@ -124,7 +124,7 @@ def system(body, m, e, k, K, noise):
 @inline
 def step(tools, params, body, t, memory, first, m, q):
     """Return the Step from (m, q); `t` is the middle of the step."""
-    V0, status = energy_at(tools.energy, params, body, t, matrix(q[0], q[1], q[2], q[3]))
+    V0, status = energy_at(tools.energy, params, body, t, matrix(q))
     if status != FINE:
         return Step(m, q, status, 0, 0, 0.0)
     return half_turn_step(impulse, system, tools, params, body, t, V0, m, q)

@@ -55,8 +55,7 @@ def kicks(gradient, params, body, t, q, e):
     """Return (c0, c1, status) of (3) for a step from attitude `q` with e = fv/f0."""
     f0 = 1.0 / sqrt(1.0 + dot(e, e))
     a, b = 0.5 * (1.0 + f0), 0.5 * f0
-    h0, h1, h2, h3 = product(q[0], q[1], q[2], q[3], a, b * e[0], b * e[1], b * e[2])
-    Q = matrix(h0, h1, h2, h3)
+    Q = matrix(product(q, (a, b * e[0], b * e[1], b * e[2])))
     G, status = slope_at(gradient, params, body, t, Q)
     A = matrix_product(columns(Q), G)
     g = rot(A)
@@ -108,9 +107,8 @@ def step(gradient, params, body, t, memory, first, m, q):
     if status != FINE:
         return Step(m, q, status, solution.torques, solution.iterations, solution.residual)
     c0, c1, status = kicks(gradient, params, body, t, q, e)
-    M = plus(m, -1.0, c0)
-    m1, m2, m3, q0, q1, q2, q3 = turn(e[0], e[1], e[2], M[0], M[1], M[2], q[0], q[1], q[2], q[3])
-    return Step(plus((m1, m2, m3), -1.0, c1), (q0, q1, q2, q3), status, solution.torques + 1, solution.iterations, 0.0)
+    m, q = turn(e, plus(m, -1.0, c0), q)
+    return Step(plus(m, -1.0, c1), q, status, solution.torques + 1, solution.iterations, 0.0)
 
 
 @entry_point(("void", ADDRESS, Work))

@@ -45,7 +45,7 @@ from polhode.kernels.numbers.lanes import (
     triple,
     wait_for_memory,
 )
-from polhode.kernels.numbers.quat import product
+from polhode.kernels.numbers.quat import product_of_numbers as product
 from polhode.kernels.numbers.trig import rint, sincos_near, sincos_small
 
 CLOSE = 9e-4  # kc^2 up to which the series would be too long, and the kernel of single steps is used

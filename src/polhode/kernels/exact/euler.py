@@ -38,7 +38,7 @@ from polhode.kernels.compiler.intrinsics import power_of_two
 from polhode.kernels.compiler.jit import inline, noinline_strict
 from polhode.kernels.numbers.eft import dd_mul, dd_sub, exact_sum, two_prod, two_sum
 from polhode.kernels.numbers.elliptic import mean_and_weight
-from polhode.kernels.numbers.quat import product
+from polhode.kernels.numbers.quat import product_of_numbers as product
 from polhode.kernels.numbers.series import FIRST, NODE, WEIGHT, WP0, WP1, WP2, WP3
 from polhode.kernels.numbers.trig import is_odd, rint, sincos, sincos_of_sum
 

@@ -48,12 +48,8 @@ class PublishedMotion(NamedTuple):
     D3: float
     k2: float
     lam: float
-    x1: float
-    x2: float
-    x3: float
-    y1: float
-    y2: float
-    y3: float
+    x: tuple[float, float, float]
+    y: tuple[float, float, float]
     phi0: float  # amplitudes, unless on the separatrix, and sn, cn at both ends
     s0: float
     c0: float
@@ -72,8 +68,9 @@ def prepare(order, I, parameters, c):
 
 
 @inline
-def unit_motion(c, x1, x2, x3, t, two_T, D1, D3):
-    """Return the motion of a body with three different moments, for D1 > 0 and D3 > 0."""
+def unit_motion(c, x, t, two_T, D1, D3):
+    """Return the motion from x of a body with three different moments, for D1 > 0 and D3 > 0."""
+    x1, x2, x3 = x
     I1, I2, I3, I21, I31, I32 = c[0], c[1], c[2], c[3], c[4], c[5]
     B13, B31 = sqrt(I1 * D3 / I31), sqrt(I3 * D1 / I31)
     around_1 = D1 * I32 < D3 * I21
@@ -81,7 +78,7 @@ def unit_motion(c, x1, x2, x3, t, two_T, D1, D3):
     lam = sqrt(larger / (I1 * I2 * I3))  # (3)
     k2 = smaller / larger
     if not k2 < 1.0:
-        return separatrix_motion(x1, x2, x3, t, two_T, D1, D3, B13, B31, lam)
+        return separatrix_motion(x, t, two_T, D1, D3, B13, B31, lam)
     if around_1:
         lam = lam if x1 >= 0.0 else -lam
         B_sn, B_cn, x_cn = sqrt(I2 * D1 / I21), B31, x3
@@ -96,13 +93,15 @@ def unit_motion(c, x1, x2, x3, t, two_T, D1, D3):
     dn = sqrt(1.0 - k2 * s1 * s1)
     dn = dn if lam >= 0.0 else -dn
     y1, y3 = (B13 * dn, B31 * c1) if around_1 else (B13 * c1, B31 * dn)  # (4), (5)
+    y = y1, B_sn * s1, y3
     family = AROUND_1 if around_1 else AROUND_3
-    return PublishedMotion(family, t, two_T, D1, D3, k2, lam, x1, x2, x3, y1, B_sn * s1, y3, phi0, s0, c0, phi1, s1, c1)
+    return PublishedMotion(family, t, two_T, D1, D3, k2, lam, x, y, phi0, s0, c0, phi1, s1, c1)
 
 
 @inline
-def separatrix_motion(x1, x2, x3, t, two_T, D1, D3, B13, B31, lam):
+def separatrix_motion(x, t, two_T, D1, D3, B13, B31, lam):
     """Return the motion (iii) on the separatrix, with u from sinh u = m2/|(m1, m3)|."""
+    x1, x2, x3 = x
     if x1 < 0.0:
         B13, lam = -B13, -lam
     if x3 < 0.0:
@@ -110,9 +109,8 @@ def separatrix_motion(x1, x2, x3, t, two_T, D1, D3, B13, B31, lam):
     u = asinh(x2 / hypot(x1, x3))
     s0, c0 = tanh_sech(u)
     s1, c1 = tanh_sech(u + lam * t)
-    return PublishedMotion(
-        SEPARATRIX, t, two_T, D1, D3, 1.0, lam, x1, x2, x3, B13 * c1, s1, B31 * c1, 0.0, s0, c0, 0.0, s1, c1
-    )
+    y = B13 * c1, s1, B31 * c1
+    return PublishedMotion(SEPARATRIX, t, two_T, D1, D3, 1.0, lam, x, y, 0.0, s0, c0, 0.0, s1, c1)
 
 
 @inline

@@ -48,7 +48,7 @@ from polhode.kernels.exact.standard_form import (
     to_standard_time,
 )
 from polhode.kernels.numbers.dual import Dual, add, div, mul, scale, sub
-from polhode.kernels.numbers.quat import product
+from polhode.kernels.numbers.quat import product_of_numbers as product
 from polhode.kernels.numbers.trig import rint
 
 QUARTER = 2.467  # (lambda t)^2 up to which the time is less than half a period: K >= pi/2

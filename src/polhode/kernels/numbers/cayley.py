@@ -14,7 +14,7 @@ from math import sqrt
 
 from polhode.kernels.compiler.jit import inline, noinline
 from polhode.kernels.numbers.quat import product
-from polhode.kernels.numbers.vectors import cross_of_numbers
+from polhode.kernels.numbers.vectors import columns, cross, dot, image, plus, times
 
 FAILED = -1.0  # returned in place of the number of iterations
 # Newton's last residual is smaller than rounding by this factor: unlike rounding, it has the same sign in every step.
@@ -23,37 +23,29 @@ SHORTEST = 1.0 / 128.0  # smallest advance of the continuation, as a fraction of
 
 
 @inline
-def turn(e1, e2, e3, m1, m2, m3, q0, q1, q2, q3):
-    """Return (m, q) after the step (1) with the vector e, as seven numbers.
+def turn(e, m, q):
+    """Return m and q after the step (1) with the vector e.
 
     The formulas are increments of m and q, so that rounding errors that repeat in every step affect small numbers only.
     """
-    ee = e1 * e1 + e2 * e2 + e3 * e3
+    ee = dot(e, e)
     al = 1.0 + ee
-    u1, u2, u3 = cross_of_numbers(m1, m2, m3, e1, e2, e3)
-    v1, v2, v3 = cross_of_numbers(u1, u2, u3, e1, e2, e3)
-    f = 2.0 / al
     root = sqrt(al)
     g = 1.0 / root
-    d0, d1, d2, d3 = product(q0, q1, q2, q3, -ee / (al + root), g * e1, g * e2, g * e3)
-    return (
-        m1 + f * (u1 + v1), m2 + f * (u2 + v2), m3 + f * (u3 + v3),
-        q0 + d0, q1 + d1, q2 + d2, q3 + d3,
-    )  # fmt: skip
+    u = cross(m, e)
+    d0, d1, d2, d3 = product(q, (-ee / (al + root), g * e[0], g * e[1], g * e[2]))
+    return plus(m, 2.0 / al, plus(u, 1.0, cross(u, e))), (q[0] + d0, q[1] + d1, q[2] + d2, q[3] + d3)
 
 
 @inline
-def solve3(a1, a2, a3, b1, b2, b3, c1, c2, c3, r1, r2, r3):
+def solve3(a, b, c, r):
     """Return det and det x, where x solves a.x = r1, b.x = r2, c.x = r3 and det = det(a, b, c) of the rows a, b, c."""
-    A1, A2, A3 = cross_of_numbers(b1, b2, b3, c1, c2, c3)
-    B1, B2, B3 = cross_of_numbers(c1, c2, c3, a1, a2, a3)
-    C1, C2, C3 = cross_of_numbers(a1, a2, a3, b1, b2, b3)
-    det = a1 * A1 + a2 * A2 + a3 * A3
-    return det, r1 * A1 + r2 * B1 + r3 * C1, r1 * A2 + r2 * B2 + r3 * C2, r1 * A3 + r2 * B3 + r3 * C3
+    A = cross(b, c)
+    return dot(a, A), image(columns((A, cross(c, a), cross(a, b))), r)
 
 
 @noinline
-def continued(newton, k1, k2, k3, m1, m2, m3, y1, y2, y3):
+def continued(newton, k, m, y):
     """Return the root for k and the number of iterations, found by continuation from k = 0.
 
     This reaches roots to which ``newton`` does not converge from its usual start. ``newton(k, m, start)`` returns a
@@ -64,11 +56,11 @@ def continued(newton, k1, k2, k3, m1, m2, m3, y1, y2, y3):
     total = 0.0
     while reached < 1.0 and advance >= SHORTEST:
         target = min(1.0, reached + advance)
-        n1, n2, n3, count = newton(target * k1, target * k2, target * k3, m1, m2, m3, y1, y2, y3)
+        root, count = newton(times(target, k), m, y)
         if count >= 0.0:
             reached = target
-            y1, y2, y3 = n1, n2, n3
+            y = root
             total += count
         else:
             advance *= 0.5
-    return y1, y2, y3, (total if reached == 1.0 else FAILED)
+    return y, (total if reached == 1.0 else FAILED)

@@ -49,7 +49,7 @@ def rotation(s):
 @inline
 def turned(q, r0, r, s):
     """Return q (r0, r s), the attitude (1)."""
-    return product(q[0], q[1], q[2], q[3], r0, r * s[0], r * s[1], r * s[2])
+    return product(q, (r0, r * s[0], r * s[1], r * s[2]))
 
 
 @inline

@@ -93,7 +93,7 @@ def from_user(frame, x):
 def user_matrix(frame, q):
     """Return the matrix Q of q from the user's body axes to space; q has the sorted axes of the standard form."""
     q1, q2, q3 = from_order(frame.order, q[1], q[2], q[3])
-    x, y, z = matrix(q[0], q1, q2, q3)
+    x, y, z = matrix((q[0], q1, q2, q3))
     if frame.turned:
         return image(frame.axes, x), image(frame.axes, y), image(frame.axes, z)
     return x, y, z

@@ -56,7 +56,7 @@ def column(J, g, g_slope, e, s, d, k, x, kx):
 @inline
 def middle(q, e):
     """Return the attitude at the middle of the step, q (1, e), which has the norm sqrt(1 + |e|^2)."""
-    return product(q[0], q[1], q[2], q[3], 1.0, e[0], e[1], e[2])
+    return product(q, (1.0, e[0], e[1], e[2]))
 
 
 @inline
@@ -66,8 +66,6 @@ def half_turn_step(impulse, system, tools, params, body, t, start, m, q):
     solution = root(impulse, system, tools, params, body, t, start, m, q, times(0.25 * body.h, w))
     if solution.status != FINE:
         return Step(m, q, solution.status, solution.torques, solution.iterations, solution.residual)
-    e1, e2, e3 = solution.e
-    m1, m2, m3, q0, q1, q2, q3 = turn(e1, e2, e3, m[0], m[1], m[2], q[0], q[1], q[2], q[3])
-    m1, m2, m3 = m1 + solution.k[0], m2 + solution.k[1], m3 + solution.k[2]
-    m1, m2, m3, q0, q1, q2, q3 = turn(e1, e2, e3, m1, m2, m3, q0, q1, q2, q3)
-    return Step((m1, m2, m3), (q0, q1, q2, q3), FINE, solution.torques, solution.iterations, 0.0)
+    m, q = turn(solution.e, m, q)
+    m, q = turn(solution.e, plus(m, 1.0, solution.k), q)
+    return Step(m, q, FINE, solution.torques, solution.iterations, 0.0)

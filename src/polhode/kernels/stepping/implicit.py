@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from polhode.kernels.compiler.jit import inline, noinline
 from polhode.kernels.numbers.cayley import solve3
-from polhode.kernels.numbers.vectors import largest, plus, times
+from polhode.kernels.numbers.vectors import columns, largest, plus, times
 from polhode.kernels.stepping.header import FINE, NO_STEP
 from polhode.kernels.stepping.whole_steps import StepConstants
 
@@ -73,15 +73,10 @@ def newton(impulse, system, tools, params, body, t, start, m, q, e):
         F, (a, b, c), blur = system(body, m, e, k, K, noise)
         terms = largest(a) * abs(e[0]) + largest(b) * abs(e[1]) + largest(c) * abs(e[2])
         residual = largest(F) / terms if terms > 0.0 else 0.0
-        det, x1, x2, x3 = solve3(
-            a[0], b[0], c[0],
-            a[1], b[1], c[1],
-            a[2], b[2], c[2],
-            F[0], F[1], F[2],
-        )  # fmt: skip
+        det, times_det = solve3(*columns((a, b, c)), F)
         if not det > 0.0:
             return Root(e, k, NO_STEP, torques, n, residual)
-        change = times(1.0 / det, (x1, x2, x3))
+        change = times(1.0 / det, times_det)
         e = plus(e, -1.0, change)
         moved = largest(change)
         size = largest(e)

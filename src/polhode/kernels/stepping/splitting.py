@@ -73,7 +73,7 @@ def gradient_torque(body, t, f, m, q):
             step = (-2.0, -1.0, 1.0, 2.0)[k]
             weight = (1.0, -8.0, 8.0, -1.0)[k]
             s, c = sincos(0.5 * step * DIFFERENCE, 0.0)
-            p = product(*q, c, s * u[0], s * u[1], s * u[2])
+            p = product(q, (c, s * u[0], s * u[1], s * u[2]))
             e, new_status = torque_on(body, t, m, p)
             along = plus(along, weight * (size / (12.0 * DIFFERENCE)), e)
             status = min(status, new_status)

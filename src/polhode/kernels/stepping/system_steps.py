@@ -19,7 +19,7 @@ from polhode.kernels.stepping.step_length import eighth_root, end_of, factor_of,
 @inline
 def quaternion_matrix(q, i):
     """Return the matrix of the unit quaternion in row i of q (n, 4)."""
-    return matrix(float(q[i, 0]), float(q[i, 1]), float(q[i, 2]), float(q[i, 3]))
+    return matrix((float(q[i, 0]), float(q[i, 1]), float(q[i, 2]), float(q[i, 3])))
 
 
 @inline
