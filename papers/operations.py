@@ -58,6 +58,9 @@ class Counted:
     def __float__(self) -> float:
         return self.value
 
+    def __int__(self) -> int:
+        return int(self.value)
+
 
 def _counting(name: str) -> Callable[[Any, Any], Any]:
     """An operation, which arrays of numbers do one by one."""

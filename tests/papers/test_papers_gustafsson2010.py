@@ -82,7 +82,7 @@ def test_program_and_flows_are_the_same_methods(order):
 def test_counted_numbers():
     x, y = operations.Counted(2.0), operations.Counted(3.0)
     assert operations.count(lambda: [x + y, 1 - x, x * 2.0, 1 / y, np.sqrt(x), np.sin(x), np.cos(x), x - y]) == 8
-    assert operations.count(lambda: [-x, abs(x), x < y, x == 2.0, float(x)]) == 0
+    assert operations.count(lambda: [-x, abs(x), x < y, x == 2.0, float(x), int(x)]) == 0
     assert float((1 - x) / y) == -1 / 3
     vector = np.array([x, y], dtype=object)
     assert operations.count(lambda: x * vector + vector) == 4

@@ -24,7 +24,7 @@ def product_of_numbers(a0, a1, a2, a3, b0, b1, b2, b3):
 
 @inline
 def turned_frame(o, c, s, p):
-    """Return o^-1 (c, s e3) p for unit quaternions o and p."""
+    """Return conj(o) (c, s e3) p, the rotation from the frame o to the frame p by way of one about e3."""
     return product((o[0], -o[1], -o[2], -o[3]), product((c, 0.0, 0.0, s), p))
 
 
