@@ -21,7 +21,7 @@ import published
 from batch import ALL, ONE, error, nanoseconds
 from polhode.core.threads import thread_count
 from polhode.kernels.compiler.jit import entry_point
-from polhode.kernels.exact.dense import arc, attitude, circle, clock, momentum, read, turned_phase
+from polhode.kernels.exact.dense import arc_and_turn, attitude, circle, clock, momentum, read, turned_phase
 
 SAMPLES = 300_000
 SPANS = (100.0, 1e6)
@@ -38,10 +38,9 @@ def one_after_the_other(motions, t, total):
     for time in t:
         x, phi, low = clock(motion, time)
         sz, cz = circle(x)
-        s, r, c, d, re, im = arc(motion, series, sz, cz)
-        sphi, cphi = turned_phase(phi, low, re, im)
-        m1, m2, m3, x0, x1, x2, x3 = momentum(motion, s, r, c, d)
-        q0, q1, q2, q3 = attitude(motion, sphi, cphi, x0, x1, x2, x3)
+        arc, turn = arc_and_turn(motion, series, sz, cz)
+        (m1, m2, m3), X = momentum(motion, arc)
+        q0, q1, q2, q3 = attitude(motion, turned_phase(phi, low, turn), X)
         total[0] += m1 + m2 + m3 + q0 + q1 + q2 + q3
 
 

@@ -120,7 +120,7 @@ def _replaced_functions(momentum_given: bool) -> Iterator[None]:
         trig.sincos: lambda x, low: (Counted(x).sin(), Counted(x).cos()),
     }
     if momentum_given:
-        replaced[momentum.momentum_after] = lambda body, m1, m2, m3, h: (Counted(m1), Counted(m2), Counted(m3))
+        replaced[momentum.momentum_after] = lambda body, m, h: tuple(Counted(x) for x in m)
     changed = []
     for module in [m for name, m in sys.modules.items() if name.startswith(("polhode.kernels.", "polhode.flows."))]:
         for name, value in list(vars(module).items()):

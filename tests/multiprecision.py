@@ -29,9 +29,9 @@ def sincos(x, low):
     return mp.sin(x + low), mp.cos(x + low)
 
 
-def momentum_after(body, m1, m2, m3, h):
+def momentum_after(body, m, h):
     inertia, q = (body.I1, body.I2, body.I3), (1, 0, 0, 0)
-    return tuple(addition_flow(inertia, (m1, m2, m3), q, h, mp.dps)[0])
+    return tuple(addition_flow(inertia, m, q, h, mp.dps)[0])
 
 
 REPLACED = {

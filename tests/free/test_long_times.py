@@ -13,7 +13,7 @@ from conftest import EPS, distance, golden_cases, random_attitude
 from oracles.addition import addition_flow, addition_period
 from oracles.separatrix import convergents, separatrix_slope
 from polhode.kernels.compiler.jit import entry_point
-from polhode.kernels.exact.secular import add, div, mul, root
+from polhode.kernels.numbers.eft import dd_add, dd_div, dd_mul, dd_sqrt
 
 LONG = [case for case in golden_cases() if case["label"].startswith("long/")]
 
@@ -108,7 +108,7 @@ def test_period_has_thirty_digits(seed):
 @entry_point("UniTuple(f8,8)(f8,f8,f8,f8)", cache=False)
 def all_operations(ah, al, bh, bl):
     a, b = (ah, al), (bh, bl)
-    s, p, q, r = add(a, b), mul(a, b), div(a, b), root(b)
+    s, p, q, r = dd_add(a, b), dd_mul(a, b), dd_div(a, b), dd_sqrt(b)
     return s[0], s[1], p[0], p[1], q[0], q[1], r[0], r[1]
 
 

@@ -29,7 +29,7 @@ from polhode.kernels.exact.dense import (
     TIME_LIMIT,
     USABLE,
     DenseMotion,
-    arc,
+    arc_and_turn,
     circle,
     read,
 )
@@ -249,7 +249,7 @@ def arcs(rows, x, out):
     motion, series = read(rows, 0)
     for i in range(len(x)):
         sz, cz = circle(float(x[i]))
-        s, r, c, d, re, im = arc(motion, series, sz, cz)
+        (s, r, c, d), (re, im) = arc_and_turn(motion, series, sz, cz)
         out[i, 0], out[i, 1], out[i, 2], out[i, 3], out[i, 4] = s / r, c / r, d / r, re, im
 
 

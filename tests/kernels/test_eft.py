@@ -46,14 +46,14 @@ def two_prod(a, b, c, d):
 @entry_point("UniTuple(f8,7)(f8,f8,f8,f8,f8)", cache=False)
 def dd_mul(ah, al, bh, bl, c):
     ah, al, bh, bl = ah * c, al * c, bh * c, bl * c
-    h, low = eft.dd_mul(ah, al, bh, bl)
+    h, low = eft.dd_mul((ah, al), (bh, bl))
     return ah, al, bh, bl, h, low, h * c + low
 
 
 @entry_point("UniTuple(f8,7)(f8,f8,f8,f8,f8)", cache=False)
 def dd_sub(ah, al, bh, bl, c):
     ah, al, bh, bl = ah * c, al * c, bh * c, bl * c
-    h, low = eft.dd_sub(ah, al, bh, bl)
+    h, low = eft.dd_sub((ah, al), (bh, bl))
     return ah, al, bh, bl, h, low, h * c + low
 
 
@@ -64,23 +64,21 @@ def exact_sum(terms, count):
 
 @entry_point("f8(f8,f8,f8,f8,f8)", cache=False)
 def separatrix_gap(I1, I2, I3, m1, m3):
-    return euler.separatrix_gap(euler.body_constants(I1, I2, I3), m1, m3)
+    return euler.separatrix_gap(euler.body_constants((I1, I2, I3)), (m1, 0.0, m3))
 
 
 @entry_point("f8(f8,f8,f8,f8,f8)", cache=False)
 def exact_gap(I1, I2, I3, m1, m3):
-    return euler.exact_gap(I1, I2, I3, m1, m3)
+    return euler.exact_gap((I1, I2, I3), (m1, 0.0, m3))
 
 
 @entry_point("f8(f8,f8,f8,f8,f8)", cache=False)
 def double_double_gap(I1, I2, I3, m1, m3):
     """What separatrix_gap would return, up to a positive factor, without its exact fallback."""
-    body = euler.body_constants(I1, I2, I3)
-    h1, l1 = eft.two_prod(m1, m1)
-    h3, l3 = eft.two_prod(m3, m3)
-    h1, l1 = eft.dd_mul(h1, l1, body.gap1h, body.gap1l)
-    h3, l3 = eft.dd_mul(h3, l3, body.gap3h, body.gap3l)
-    gap, rest = eft.dd_sub(h1, l1, h3, l3)
+    body = euler.body_constants((I1, I2, I3))
+    first = eft.dd_mul(eft.two_prod(m1, m1), (body.gap1h, body.gap1l))
+    third = eft.dd_mul(eft.two_prod(m3, m3), (body.gap3h, body.gap3l))
+    gap, rest = eft.dd_sub(first, third)
     return gap + rest
 
 

@@ -14,7 +14,7 @@ CONSTANTS = len(BodyConstants._fields)
 @inline
 def write_body(I, c):
     """Write the constants of the body to c[:CONSTANTS]."""
-    b = body_constants(*I)
+    b = body_constants(I)
     c[0], c[1], c[2], c[3], c[4], c[5] = b.I1, b.I2, b.I3, b.w1, b.w2, b.w3
     c[6], c[7], c[8] = b.w23, b.w13, b.w12
     c[9], c[10], c[11], c[12], c[13] = b.gap1h, b.gap1l, b.gap3h, b.gap3l, b.gap_scale
@@ -35,8 +35,8 @@ def prepare(order, I, parameters, c):
 @inline
 def advance(c, m, q, h):
     """Return m, q after one step h, and the number of iterations."""
-    m1, m2, m3, q0, q1, q2, q3 = step(read_body(c), *m, *q, h)
-    return (m1, m2, m3), (q0, q1, q2, q3), 0.0
+    m, q = step(read_body(c), m, q, h)
+    return m, q, 0.0
 
 
 class Exact(Flow):

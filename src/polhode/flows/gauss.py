@@ -137,10 +137,10 @@ def advance(c, m, q, h):
         return m, q, 0.0
     if a == CHOSEN or G + to_frame(a, m)[2] == 0.0:  # or where p does not exist for the fixed axis
         a = circled_axis(body, m)
-    end = momentum_after(body, *m, h)
+    end = momentum_after(body, m, h)
     mean = 0.0  # mean of 1/(|m| + m_a) over the step
     for k in range(NODES, NODES + 2 * int(c[COUNT]), 2):
-        mean += c[k + 1] / height(G, to_frame(a, momentum_after(body, *m, c[k] * h)))
+        mean += c[k + 1] / height(G, to_frame(a, momentum_after(body, m, c[k] * h)))
     w, excess = rates(a, body, m)
     s, y = sincos(0.5 * h * (G * w + excess * mean), 0.0)  # (33)
     o = onto_axis(c0, c3, G, to_frame(a, m))

@@ -98,7 +98,7 @@ def rotation_vector(c, body, m, h):
     nodes = int(c[CONSTANTS]) // 2
     per_I = body.w1, body.w2, body.w3
     for k in range(NODES, NODES + FIELDS * nodes, FIELDS):
-        W = times(-h, by_components(momentum_after(body, *m, c[k] * h), per_I))
+        W = times(-h, by_components(momentum_after(body, m, c[k] * h), per_I))
         a1, a2 = plus(a1, c[k + 1], W), plus(a2, c[k + 2], W)
         a3, a4 = plus(a3, c[k + 3], W), plus(a4, c[k + 4], W)
     order, third, fifth, seventh = c[CONSTANTS], c[CONSTANTS + 1], c[CONSTANTS + 2], c[CONSTANTS + 3]
@@ -126,7 +126,7 @@ def advance(c, m, q, h):
     if not abs(h) <= LONGEST_STEP:
         return m, q, NO_SOLUTION
     body = read_body(c)
-    end = momentum_after(body, *m, h)
+    end = momentum_after(body, m, h)
     v = rotation_vector(c, body, m, h)
     f, x0, angle = half_angle(v)
     if angle >= tau and end != m:
@@ -151,7 +151,7 @@ def row_to_order(order, Q, i):
 def repeat_matrix(parameters, size, inertia, h, steps, m, Q):
     """Take ``steps`` steps of one body with attitude matrix Q (3, 3), in place; return whether all succeeded."""
     order, scale, I, mi = standard_form(
-        float(inertia[0]), float(inertia[1]), float(inertia[2]), float(m[0]), float(m[1]), float(m[2])
+        (float(inertia[0]), float(inertia[1]), float(inertia[2])), (float(m[0]), float(m[1]), float(m[2]))
     )
     x, y, z = row_to_order(order, Q, 0), row_to_order(order, Q, 1), row_to_order(order, Q, 2)
     time = to_standard_time(h, scale)
@@ -163,7 +163,7 @@ def repeat_matrix(parameters, size, inertia, h, steps, m, Q):
     for _ in range(steps):
         v = rotation_vector(c, body, mi, time)
         half, cosine, angle = half_angle(v)
-        end = momentum_after(body, *mi, time)
+        end = momentum_after(body, mi, time)
         if angle >= tau and end != mi:
             return False
         f, g = 2.0 * half * cosine, 2.0 * half * half  # sin(a)/a and (1 - cos(a))/a^2

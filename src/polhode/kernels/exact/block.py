@@ -216,11 +216,10 @@ def short_arc(w):
 def gap(w):
     """Compute lambda^2 and D."""
     for l in range(LANES):
-        I1, I2, I3 = triple(w, at.I, l)
-        m1, _, m3 = triple(w, at.m, l)
+        I, m = triple(w, at.I, l), triple(w, at.m, l)
         t = w[at.t + l]
-        body = body_constants(I1, I2, I3)
-        D = close_gap(body, m1, m3)[0] * body.gap_scale * t * t
+        body = body_constants(I)
+        D = close_gap(body, m)[0] * body.gap_scale * t * t
         p, r = pair(w, at.p, l)
         put_pair(w, at.l2, l, p if D >= 0.0 else r, D)
 
@@ -277,10 +276,9 @@ def double_lanes(w):
     for l in range(LANES):
         n = w[at.n + l]
         l2, D = pair(w, at.l2, l)
-        s, cn, dn = triple(w, at.arc, l)
-        re, im = pair(w, at.unit_turn, l)
+        functions, unit_turn = triple(w, at.arc, l), pair(w, at.unit_turn, l)
         two_be_g = 2.0 * w[at.w + LANES + l] * w[at.G + l]
-        s, cn, dn, re, im = double(l2, abs(D), n, two_be_g, s, cn, dn, re, im)
+        (s, cn, dn), (re, im) = double(l2, abs(D), n, two_be_g, functions, unit_turn)
         put_triple(w, at.arc, l, s, cn, dn)
         put_pair(w, at.unit_turn, l, re, im)
         w[at.root + l] *= 2.0
@@ -318,13 +316,13 @@ def lean_turn(w):
 def turn(w):
     """Compute (sin, cos) of phi of (5) in ``euler``, for any number of turns."""
     for l in range(LANES):
-        m1, m2, m3 = triple(w, at.m, l)
+        m = triple(w, at.m, l)
         I1, _, I3 = triple(w, at.I, l)
         t, f = pair(w, at.t, l)
         re, im = pair(w, at.unit_turn, l)
         G = w[at.G + l]
         I = I3 if f > 0.0 else I1
-        phi, low = spin_angle(I, 1.0 / I, G, m1, m2, m3, t)
+        phi, low = spin_angle(I, 1.0 / I, G, m, t)
         phi, e = two_sum(phi, f * (w[at.w + LANES + l] * G * w[at.theta + l]))
         s, c = sincos_near(phi, low + e)
         im *= f
@@ -343,24 +341,23 @@ def step_momentum(w, long):
         inv = Invariants(al, be, ga, 0.0, C1, C3, 0.0, 0.0, w[at.n + l], w[at.axis3 + l] > 0.0)
         D, root = w[at.D + l], w[at.root + l]
         arc = Arc(s if long else 1.0, 1.0 if long else root, c, d)
-        end = momentum_end(inv, D, long, arc, m1, m2, m3)
-        put_triple(w, at.end, l, end.m1, end.m2, end.m3)
-        put_triple(w, at.end + 3 * LANES, l, end.i1, end.i2, end.i3)
-        put_triple(w, at.end + 6 * LANES, l, end.x1, end.x2, end.x3)
-        put_pair(w, at.end + 9 * LANES, l, end.x0, end.xx)
+        end = momentum_end(inv, D, long, arc, (m1, m2, m3))
+        x0, x1, x2, x3 = end.x
+        put_triple(w, at.end, l, *end.m)
+        put_triple(w, at.end + 3 * LANES, l, *end.i)
+        put_triple(w, at.end + 6 * LANES, l, x1, x2, x3)
+        put_pair(w, at.end + 9 * LANES, l, x0, end.xx)
 
 
 @inline
 def step_rotation(w, long):
     """Compute the quaternion by which q is multiplied in (5), and store it in the field ``end``."""
     for l in range(LANES):
-        m1, m2, m3 = triple(w, at.m, l)
-        sphi, cphi = pair(w, at.phi, l)
-        i1, i2, i3 = triple(w, at.end + 3 * LANES, l)
+        m, turn, i = triple(w, at.m, l), pair(w, at.phi, l), triple(w, at.end + 3 * LANES, l)
         x1, x2, x3 = triple(w, at.end + 6 * LANES, l)
         x0, xx = pair(w, at.end + 9 * LANES, l)
-        end = StepEnd(0.0, 0.0, 0.0, i1, i2, i3, x0, x1, x2, x3, xx)
-        x0, x1, x2, x3 = rotation(w[at.G + l], long, end, m1, m2, m3, sphi, cphi)
+        end = StepEnd((0.0, 0.0, 0.0), i, (x0, x1, x2, x3), xx)
+        x0, x1, x2, x3 = rotation(w[at.G + l], long, end, m, turn)
         put_triple(w, at.end + 6 * LANES, l, x1, x2, x3)
         w[at.end + 9 * LANES + l] = x0
 
@@ -386,7 +383,7 @@ def finish(w):
         valid = (finite - finite == 0.0) & (abs(qq - 1.0) <= 2.0 * NORM_TOLERANCE)
         sign = 1.0 if unit > 0.0 else -1.0
         x1, x2, x3 = unsort(first, second, third, x1 * sign, x2 * sign, x3 * sign)
-        q0, q1, q2, q3 = turned(q0, q1, q2, q3, x0, x1, x2, x3)
+        q0, q1, q2, q3 = turned((q0, q1, q2, q3), (x0, x1, x2, x3))
         m1, m2, m3 = unsort(first, second, third, m1 * unit, m2 * unit, m3 * unit)
         put_triple(w, at.m, l, m1, m2, m3)
         w[at.q + l] = q0

@@ -28,9 +28,9 @@ from typing import NamedTuple
 import numpy as np
 
 from polhode.kernels.compiler.jit import entry_point, inline
-from polhode.kernels.exact.euler import MANY_TURNS, body_constants, invariants, separatrix_gap
+from polhode.kernels.exact.euler import MANY_TURNS, Arc, body_constants, invariants, separatrix_gap
 from polhode.kernels.exact.secular import FARTHEST, constants
-from polhode.kernels.exact.standard_form import INPUT, TIMES, standard_form, to_order
+from polhode.kernels.exact.standard_form import INPUT, TIMES, quaternion_of, standard_form, to_order, vector_of
 from polhode.kernels.numbers.eft import two_prod, two_sum
 from polhode.kernels.numbers.elliptic import carlson_rf, complete_k
 from polhode.kernels.numbers.lanes import (
@@ -45,7 +45,7 @@ from polhode.kernels.numbers.lanes import (
     triple,
     wait_for_memory,
 )
-from polhode.kernels.numbers.quat import product_of_numbers as product
+from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.trig import rint, sincos_near, sincos_small
 
 CLOSE = 9e-4  # kc^2 up to which the series would be too long, and the kernel of single steps is used
@@ -126,14 +126,7 @@ def dense_constants(inertia, m, q, out):
     """
     series = np.empty(6 * (DEGREE + 1))
     for i in range(out.shape[0]):
-        a = i if inertia.shape[0] > 1 else 0
-        b = i if m.shape[0] > 1 else 0
-        c = i if q.shape[0] > 1 else 0
-        motion = motion_of(
-            float(inertia[a, 0]), float(inertia[a, 1]), float(inertia[a, 2]),
-            float(m[b, 0]), float(m[b, 1]), float(m[b, 2]),
-            float(q[c, 0]), float(q[c, 1]), float(q[c, 2]), float(q[c, 3]), series,
-        )  # fmt: skip
+        motion = motion_of(vector_of(inertia, i), vector_of(m, i), quaternion_of(q, i), series)
         for k in range(POLYNOMIALS):
             out[i, k] = motion[k]
         for k in range(6 * (DEGREE + 1)):
@@ -141,28 +134,27 @@ def dense_constants(inertia, m, q, out):
 
 
 @inline
-def motion_of(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, series):
+def motion_of(I, m, q, series):
     """Return the constants of a motion, and write its polynomials to ``series``."""
-    order, scale, (I1, I2, I3), (m1, m2, m3) = standard_form(I1, I2, I3, m1, m2, m3)
-    q1, q2, q3 = to_order(order, q1, q2, q3)
+    order, scale, I, m = standard_form(I, m)
+    q = q[0], *to_order(order, q[1], q[2], q[3])
     column1, column2, column3 = to_order(order, 1.0, 2.0, 3.0)
-    body = body_constants(I1, I2, I3)
-    inv = invariants(body, m1, m2, m3, 1.0)
-    D = separatrix_gap(body, m1, m3)
-    T, T_low, turn, turn_low, rate, rate_low = constants(I1, I2, I3, m1, m2, m3, D, inv.axis3, scale)
-    usable = abs(D) > CLOSE * max(inv.p, inv.r) and isfinite(T) and abs(rate) * T <= TURNING
-    square, cosine, p0, p1, p2, p3 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    body = body_constants(I)
+    inv = invariants(body, m, 1.0)
+    D = separatrix_gap(body, m)
+    T, turn, rate = constants(I, m, D, inv.axis3, scale)
+    usable = abs(D) > CLOSE * max(inv.p, inv.r) and isfinite(T[0]) and abs(rate[0]) * T[0] <= TURNING
+    square, cosine, p = 0.0, 0.0, (0.0, 0.0, 0.0, 0.0)
     if usable:
         find_series(inv, D, series)
         square = inv.be / (inv.C3 if D > 0.0 else inv.C1)
         cosine = inv.al / inv.C3 if D > 0.0 else inv.ga / inv.C1
-        p0, p1, p2, p3 = product(q0, q1, q2, q3, 0.0, m1 / inv.G, m2 / inv.G, m3 / inv.G)
+        p = product(q, (0.0, m[0] / inv.G, m[1] / inv.G, m[2] / inv.G))
+    unit = scale.m if column1 > 0.0 else -scale.m
+    can_use, axis3 = 1.0 if usable else 0.0, 1.0 if inv.axis3 else 0.0
     return DenseMotion(
-        T, T_low, turn, turn_low, rate, rate_low,
-        1.0 if usable else 0.0, min(MANY_TURNS * T, FARTHEST), 1.0 if inv.axis3 else 0.0, D, square, cosine,
-        inv.al, inv.be, inv.ga, m1, m2, m3, q0, q1, q2, q3, p0, p1, p2, p3,
-        scale.m if column1 > 0.0 else -scale.m, abs(column1) - 1.0, abs(column2) - 1.0,
-        abs(column3) - 1.0,
+        *T, *turn, *rate, can_use, min(MANY_TURNS * T[0], FARTHEST), axis3, D, square, cosine,
+        inv.al, inv.be, inv.ga, *m, *q, *p, unit, abs(column1) - 1.0, abs(column2) - 1.0, abs(column3) - 1.0,
     )  # fmt: skip
 
 
@@ -240,8 +232,8 @@ def circle(x):
 
 
 @inline
-def arc(motion, series, sz, cz):
-    """Return (s, r, c, d, re, im): ``Arc`` of ``euler``, and the turn by the periodic part of phi.
+def arc_and_turn(motion, series, sz, cz):
+    """Return the ``Arc`` of ``euler``, and the turn (re, im) by the periodic part of phi.
 
     The length of (re, im) is arbitrary.
     """
@@ -253,7 +245,7 @@ def arc(motion, series, sz, cz):
     c, d = (cn, dn) if motion.D > 0.0 else (dn, cn)
     s, r = sz * polynomial(for_s, y, y2, y4), polynomial(denominator, y, y2, y4)
     re, im = cz * polynomial(for_re, y, y2, y4), sz * polynomial(for_im, y, y2, y4)
-    return s, r, c, d, re, (1.0 - 2.0 * motion.axis3) * im
+    return Arc(s, r, c, d), (re, (1.0 - 2.0 * motion.axis3) * im)
 
 
 @inline
@@ -266,47 +258,51 @@ def polynomial(p, y, y2, y4):
 
 
 @inline
-def momentum(motion, s, r, c, d):
-    """Return (m1, m2, m3, x0, x1, x2, x3): the momentum, and X of (5) in ``euler`` with arbitrary length.
+def momentum(motion, arc):
+    """Return the momentum, and X of (5) in ``euler`` with arbitrary length.
 
     m is (2) of ``euler`` from the midpoint, which is (2) from m0. The increment (3) is not used, because steps are not
     chained here. Denominators are sums of positive terms.
     """
+    s, r, c, d = arc
     sc, sr, sd = motion.al * (s * c), motion.be * (s * r), motion.ga * (s * d)
     dr, cd, cr = d * r, c * d, c * r
     m1, m2, m3 = motion.m1, motion.m2, motion.m3
     b1, b2, b3 = m1 * dr - sc * (m2 * m3), m2 * cd + sr * (m1 * m3), m3 * cr - sd * (m1 * m2)
-    E = denominator_of(motion, r, c, d, m1, m2, m3)
+    E = denominator_of(motion, arc, (m1, m2, m3))
     dr, cd, cr = E * dr, E * cd, E * cr
-    f = 1.0 / denominator_of(motion, r, c, d, b1, b2, b3)
+    f = 1.0 / denominator_of(motion, arc, (b1, b2, b3))
     n1, n2, n3 = b1 * dr - sc * (b2 * b3), b2 * cd + sr * (b1 * b3), b3 * cr - sd * (b1 * b2)
     axis3 = motion.axis3 > 0.0
     x1, x2, x3 = sr * b1, (sc if axis3 else -sd) * b2, -sr * b3
-    return n1 * f, n2 * f, n3 * f, cr if axis3 else dr, x1 if axis3 else 0.0, x2, 0.0 if axis3 else x3
+    return (n1 * f, n2 * f, n3 * f), (cr if axis3 else dr, x1 if axis3 else 0.0, x2, 0.0 if axis3 else x3)
 
 
 @inline
-def denominator_of(motion, r, c, d, m1, m2, m3):
+def denominator_of(motion, arc, m):
     """Return r^2 - al ga m2^2 s^2 without cancellation."""
-    around, cn = (m1 * r, c) if motion.D > 0.0 else (m3 * r, d)
+    m1, m2, m3 = m
+    around, cn = (m1 * arc.r, arc.c) if motion.D > 0.0 else (m3 * arc.r, arc.d)
     y = m2 * cn
     return motion.square * (around * around) + motion.cosine * (y * y)
 
 
 @inline
-def attitude(motion, sphi, cphi, x0, x1, x2, x3):
-    """Return q of (5) in ``euler``."""
+def attitude(motion, turn, X):
+    """Return q of (5) in ``euler``; ``turn`` is the sine and cosine of phi, and lengths are arbitrary."""
+    sphi, cphi = turn
     y0, y1 = cphi * motion.q0 + sphi * motion.p0, cphi * motion.q1 + sphi * motion.p1
     y2, y3 = cphi * motion.q2 + sphi * motion.p2, cphi * motion.q3 + sphi * motion.p3
-    q0, q1, q2, q3 = product(y0, y1, y2, y3, x0, x1, x2, x3)
+    q0, q1, q2, q3 = product((y0, y1, y2, y3), X)
     f = 1.0 / sqrt(q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3)
     return q0 * f, q1 * f, q2 * f, q3 * f
 
 
 @inline
-def turned_phase(phi, low, re, im):
-    """Return the sine and cosine of phi turned by (re, im), times the length of (re, im)."""
+def turned_phase(phi, low, turn):
+    """Return the sine and cosine of phi turned by ``turn`` = (re, im), times the length of (re, im)."""
     s, c = sincos_near(phi, low)
+    re, im = turn
     return s * re + c * im, c * re - s * im
 
 
@@ -418,11 +414,10 @@ def to_arcs(motion, series, w):
         sz, cz = circle(w[at.x + l])
         put_pair(w, at.z, l, sz, cz)
     for l in range(LANES):
-        sz, cz = pair(w, at.z, l)
-        s, r, c, d, re, im = arc(motion, series, sz, cz)
-        put_pair(w, at.arc, l, s, r)
-        put_pair(w, at.arc + 2 * LANES, l, c, d)
-        put_pair(w, at.turn, l, re, im)
+        arc, turn = arc_and_turn(motion, series, *pair(w, at.z, l))
+        put_pair(w, at.arc, l, arc.s, arc.r)
+        put_pair(w, at.arc + 2 * LANES, l, arc.c, arc.d)
+        put_pair(w, at.turn, l, *turn)
 
 
 @inline
@@ -432,20 +427,19 @@ def to_states(motion, w):
     sign = 1.0 if motion.unit > 0.0 else -1.0
     for l in range(LANES):
         phi, low = pair(w, at.phi, l)
-        re, im = pair(w, at.turn, l)
-        sphi, cphi = turned_phase(phi, low, re, im)
+        sphi, cphi = turned_phase(phi, low, pair(w, at.turn, l))
         put_pair(w, at.phi, l, sphi, cphi)
     for l in range(LANES):
         s, r = pair(w, at.arc, l)
         c, d = pair(w, at.arc + 2 * LANES, l)
-        m1, m2, m3, x0, x1, x2, x3 = momentum(motion, s, r, c, d)
+        (m1, m2, m3), (x0, x1, x2, x3) = momentum(motion, Arc(s, r, c, d))
         put_triple(w, at.m, l, unit * m1, unit * m2, unit * m3)
         put_triple(w, at.X, l, x1, x2, x3)
         w[at.X + 3 * LANES + l] = x0
     for l in range(LANES):
-        sphi, cphi = pair(w, at.phi, l)
+        turn = pair(w, at.phi, l)
         x1, x2, x3 = triple(w, at.X, l)
-        w[at.q + l], q1, q2, q3 = attitude(motion, sphi, cphi, w[at.X + 3 * LANES + l], x1, x2, x3)
+        w[at.q + l], q1, q2, q3 = attitude(motion, turn, (w[at.X + 3 * LANES + l], x1, x2, x3))
         put_triple(w, at.q + LANES, l, sign * q1, sign * q2, sign * q3)
 
 

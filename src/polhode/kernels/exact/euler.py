@@ -38,7 +38,7 @@ from polhode.kernels.compiler.intrinsics import power_of_two
 from polhode.kernels.compiler.jit import inline, noinline_strict
 from polhode.kernels.numbers.eft import dd_mul, dd_sub, exact_sum, two_prod, two_sum
 from polhode.kernels.numbers.elliptic import mean_and_weight
-from polhode.kernels.numbers.quat import product_of_numbers as product
+from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.series import FIRST, NODE, WEIGHT, WP0, WP1, WP2, WP3
 from polhode.kernels.numbers.trig import is_odd, rint, sincos, sincos_of_sum
 
@@ -104,16 +104,17 @@ class Arc(NamedTuple):
 
 
 @inline
-def body_constants(I1, I2, I3):
-    """Return the constants of a body with sorted moments and 1 <= I1 < 2.
+def body_constants(I):
+    """Return the constants of a body with sorted moments I and 1 <= I1 < 2.
 
     Differences of moments are taken before any division.
     """
+    I1, I2, I3 = I
     d21, e21 = two_sum(I2, -I1)
     d32, e32 = two_sum(I3, -I2)
     unit, per_unit = power_of_two(I3)
-    gap1h, gap1l = dd_mul(d21, e21, I3 * per_unit, 0.0)
-    gap3h, gap3l = dd_mul(d32, e32, I1 * per_unit, 0.0)
+    gap1h, gap1l = dd_mul((d21, e21), (I3 * per_unit, 0.0))
+    gap3h, gap3l = dd_mul((d32, e32), (I1 * per_unit, 0.0))
     w1, w2, w3 = 1.0 / I1, 1.0 / I2, 1.0 / I3
     w13 = (I3 - I1) / I1 / I3
     return BodyConstants(
@@ -124,11 +125,12 @@ def body_constants(I1, I2, I3):
 
 
 @inline
-def invariants(body, m1, m2, m3, t):
+def invariants(body, m, t):
     """Return the constants of the motion with momentum m, for the unit of time t.
 
     They are sums of squares only, so that each is accurate to its last digits.
     """
+    m1, m2, m3 = m
     al, be, ga = body.w23 * t, body.w13 * t, body.w12 * t
     x, y, z = m1 * m1, m2 * m2, m3 * m3
     C3, C1 = be * x + al * y, ga * y + be * z
@@ -138,43 +140,45 @@ def invariants(body, m1, m2, m3, t):
 
 
 @inline
-def distance(body, inv, m1, m3, t):
+def distance(body, inv, m, t):
     """Return D, accurate to its last digits."""
+    m1, _, m3 = m
     D = inv.be * (inv.ga * (m1 * m1) - inv.al * (m3 * m3))
     if abs(D) <= CLOSE * max(inv.p, inv.r):
-        D = separatrix_gap(body, m1, m3) * t * t
+        D = separatrix_gap(body, m) * t * t
     return D
 
 
 @inline
-def separatrix_gap(body, m1, m3):
+def separatrix_gap(body, m):
     """Return D/t^2 = w13 (w12 m1^2 - w23 m3^2).
 
     The result is accurate to its last digits, even arbitrarily close to the separatrix D = 0.
     """
-    gap, terms = close_gap(body, m1, m3)
+    gap, terms = close_gap(body, m)
     if abs(gap) <= CANCELED * terms and terms > 0.0:
-        gap = exact_gap(body.I1, body.I2, body.I3, m1, m3)
+        gap = exact_gap((body.I1, body.I2, body.I3), m)
     return body.gap_scale * gap
 
 
 @inline
-def close_gap(body, m1, m3):
+def close_gap(body, m):
     """Return D/t^2/gap_scale and the sum of the absolute values of its two terms.
 
     The difference is computed in double-double arithmetic and loses digits only if it is below CANCELED times the sum.
     """
-    h1, l1 = two_prod(m1, m1)
-    h3, l3 = two_prod(m3, m3)
-    h1, l1 = dd_mul(h1, l1, body.gap1h, body.gap1l)
-    h3, l3 = dd_mul(h3, l3, body.gap3h, body.gap3l)
-    gap, rest = dd_sub(h1, l1, h3, l3)
-    return gap + rest, h1 + h3
+    m1, _, m3 = m
+    first = dd_mul(two_prod(m1, m1), (body.gap1h, body.gap1l))
+    third = dd_mul(two_prod(m3, m3), (body.gap3h, body.gap3l))
+    gap, rest = dd_sub(first, third)
+    return gap + rest, first[0] + third[0]
 
 
 @noinline_strict
-def exact_gap(I1, I2, I3, m1, m3):
+def exact_gap(I, m):
     """Return ((I2 - I1) I3 m1^2 - (I3 - I2) I1 m3^2)/2^k, computed in exact arithmetic and rounded once."""
+    I1, I2, I3 = I
+    m1, _, m3 = m
     per_unit = power_of_two(I3)[1]
     terms = np.empty(32)
     count = append_exact_product(terms, 0, m1, I2, I1, I3 * per_unit)
@@ -311,7 +315,7 @@ def any_arc(inv, D):
     two_be_g = 2.0 * inv.be * inv.G
     re, im = 1.0, 0.0
     for _ in range(doublings):
-        s, cn, dn, re, im = double(l2, aD, n, two_be_g, s, cn, dn, re, im)
+        (s, cn, dn), (re, im) = double(l2, aD, n, two_be_g, (s, cn, dn), (re, im))
         theta *= 2.0
     if is_odd(turns):
         s, cn = -s, -cn
@@ -321,11 +325,13 @@ def any_arc(inv, D):
 
 
 @inline
-def double(l2, aD, n, two_be_g, s, cn, dn, re, im):
-    """Return (s, cn, dn) at twice the time, and re + i im.
+def double(l2, aD, n, two_be_g, functions, turn):
+    """Return the functions (s, cn, dn) at twice the time, and the turn (re, im).
 
     |m| Theta is the sum of a number, which the caller doubles, and the angle of re + i im, whose length is arbitrary.
     """
+    s, cn, dn = functions
+    re, im = turn
     cc, dd = cn * cn, dn * dn
     n_ss, l2_ss, aD_ss = n * s * s, l2 * s * s, aD * s * s
     zr = cc * (1.0 + n_ss * (1.0 + dd)) + (n_ss + l2_ss) * dd  # > 0: the angle never wraps
@@ -335,15 +341,16 @@ def double(l2, aD, n, two_be_g, s, cn, dn, re, im):
     re, im = re * zr - im * zi, re * zi + im * zr
     per_N = 1.0 / (cc + l2_ss * dd)
     s, cn = 2.0 * s * cn * dn * per_N, (cc * cc - l2_ss * aD_ss) * per_N
-    return s, cn, sqrt(cn * cn + aD * s * s), re, im
+    return (s, cn, sqrt(cn * cn + aD * s * s)), (re, im)
 
 
 @inline
-def spin_angle(I, w, g, m1, m2, m3, t):
+def spin_angle(I, w, g, m, t):
     """Return |m| t/I as a double-double, from w = 1/I and g = |m|.
 
     This is the large angle of (5), whose last digits determine those of q.
     """
+    m1, m2, m3 = m
     h1, l1 = two_prod(m1, m1)
     h2, l2 = two_prod(m2, m2)
     h3, l3 = two_prod(m3, m3)
@@ -353,47 +360,42 @@ def spin_angle(I, w, g, m1, m2, m3, t):
     g_low = ((gg - p) - e + ((e1 + e2) + ((l1 + l2) + l3))) / (2.0 * g)
     p, e = two_prod(w, I)
     w_low = ((1.0 - p) - e) * w
-    p, e = dd_mul(g, g_low, w, w_low)
-    return dd_mul(p, e, t, 0.0)
+    return dd_mul(dd_mul((g, g_low), (w, w_low)), (t, 0.0))
 
 
 @inline
-def step(body, m1, m2, m3, q0, q1, q2, q3, h):
-    """Return (m, q) after a time h, as seven numbers.
+def step(body, m, q, h):
+    """Return (m, q) after a time h.
 
     The step includes a Newton step of q towards |q| = 1.
     """
     t = 0.5 * h
-    inv = invariants(body, m1, m2, m3, t)
+    inv = invariants(body, m, t)
     if inv.G == 0.0:
-        return m1, m2, m3, q0, q1, q2, q3
+        return m, q
     l2 = max(inv.p, inv.r)
     if l2 <= SMALL:
         arc, theta = small_arc(inv.p, inv.r, inv.n)
         theta *= inv.be * inv.G if inv.axis3 else -inv.be * inv.G
         spin = inv.G * ((body.w3 if inv.axis3 else body.w1) * t)
-        if abs(spin) <= FEW:
-            sphi, cphi = sincos_of_sum(spin, theta)
-        else:
-            sphi, cphi = sincos_of_many(body, inv, m1, m2, m3, t, theta)
-        return assemble(inv, 0.0, False, arc, m1, m2, m3, q0, q1, q2, q3, sphi, cphi)
-    D = distance(body, inv, m1, m3, t)
+        turn = sincos_of_sum(spin, theta) if abs(spin) <= FEW else sincos_of_many(body, inv, m, t, theta)
+        return assemble(inv, 0.0, False, arc, m, q, turn)
+    D = distance(body, inv, m, t)
     arc, theta, re, im = any_arc(inv, D)
     theta *= inv.be * inv.G if inv.axis3 else -inv.be * inv.G
     im = im if inv.axis3 else -im
-    sphi, cphi = sincos_of_many(body, inv, m1, m2, m3, t, theta)
-    sphi, cphi = sphi * re + cphi * im, cphi * re - sphi * im
-    return assemble(inv, D, True, arc, m1, m2, m3, q0, q1, q2, q3, sphi, cphi)
+    s, c = sincos_of_many(body, inv, m, t, theta)
+    return assemble(inv, D, True, arc, m, q, (s * re + c * im, c * re - s * im))
 
 
 @inline
-def sincos_of_many(body, inv, m1, m2, m3, t, theta):
+def sincos_of_many(body, inv, m, t, theta):
     """Return (sin, cos) of phi of (5), for any number of turns.
 
     The spin angle is a double-double, and ``theta`` is added to it without rounding error.
     """
     I, w = (body.I3, body.w3) if inv.axis3 else (body.I1, body.w1)
-    phi, low = spin_angle(I, w, inv.G, m1, m2, m3, t)
+    phi, low = spin_angle(I, w, inv.G, m, t)
     phi, e = two_sum(phi, theta)
     return sincos(phi, low + e)
 
@@ -401,34 +403,26 @@ def sincos_of_many(body, inv, m1, m2, m3, t, theta):
 class StepEnd(NamedTuple):
     """m(h), its increment i, and X of (5) with xx = |X|^2; X has an arbitrary common factor."""
 
-    m1: float
-    m2: float
-    m3: float
-    i1: float
-    i2: float
-    i3: float
-    x0: float
-    x1: float
-    x2: float
-    x3: float
+    m: tuple
+    i: tuple
+    x: tuple
     xx: float
 
 
 @inline
-def assemble(inv, D, long, arc, m1, m2, m3, q0, q1, q2, q3, sphi, cphi):
-    """Return (m, q) at the end of the step.
+def assemble(inv, D, long, arc, m, q, turn):
+    """Return (m, q) at the end of the step; ``turn`` is (sin phi, cos phi).
 
     s, c, d are quotients over r, so that two divisions and one square root are enough.
     """
-    end = momentum_end(inv, D, long, arc, m1, m2, m3)
-    x0, x1, x2, x3 = rotation(inv.G, long, end, m1, m2, m3, sphi, cphi)
-    q0, q1, q2, q3 = turned(q0, q1, q2, q3, x0, x1, x2, x3)
-    return end.m1, end.m2, end.m3, q0, q1, q2, q3
+    end = momentum_end(inv, D, long, arc, m)
+    return end.m, turned(q, rotation(inv.G, long, end, m, turn))
 
 
 @inline
-def momentum_end(inv, D, long, arc, m1, m2, m3):
+def momentum_end(inv, D, long, arc, m):
     """Return the end of the step: m(h) by (2) and (3), its increment, and X of (5)."""
+    m1, m2, m3 = m
     s, r, c, d = arc
     al, be, ga = inv.al, inv.be, inv.ga
     rr = r * r
@@ -439,13 +433,13 @@ def momentum_end(inv, D, long, arc, m1, m2, m3):
     b3 = m3 * (c * r) - sd * (m1 * m2)
     E1 = rr - ags * (m2 * m2)
     if long and E1 < 0.5:
-        f = 1.0 / sum_of_squares(inv, D, m1, m2, m3, c, d)
+        f = 1.0 / sum_of_squares(inv, D, m, c, d)
         b1, b3 = outer_components(inv, D, m1 * d, sc * (m2 * m3), m3 * c, sd * (m1 * m2), f)
         b2 = b2 * f
         E1 = 1.0
     E2 = rr * (E1 * E1) - ags * (b2 * b2)
     if long and E2 < 0.5 * E1 * E1:
-        E2 = sum_of_squares(inv, D, b1, b2, b3, c, d)
+        E2 = sum_of_squares(inv, D, (b1, b2, b3), c, d)
     f = 2.0 / E2
     i1, i2, i3 = -f * (sc * (b2 * b3)), f * (sr * (b1 * b3)), -f * (sd * (b1 * b2))
     n1, n2, n3 = m1 + i1, m2 + i2, m3 + i3  # (3)
@@ -457,7 +451,7 @@ def momentum_end(inv, D, long, arc, m1, m2, m3):
         x0, x1, x2, x3 = c * r * E1, sr * b1, sc * b2, 0.0
     else:
         x0, x1, x2, x3 = d * r * E1, 0.0, -sd * b2, -sr * b3
-    return StepEnd(n1, n2, n3, i1, i2, i3, x0, x1, x2, x3, (rr + inv.n * s * s) * E2)
+    return StepEnd((n1, n2, n3), (i1, i2, i3), (x0, x1, x2, x3), (rr + inv.n * s * s) * E2)
 
 
 @inline
@@ -475,43 +469,48 @@ def outer_components(inv, D, x, y, z, w, f):
 
 
 @inline
-def rotation(G, long, end, m1, m2, m3, sphi, cphi):
+def rotation(G, long, end, m, turn):
     """Return the rotation of the step, the quaternion by which q is multiplied in (5)."""
-    scale, x0, x1, x2, x3 = consistent(long, G, m1, m2, m3, end)
+    m1, m2, m3 = m
+    sphi, cphi = turn
+    scale, x = consistent(long, G, m, end)
     f = 1.0 / (scale * G * sqrt(end.xx))
     y0 = G * cphi * f
     y = sphi * f
-    return product(y0, y * m1, y * m2, y * m3, x0, x1, x2, x3)
+    return product((y0, y * m1, y * m2, y * m3), x)
 
 
 @inline
-def turned(q0, q1, q2, q3, x0, x1, x2, x3):
+def turned(q, x):
     """Return q x after a step towards |q| |x| = 1.
 
     The correction is applied to x, because a product with 1 - eps would round all of q in one direction. It is Newton's
     step with one more term: the deviation of |q| from 1, up to NORM_TOLERANCE, is removed to third order.
     """
+    q0, q1, q2, q3 = q
+    x0, x1, x2, x3 = x
     e = (q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3) + (x0 * x0 + x1 * x1 + x2 * x2 + x3 * x3) - 2.0
     f = 1.0 - e * (0.5 - 0.375 * e)
-    return product(q0, q1, q2, q3, x0 * f, x1 * f, x2 * f, x3 * f)
+    return product((q0, q1, q2, q3), (x0 * f, x1 * f, x2 * f, x3 * f))
 
 
 @inline
-def consistent(long, G, m1, m2, m3, end):
+def consistent(long, G, m, end):
     """Return (scale, scale X), with the vector part of X computed from the increment i of m.
 
     X and i satisfy x0 i = 2 a x X, a = m + i/2, so that the result is the same up to rounding. But the rounding errors
     of X and i would be two errors that repeat in every step, and would make the momentum in space, Q m, drift; this way
     they are one error. Only the turn about a is taken from X itself.
     """
-    i1, i2, i3, x0, x1, x2, x3 = end.i1, end.i2, end.i3, end.x0, end.x1, end.x2, end.x3
+    m1, m2, m3 = m
+    i1, i2, i3 = end.i
+    x0, x1, x2, x3 = end.x
     a1, a2, a3 = m1 + 0.5 * i1, m2 + 0.5 * i2, m3 + 0.5 * i3
     aa = a1 * a1 + a2 * a2 + a3 * a3
     if long and aa < 0.25 * (G * G):  # m has nearly been reversed
-        return 1.0, x0, x1, x2, x3
+        return 1.0, end.x
     along, across = x1 * a1 + x2 * a2 + x3 * a3, 0.5 * x0
-    return (
-        aa,
+    return aa, (
         x0 * aa,
         along * a1 + across * (i2 * a3 - i3 * a2),
         along * a2 + across * (i3 * a1 - i1 * a3),
@@ -520,11 +519,12 @@ def consistent(long, G, m1, m2, m3, end):
 
 
 @inline
-def sum_of_squares(inv, D, x, y, z, c, d):
-    """Return 1 - al ga y^2 s^2 without cancellation.
+def sum_of_squares(inv, D, m, c, d):
+    """Return 1 - al ga m2^2 s^2 without cancellation.
 
     It follows from C^2 = 1 - p S^2 or D_^2 = 1 - r S^2, whichever is cn.
     """
+    x, y, z = m
     if D >= 0.0:
         return inv.be / inv.C3 * (x * x) + inv.al / inv.C3 * (y * y) * (c * c)
     return inv.be / inv.C1 * (z * z) + inv.ga / inv.C1 * (y * y) * (d * d)

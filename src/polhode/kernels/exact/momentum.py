@@ -7,18 +7,16 @@ from polhode.kernels.exact.euler import SMALL, any_arc, distance, invariants, mo
 
 
 @inline
-def momentum_after(body, m1, m2, m3, h):
+def momentum_after(body, m, h):
     """Return m after a time h, for a body and momentum as in ``euler.step``, to the same accuracy.
 
     The functions of ``euler`` also compute the integral of the third kind and X; the compiler removes unused results.
     """
     t = 0.5 * h
-    inv = invariants(body, m1, m2, m3, t)
+    inv = invariants(body, m, t)
     if max(inv.p, inv.r) <= SMALL:
         arc, _ = small_arc(inv.p, inv.r, inv.n)
-        end = momentum_end(inv, 0.0, False, arc, m1, m2, m3)
-    else:
-        D = distance(body, inv, m1, m3, t)
-        arc, _, _, _ = any_arc(inv, D)
-        end = momentum_end(inv, D, True, arc, m1, m2, m3)
-    return end.m1, end.m2, end.m3
+        return momentum_end(inv, 0.0, False, arc, m).m
+    D = distance(body, inv, m, t)
+    arc, _, _, _ = any_arc(inv, D)
+    return momentum_end(inv, D, True, arc, m).m

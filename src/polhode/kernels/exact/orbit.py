@@ -10,18 +10,20 @@ from math import asinh, hypot, inf, sqrt, tau
 from polhode.kernels.compiler.intrinsics import power_of_two
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.exact.euler import body_constants, invariants, separatrix_gap
-from polhode.kernels.exact.standard_form import INPUT, from_standard_time, standard_form
+from polhode.kernels.exact.standard_form import INPUT, from_standard_time, standard_form, vector_of
 from polhode.kernels.numbers.elliptic import carlson_rf, complete_k_and_l
+from polhode.kernels.numbers.vectors import times
 
 REST, SPHERICAL, STEADY, SYMMETRIC, AROUND_MIN, AROUND_MAX, SEPARATRIX = range(7)
 
 
 @inline
-def regime_of(body, D, m1, m2, m3):
+def regime_of(body, D, m):
     """Return the regime of a motion.
 
     The result is exact: every test compares with zero a number that is computed without rounding.
     """
+    m1, m2, m3 = m
     if m1 == 0.0 and m2 == 0.0 and m3 == 0.0:
         return REST
     if body.w13 == 0.0:
@@ -59,12 +61,13 @@ def period_and_precession(body, inv, D, root):
 
 
 @inline
-def middle_component(inv, D, root, m1, m2, m3):
+def middle_component(inv, D, root, m):
     """Return the time nearest to 0 at which m2 = 0, and the largest |m2|/|m|.
 
     The time is -F(phi)/rate, where tan phi is m2 over the component proportional to cn. Where that component vanishes,
     |m2| is largest.
     """
+    m1, m2, m3 = m
     if D >= 0.0:
         weight, x, rate = sqrt(inv.ga), m3 * sqrt(inv.be), sqrt(inv.p)
         forward = m1 > 0.0
@@ -107,17 +110,13 @@ def orbits(inertia, m, out):
         Output: one row for each body.
     """
     for i in range(out.shape[0]):
-        a = i if inertia.shape[0] > 1 else 0
-        b = i if m.shape[0] > 1 else 0
-        _, scale, moments, (m1, m2, m3) = standard_form(
-            inertia[a, 0], inertia[a, 1], inertia[a, 2], m[b, 0], m[b, 1], m[b, 2]
-        )
-        body = body_constants(*moments)
-        inv = invariants(body, m1, m2, m3, 1.0)
-        unit, per_unit = power_of_two(max(abs(m1), abs(m3)))
-        D = separatrix_gap(body, m1 * per_unit, m3 * per_unit)  # its sign is exact, also where m1^2 would underflow
+        _, scale, I, momentum = standard_form(vector_of(inertia, i), vector_of(m, i))
+        body = body_constants(I)
+        inv = invariants(body, momentum, 1.0)
+        unit, per_unit = power_of_two(max(abs(momentum[0]), abs(momentum[2])))
+        D = separatrix_gap(body, times(per_unit, momentum))  # its sign is exact, also where m1^2 would underflow
         root = sqrt(abs(D)) * unit
-        regime = regime_of(body, D, m1, m2, m3)
+        regime = regime_of(body, D, momentum)
         period, precession, crossing, reach = 0.0, 0.0, 0.0, 0.0
         if regime == SEPARATRIX:
             period, precession = inf, inf
@@ -125,6 +124,6 @@ def orbits(inertia, m, out):
             period, precession = period_and_precession(body, inv, D, root)
             period = from_standard_time(period, scale)
         if regime > SYMMETRIC:
-            crossing, reach = middle_component(inv, D, root, m1, m2, m3)
+            crossing, reach = middle_component(inv, D, root, momentum)
             crossing = from_standard_time(crossing, scale)
         out[i, 0], out[i, 1], out[i, 2], out[i, 3], out[i, 4] = regime, period, precession, crossing, reach

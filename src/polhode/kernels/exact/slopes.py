@@ -20,6 +20,15 @@ AGM_STEPS = 20
 AGM_GAP = 1e-18  # change of the mean and of its derivative in the next step
 
 
+class Parameters(NamedTuple):
+    """Parameters of an arc for a unit of time: lambda^2, |D|, n and ka = be G."""
+
+    l2: float
+    aD: float
+    n: float
+    ka: float
+
+
 class Slopes(NamedTuple):
     """Derivatives of s, cn, dn and of the angle by one parameter."""
 
@@ -116,10 +125,24 @@ def small_arc(p, r, n, ka, time):
     return ArcSlopes(s, cn, dn, ka * n * theta, l2, aD, ka * tt * (theta + time * n * root * by_n), n * theta)
 
 
+class Doubling(NamedTuple):
+    """s, cn, dn of twice the time, the reciprocal of their denominator, and the turn by which the angle changes."""
+
+    s: float
+    cn: float
+    dn: float
+    per_N: float
+    zr: float
+    zi: float
+    per_zz: float  # 1/(zr^2 + zi^2)
+
+
 @inline
-def doubled_slopes(arc, end, slopes, per_N, l2, aD, n, ka, dl2, daD, per_zz, zr, zi):
-    """Return the slopes after a doubling: the derivative of ``doubled`` along (dl2, daD)."""
+def doubled_slopes(arc, end, slopes, parameters, dl2, daD):
+    """Return the slopes after the doubling to ``end``: the derivative of ``doubled`` along (dl2, daD)."""
     s, cn, dn = arc.s, arc.cn, arc.dn
+    l2, aD, n, ka = parameters
+    per_N, zr, zi, per_zz = end.per_N, end.zr, end.zi, end.per_zz
     ss, cc, dd, cd = s * s, cn * cn, dn * dn, cn * dn
     dss, dcc, ddd = 2.0 * s * slopes.s, 2.0 * cn * slopes.cn, 2.0 * dn * slopes.dn
     dcd = slopes.cn * dn + cn * slopes.dn
@@ -137,9 +160,10 @@ def doubled_slopes(arc, end, slopes, per_N, l2, aD, n, ka, dl2, daD, per_zz, zr,
 
 
 @inline
-def doubled(arc, l2, aD, n, ka):
+def doubled(arc, parameters):
     """Return the arc of twice the time, by the formulas of ``euler.any_arc``."""
     s, cn, dn = arc.s, arc.cn, arc.dn
+    l2, aD, n, ka = parameters
     ss, cc, dd = s * s, cn * cn, dn * dn
     n_ss, l2_ss = n * ss, l2 * ss
     per_N = 1.0 / (cc + l2_ss * dd)
@@ -153,15 +177,16 @@ def doubled(arc, l2, aD, n, ka):
     per_zz = 1.0 / (zr * zr + zi * zi)
     by_n = (zr * (2.0 * ka * ss * s * (cn * dn)) - zi * ss * (cc * (1.0 + dd) + dd)) * per_zz
     angle = 2.0 * arc.angle + atan2(zi, zr)
-    end = ArcSlopes(s2, cn2, dn2, angle, arc.l2, arc.aD, 2.0 * arc.n + by_n, 2.0 * arc.ka + zr * zi_ka * per_zz)
-    by_l2 = doubled_slopes(arc, end, arc.l2, per_N, l2, aD, n, ka, 1.0, 0.0, per_zz, zr, zi)
-    by_aD = doubled_slopes(arc, end, arc.aD, per_N, l2, aD, n, ka, 0.0, 1.0, per_zz, zr, zi)
-    return ArcSlopes(s2, cn2, dn2, angle, by_l2, by_aD, end.n, end.ka)
+    end = Doubling(s2, cn2, dn2, per_N, zr, zi, per_zz)
+    by_l2 = doubled_slopes(arc, end, arc.l2, parameters, 1.0, 0.0)
+    by_aD = doubled_slopes(arc, end, arc.aD, parameters, 0.0, 1.0)
+    return ArcSlopes(s2, cn2, dn2, angle, by_l2, by_aD, 2.0 * arc.n + by_n, 2.0 * arc.ka + zr * zi_ka * per_zz)
 
 
 @inline
-def any_arc(l2, rest, aD, n, ka):
-    """Return the arc of a unit of time, for lambda up to K; rest = l2 - aD."""
+def any_arc(parameters, rest):
+    """Return the arc of a unit of time, for lambda up to K; rest = lambda^2 - |D|."""
+    l2, _, n, ka = parameters
     time = 1.0
     doublings = 0
     while l2 * (time * time) > SMALL:
@@ -169,7 +194,7 @@ def any_arc(l2, rest, aD, n, ka):
         doublings += 1
     arc = small_arc(l2, rest, n, ka, time)
     for _ in range(doublings):
-        arc = doubled(arc, l2, aD, n, ka)
+        arc = doubled(arc, parameters)
     return arc
 
 

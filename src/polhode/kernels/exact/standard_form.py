@@ -71,11 +71,13 @@ class Scale(NamedTuple):
 
 
 @inline
-def standard_form(I1, I2, I3, m1, m2, m3):
+def standard_form(I, m):
     """Return (order, scale, I, m) with 1 <= I1 < 2, I1 <= I2 <= I3, 1 <= max|m_i| < 2.
 
     The conversion is exact.
     """
+    I1, I2, I3 = I
+    m1, m2, m3 = m
     scale = Scale(*power_of_two(min(I1, I2, I3)), *power_of_two(max(abs(m1), abs(m2), abs(m3))))
     order = axis_order(I1, I2, I3)
     I1, I2, I3 = to_order(order, I1 * scale.per_I, I2 * scale.per_I, I3 * scale.per_I)
@@ -103,44 +105,50 @@ def from_standard_time(t, scale):
 
 
 @inline
-def flow(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, t):
+def flow(I, m, q, t):
     """Return (m, q) of one body after a time t by the exact flow, in any scale and any order of axes.
 
-    The seven numbers are NaN if the time is longer than LONGEST in the standard form.
+    All numbers are NaN if the time is longer than LONGEST in the standard form.
     """
-    order, scale, moments, (m1, m2, m3) = standard_form(I1, I2, I3, m1, m2, m3)
-    body = body_constants(*moments)
+    order, scale, I, m = standard_form(I, m)
+    body = body_constants(I)
     h = to_standard_time(t, scale)
     if not abs(h) <= LONGEST:
-        return nan, nan, nan, nan, nan, nan, nan
-    q1, q2, q3 = to_order(order, q1, q2, q3)
-    m1, m2, m3, q0, q1, q2, q3 = step(body, m1, m2, m3, q0, q1, q2, q3, h)
-    m1, m2, m3 = from_order(order, m1 * scale.m, m2 * scale.m, m3 * scale.m)
-    q1, q2, q3 = from_order(order, q1, q2, q3)
-    return m1, m2, m3, q0, q1, q2, q3
+        return (nan, nan, nan), (nan, nan, nan, nan)
+    m, q = step(body, m, (q[0], *to_order(order, q[1], q[2], q[3])), h)
+    m = from_order(order, m[0] * scale.m, m[1] * scale.m, m[2] * scale.m)
+    return m, (q[0], *from_order(order, q[1], q[2], q[3]))
 
 
 @inline
 def operands(inertia, m, q, t, i):
-    """Return the eleven numbers I, m, q, t of body i; an operand with one row serves all bodies.
-
-    They are floats, because NumPy's numbers warn of overflow in uncompiled code.
-    """
-    a = i if inertia.shape[0] > 1 else 0
-    b = i if m.shape[0] > 1 else 0
-    c = i if q.shape[0] > 1 else 0
-    d = i if t.shape[0] > 1 else 0
-    return (
-        float(inertia[a, 0]), float(inertia[a, 1]), float(inertia[a, 2]),
-        float(m[b, 0]), float(m[b, 1]), float(m[b, 2]),
-        float(q[c, 0]), float(q[c, 1]), float(q[c, 2]), float(q[c, 3]),
-        float(t[d]),
-    )  # fmt: skip
+    """Return I, m, q, t of body i."""
+    return vector_of(inertia, i), vector_of(m, i), quaternion_of(q, i), float(t[i if t.shape[0] > 1 else 0])
 
 
 @inline
-def is_valid(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, t):
+def vector_of(rows, i):
+    """Return the vector of body i, a row of an array (n or 1, 3); a single row serves all bodies.
+
+    Its components are floats, because NumPy's numbers warn of overflow in uncompiled code.
+    """
+    k = i if rows.shape[0] > 1 else 0
+    return float(rows[k, 0]), float(rows[k, 1]), float(rows[k, 2])
+
+
+@inline
+def quaternion_of(rows, i):
+    """Return the quaternion of body i, a row of an array (n or 1, 4), as ``vector_of``."""
+    k = i if rows.shape[0] > 1 else 0
+    return float(rows[k, 0]), float(rows[k, 1]), float(rows[k, 2]), float(rows[k, 3])
+
+
+@inline
+def is_valid(I, m, q, t):
     """Return whether all numbers are finite, the moments positive, and q a unit quaternion."""
+    I1, I2, I3 = I
+    m1, m2, m3 = m
+    q0, q1, q2, q3 = q
     finite = isfinite(I1) and isfinite(I2) and isfinite(I3) and isfinite(m1) and isfinite(m2) and isfinite(m3)
     qq = q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3
     return finite and isfinite(t) and min(I1, I2, I3) > 0.0 and abs(qq - 1.0) <= 2.0 * NORM_TOLERANCE
@@ -175,11 +183,11 @@ def propagate_rows(inertia, m, q, t, rows, m_out, q_out):
     """
     bad = NOBODY
     for i in rows:
-        I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, time = operands(inertia, m, q, t, i)
-        if not is_valid(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, time):
+        I, m_start, q_start, time = operands(inertia, m, q, t, i)
+        if not is_valid(I, m_start, q_start, time):
             bad = min(bad, i)
             continue
-        m1, m2, m3, q0, q1, q2, q3 = flow(I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, time)
+        (m1, m2, m3), (q0, q1, q2, q3) = flow(I, m_start, q_start, time)
         m_out[i, 0], m_out[i, 1], m_out[i, 2] = m1, m2, m3
         q_out[i, 0], q_out[i, 1], q_out[i, 2], q_out[i, 3] = q0, q1, q2, q3
         if not (isfinite(m1) and isfinite(m2) and isfinite(m3) and isfinite(q0)):

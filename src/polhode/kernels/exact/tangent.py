@@ -30,14 +30,9 @@ from math import cos, inf, pi, sin, sqrt
 from typing import NamedTuple
 
 from polhode.kernels.compiler.jit import entry_point, inline
-from polhode.kernels.exact.euler import CLOSE, ESCAPED, FEW, MANY_TURNS, body_constants, separatrix_gap
+from polhode.kernels.exact.euler import ESCAPED, FEW, MANY_TURNS, body_constants, distance, invariants
 from polhode.kernels.exact.secular import TWO_PI, period_and_turn
-from polhode.kernels.exact.secular import add as dd_add
-from polhode.kernels.exact.secular import div as dd_div
-from polhode.kernels.exact.secular import mul as dd_mul
-from polhode.kernels.exact.secular import root as dd_root
-from polhode.kernels.exact.secular import sub as dd_sub
-from polhode.kernels.exact.slopes import any_arc, mean_and_weight, slope_of_integral
+from polhode.kernels.exact.slopes import Parameters, any_arc, mean_and_weight, slope_of_integral
 from polhode.kernels.exact.standard_form import (
     INPUT,
     TIMES,
@@ -48,8 +43,10 @@ from polhode.kernels.exact.standard_form import (
     to_standard_time,
 )
 from polhode.kernels.numbers.dual import Dual, add, div, mul, scale, sub
-from polhode.kernels.numbers.quat import product_of_numbers as product
+from polhode.kernels.numbers.eft import dd_add, dd_div, dd_mul, dd_sqrt, dd_sub
+from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.trig import rint
+from polhode.kernels.numbers.vectors import largest, times
 
 QUARTER = 2.467  # (lambda t)^2 up to which the time is less than half a period: K >= pi/2
 ON_AXIS = 1e-300  # |D|/lambda^2 of a body that is closer to the separatrix than squares of its momentum can express
@@ -62,12 +59,8 @@ OVERFLOWED = 1e250  # largest derivative at ESCAPED; larger ones would have over
 class TangentMotion(NamedTuple):
     """Constants of one motion, for a unit of time; moments are ascending or descending."""
 
-    m1: float
-    m2: float
-    m3: float
-    w1: float
-    w2: float
-    w3: float
+    m: tuple
+    w: tuple  # w1, w2, w3
     al: float
     be: float
     ga: float
@@ -85,9 +78,7 @@ class TangentMotion(NamedTuple):
 class Changes(NamedTuple):
     """Constants of one motion with their derivatives along one direction."""
 
-    m1: Dual
-    m2: Dual
-    m3: Dual
+    m: tuple  # of Dual
     w2: Dual
     al: Dual
     be: Dual
@@ -132,68 +123,69 @@ class StepQuaternion(NamedTuple):
 class TangentEnd(NamedTuple):
     """End of a step, in the axes of ``Motion``."""
 
-    m1: float
-    m2: float
-    m3: float
+    m: tuple
     q: tuple  # rotation of the step alone: q(h) = q0 q
     axis_a: float  # 2 sin phi cos phi/G and 2 sin^2 phi/G
     axis_b: float
 
 
 @inline
-def motion(w1, w2, w3, al, be, ga, m1, m2, m3, D):
-    """Return the constants of the motion with momentum m; D is given, because it is computed without cancellation."""
-    x, y, z = m1 * m1, m2 * m2, m3 * m3
+def motion(w, differences, m, D):
+    """Return the constants of the motion with momentum m; D is given, because it is computed without cancellation.
+
+    ``differences`` are al, be, ga.
+    """
+    al, be, ga = differences
+    x, y, z = m[0] * m[0], m[1] * m[1], m[2] * m[2]
     C3, C1 = be * x + al * y, ga * y + be * z
     p, r = ga * C3, al * C1
     l2, aD, rest = (p, D, r) if D >= 0.0 else (r, -D, p)
     gap = D / be if be != 0.0 else 0.0
-    return TangentMotion(m1, m2, m3, w1, w2, w3, al, be, ga, sqrt(x + y + z), C1, C3, gap, D, l2, aD, rest, al * C3)
+    return TangentMotion(m, w, al, be, ga, sqrt(x + y + z), C1, C3, gap, D, l2, aD, rest, al * C3)
 
 
 @inline
-def motion_in_order(body, order, m1, m2, m3):
+def motion_in_order(body, order, m):
     """Return (order, D, Motion) in the order in which ``euler`` uses the form of (5) with n = al C3.
 
     D is that of the sorted order.
     """
-    al, be, ga = body.w23, body.w13, body.w12
-    x, y, z = m1 * m1, m2 * m2, m3 * m3
-    C3, C1 = be * x + al * y, ga * y + be * z
-    D = be * (ga * x - al * z)
-    if abs(D) <= CLOSE * max(ga * C3, al * C1):
-        D = separatrix_gap(body, m1, m3)
-    if C3 <= C1:
-        return order, D, motion(body.w1, body.w2, body.w3, al, be, ga, m1, m2, m3, D)
-    return REVERSED[order], D, motion(body.w3, body.w2, body.w1, -ga, -be, -al, -m3, -m2, -m1, -D)
+    inv = invariants(body, m, 1.0)
+    D = distance(body, inv, m, 1.0)
+    if inv.axis3:
+        return order, D, motion((body.w1, body.w2, body.w3), (inv.al, inv.be, inv.ga), m, D)
+    reversed_m = -m[2], -m[1], -m[0]
+    return REVERSED[order], D, motion((body.w3, body.w2, body.w1), (-inv.ga, -inv.be, -inv.al), reversed_m, -D)
 
 
 @inline
 def changes(mo, dm, dI):
     """Return the constants with their derivatives along the change (dm, dI), each computed as a sum."""
+    m1, m2, m3 = mo.m
+    w1, w2, w3 = mo.w
     e1, e2, e3 = dm
-    d1, d2, d3 = -mo.w1 * mo.w1 * dI[0], -mo.w2 * mo.w2 * dI[1], -mo.w3 * mo.w3 * dI[2]
+    d1, d2, d3 = -w1 * w1 * dI[0], -w2 * w2 * dI[1], -w3 * w3 * dI[2]
     al, be, ga = Dual(mo.al, d2 - d3), Dual(mo.be, d1 - d3), Dual(mo.ga, d1 - d2)
-    x, y, z = mo.m1 * mo.m1, mo.m2 * mo.m2, mo.m3 * mo.m3
-    dx, dy, dz = 2.0 * mo.m1 * e1, 2.0 * mo.m2 * e2, 2.0 * mo.m3 * e3
+    x, y, z = m1 * m1, m2 * m2, m3 * m3
+    dx, dy, dz = 2.0 * m1 * e1, 2.0 * m2 * e2, 2.0 * m3 * e3
     C3 = Dual(mo.C3, (be.d * x + al.d * y) + (mo.be * dx + mo.al * dy))
     C1 = Dual(mo.C1, (ga.d * y + be.d * z) + (mo.ga * dy + mo.be * dz))
     gap = Dual(mo.gap, (ga.d * x - al.d * z) + (mo.ga * dx - mo.al * dz))
     dl2 = mul(ga, C3).d if mo.D >= 0.0 else mul(al, C1).d
     dD = mul(be, gap).d
     return Changes(
-        Dual(mo.m1, e1), Dual(mo.m2, e2), Dual(mo.m3, e3), Dual(mo.w2, d2), al, be, ga,
-        Dual(mo.G, (mo.m1 * e1 + mo.m2 * e2 + mo.m3 * e3) * (1.0 / mo.G)), C1, C3, gap,
+        (Dual(m1, e1), Dual(m2, e2), Dual(m3, e3)), Dual(w2, d2), al, be, ga,
+        Dual(mo.G, (m1 * e1 + m2 * e2 + m3 * e3) * (1.0 / mo.G)), C1, C3, gap,
         Dual(mo.l2, dl2), Dual(mo.aD, dD if mo.D >= 0.0 else -dD), mul(al, C3),
     )  # fmt: skip
 
 
 @inline
-def take_off_periods(mo, body, m1, m2, m3, D, h):
+def take_off_periods(mo, body, m, D, h):
     """Return the whole periods in the time h; body, momentum and D are those of the sorted order."""
     t = 0.5 * h
     if mo.aD > ON_AXIS * mo.l2 and mo.l2 * t * t > QUARTER:
-        T, turn, _ = period_and_turn(body.I1, body.I2, body.I3, m1, m2, m3, D, mo.be > 0.0)
+        T, turn, _ = period_and_turn((body.I1, body.I2, body.I3), m, D, mo.be > 0.0)
         j = rint(h / T[0])
         if j != 0.0:
             return whole_periods(mo, j, T, turn, h)
@@ -229,7 +221,8 @@ def arc_of_time(mo, t):
 
     The square of t is not formed, because it may overflow where lambda is 0.
     """
-    return any_arc(mo.l2 * t * t, mo.rest * t * t, mo.aD * t * t, mo.n * t * t, mo.be * mo.G * t)
+    parameters = Parameters(mo.l2 * t * t, mo.aD * t * t, mo.n * t * t, mo.be * mo.G * t)
+    return any_arc(parameters, mo.rest * t * t)
 
 
 @inline
@@ -240,8 +233,8 @@ def sine_and_cosine(mo, I2, turns, angle):
     """
     spin, low = mo.G * (turns.time / I2), 0.0
     if FEW < abs(spin) < LOST:
-        x, y, z = (mo.m1, 0.0), (mo.m2, 0.0), (mo.m3, 0.0)
-        G = dd_root(dd_add(dd_add(dd_mul(x, x), dd_mul(y, y)), dd_mul(z, z)))
+        x, y, z = (mo.m[0], 0.0), (mo.m[1], 0.0), (mo.m[2], 0.0)
+        G = dd_sqrt(dd_add(dd_add(dd_mul(x, x), dd_mul(y, y)), dd_mul(z, z)))
         spin, low = dd_mul(G, dd_div((turns.time, turns.low), (I2, 0.0)))
     s, c = sin(spin), cos(spin)
     angle += low + turns.angle
@@ -261,12 +254,14 @@ def difference(a, b, small, square):
 
 
 @inline
-def ends(x, al, ga, b1, b2, b3, E, s, c, d):
+def ends(x, al, ga, b, E, functions):
     """Return components 1 and 3 of (2) in ``euler``, half a step from b, where E = 1 - al ga b2^2 s^2.
 
-    Next to the middle axis, where E is small, they are computed without cancellation: b1^2 d^2 - (al s c b2 b3)^2 is
-    E (D/be + al b3^2 c^2)/ga.
+    ``functions`` are s, c, d. Next to the middle axis, where E is small, the components are computed without
+    cancellation: b1^2 d^2 - (al s c b2 b3)^2 is E (D/be + al b3^2 c^2)/ga.
     """
+    b1, b2, b3 = b
+    s, c, d = functions
     small = E.v < 0.5
     dd, cc = mul(mul(b1, d), mul(b1, d)), mul(mul(b3, c), mul(b3, c))
     sb = mul(s, b2)
@@ -287,25 +282,27 @@ def frame_and_midpoint(mo, x, arc, time):
     cn = Dual(arc.cn, arc.l2.cn * l2 + arc.aD.cn * aD)
     dn = Dual(arc.dn, arc.l2.dn * l2 + arc.aD.dn * aD)
     c, d = (cn, dn) if mo.D >= 0.0 else (dn, cn)
-    E = denominator(mo, x, al, ga, s, c, d)
-    b1, b3 = ends(x, al, ga, x.m1, x.m2, x.m3, E, s, c, d)
+    E = denominator(mo, x, al, ga, (s, c, d))
+    b1, b3 = ends(x, al, ga, x.m, E, (s, c, d))
     bs = mul(be, s)
-    b2 = div(add(mul(x.m2, mul(c, d)), mul(bs, mul(x.m1, x.m3))), E)
+    b2 = div(add(mul(x.m[1], mul(c, d)), mul(bs, mul(x.m[0], x.m[2]))), E)
     x1, x2 = mul(bs, b1), mul(mul(al, mul(s, c)), b2)
     return StepQuaternion(c, x1, x2, c.v * c.v + x1.v * x1.v + x2.v * x2.v), (b1.v, b2.v, b3.v)
 
 
 @inline
-def denominator(mo, x, al, ga, s, c, d):
+def denominator(mo, x, al, ga, functions):
     """Return 1 - al ga m2^2 s^2 of (2) in ``euler``; where it is small, it is computed as a sum of squares."""
-    mm2 = mul(x.m2, x.m2)
+    m1, m2, m3 = x.m
+    s, c, d = functions
+    mm2 = mul(m2, m2)
     product = mul(mul(mul(al, s), mul(ga, s)), mm2)
     if product.v <= 0.5:
         return Dual(1.0 - product.v, -product.d)
     if mo.D >= 0.0:
-        first, second, C, cn = mul(x.be, mul(x.m1, x.m1)), mul(x.al, mm2), x.C3, c
+        first, second, C, cn = mul(x.be, mul(m1, m1)), mul(x.al, mm2), x.C3, c
     else:
-        first, second, C, cn = mul(x.be, mul(x.m3, x.m3)), mul(x.ga, mm2), x.C1, d
+        first, second, C, cn = mul(x.be, mul(m3, m3)), mul(x.ga, mm2), x.C1, d
     return add(div(first, C), mul(div(second, C), mul(cn, cn)))  # quotients first: cn^2 may be as small as 1e-304
 
 
@@ -317,17 +314,19 @@ def end_of_step(mo, x, I2, turns, arc, time, frame, b):
     c, d = (arc.cn, arc.dn) if mo.D >= 0.0 else (arc.dn, arc.cn)
     N = frame.xx / (1.0 + mo.n * time * time * arc.s * arc.s)
     f = 2.0 * arc.s / N
-    m1, m2, m3 = mo.m1 - f * al * c * (b2 * b3), mo.m2 + f * be * (b1 * b3), mo.m3 - f * ga * d * (b1 * b2)
+    m1, m2, m3 = mo.m
+    n1, n2, n3 = m1 - f * al * c * (b2 * b3), m2 + f * be * (b1 * b3), m3 - f * ga * d * (b1 * b2)
     if N < 0.5:
-        al_, ga_, N_, s = Dual(al, 0.0), Dual(ga, 0.0), Dual(N, 0.0), Dual(arc.s, 0.0)
-        end1, end3 = ends(x, al_, ga_, Dual(b1, 0.0), Dual(b2, 0.0), Dual(b3, 0.0), N_, s, Dual(c, 0.0), Dual(d, 0.0))
-        m1, m3 = end1.v, end3.v
+        b = Dual(b1, 0.0), Dual(b2, 0.0), Dual(b3, 0.0)
+        functions = Dual(arc.s, 0.0), Dual(c, 0.0), Dual(d, 0.0)
+        end1, end3 = ends(x, Dual(al, 0.0), Dual(ga, 0.0), b, Dual(N, 0.0), functions)
+        n1, n3 = end1.v, end3.v
     sphi, cphi = sine_and_cosine(mo, I2, turns, arc.angle - mo.G * al)
     f = 1.0 / sqrt(frame.xx)
     y = f * sphi / mo.G
-    q = product(f * cphi, y * mo.m1, y * mo.m2, y * mo.m3, frame.x0.v, frame.x1.v, frame.x2.v, 0.0)
+    q = product((f * cphi, y * m1, y * m2, y * m3), (frame.x0.v, frame.x1.v, frame.x2.v, 0.0))
     f = 2.0 * sphi / mo.G
-    return TangentEnd(m1, m2, m3, q, f * cphi, f * sphi)
+    return TangentEnd((n1, n2, n3), q, f * cphi, f * sphi)
 
 
 @inline
@@ -349,10 +348,10 @@ def phase_and_delay(mo, x, turns, arc, time, t):
 @inline
 def column(mo, turns, arc, time, t, end, k):
     """Return (dm, turn) along m1, m2, m3, I1, I2, I3, t (k = 0 to 6), by (1) and (3)."""
-    m1, m2, m3 = end.m1, end.m2, end.m3
+    m1, m2, m3 = end.m
     field = -mo.al * m2 * m3, mo.be * m1 * m3, -mo.ga * m1 * m2  # m x w
     if k == 6:
-        return field, (mo.w1 * m1, mo.w2 * m2, mo.w3 * m3)
+        return field, (mo.w[0] * m1, mo.w[1] * m2, mo.w[2] * m3)
     e = unit_vector(k)
     x = changes(mo, e, unit_vector(k - 3))
     frame, _ = frame_and_midpoint(mo, x, arc, time)
@@ -376,11 +375,12 @@ def column(mo, turns, arc, time, t, end, k):
 
 
 @inline
-def to_end(frame, y1, y2, y3):
+def to_end(frame, y):
     """Return R^T y: the vector y, given in body axes at the start, in body axes at the end.
 
     The axes at the start may be those before or after the turn by phi.
     """
+    y1, y2, y3 = y
     x0, x1, x2 = frame.x0.v, frame.x1.v, frame.x2.v
     f = 2.0 / frame.xx
     a1, a2, a3 = -x2 * y3, x1 * y3, x2 * y1 - x1 * y2  # y x (x1, x2, 0)
@@ -398,13 +398,13 @@ def change_of_start(mo, frame, end, e):
     m is the axis of the first factor of q.
     """
     e1, e2, e3 = e
-    g1, g2, g3 = mo.m1 / mo.G, mo.m2 / mo.G, mo.m3 / mo.G
+    g1, g2, g3 = mo.m[0] / mo.G, mo.m[1] / mo.G, mo.m[2] / mo.G
     g = g1 * e1 + g2 * e2 + g3 * e3
     a, b = end.axis_a, end.axis_b
     y1 = a * (e1 - g * g1) - b * (g2 * e3 - g3 * e2)
     y2 = a * (e2 - g * g2) - b * (g3 * e1 - g1 * e3)
     y3 = a * (e3 - g * g3) - b * (g1 * e2 - g2 * e1)
-    return to_end(frame, e1, e2, e3), to_end(frame, y1, y2, y3)
+    return to_end(frame, e), to_end(frame, (y1, y2, y3))
 
 
 @inline
@@ -424,17 +424,11 @@ def representable(x, limit):
 @inline
 def write_column(out, i, where, q, dm, turn, limit):
     """Write column ``where`` of the matrix of body i: dm, and dq = q (0, turn)/2."""
-    dq = product(q[0], q[1], q[2], q[3], 0.0, 0.5 * turn[0], 0.5 * turn[1], 0.5 * turn[2])
+    dq = product(q, (0.0, *times(0.5, turn)))
     for r in range(3):
         out[i, r, where] = representable(dm[r], limit)
     for r in range(4):
         out[i, 3 + r, where] = representable(dq[r], limit)
-
-
-@inline
-def times(v, factor):
-    """Return the vector v times a number."""
-    return v[0] * factor, v[1] * factor, v[2] * factor
 
 
 @inline
@@ -450,8 +444,8 @@ def write_by_attitude(out, i, turn):
     q(h) = q0 turn is linear in q0, and m does not depend on it.
     """
     for k in range(4):
-        e1, e2, e3 = unit_vector(k - 1)
-        by_q = product(1.0 if k == 0 else 0.0, e1, e2, e3, turn[0], turn[1], turn[2], turn[3])
+        scalar = 1.0 if k == 0 else 0.0
+        by_q = product((scalar, *unit_vector(k - 1)), turn)
         for r in range(3):
             out[i, r, BY_Q + k] = 0.0
         for r in range(4):
@@ -459,25 +453,25 @@ def write_by_attitude(out, i, turn):
 
 
 @inline
-def write_at_rest(out, i, I1, I2, I3, q, h):
+def write_at_rest(out, i, I, q, h):
     """Write the matrix of a body with m = 0.
 
     m(h) = m and turn = h I^-1 m to first order in m; all other derivatives are zero.
     """
     for k in range(BY_T + 1):
         e = unit_vector(k)
-        write_column(out, i, k, q, e, (h * (e[0] / I1), h * (e[1] / I2), h * (e[2] / I3)), inf)
+        write_column(out, i, k, q, e, (h * (e[0] / I[0]), h * (e[1] / I[1]), h * (e[2] / I[2])), inf)
     write_by_attitude(out, i, (1.0, 0.0, 0.0, 0.0))
 
 
 @inline
-def write_moving(out, i, I1, I2, I3, m1, m2, m3, q, h):
+def write_moving(out, i, I, m, q, h):
     """Write the matrix of a body with m != 0."""
-    order, unit, I, m = standard_form(I1, I2, I3, m1, m2, m3)
+    order, unit, I, m = standard_form(I, m)
     h = to_standard_time(h, unit)
-    body = body_constants(I[0], I[1], I[2])
-    order, D, mo = motion_in_order(body, order, m[0], m[1], m[2])
-    turns = take_off_periods(mo, body, m[0], m[1], m[2], D, h)
+    body = body_constants(I)
+    order, D, mo = motion_in_order(body, order, m)
+    turns = take_off_periods(mo, body, m, D, h)
     time = turns.time
     limit = inf
     lam = sqrt(mo.l2) * abs(time)
@@ -489,9 +483,9 @@ def write_moving(out, i, I1, I2, I3, m1, m2, m3, q, h):
     x = changes(mo, zero, zero)
     frame, b = frame_and_midpoint(mo, x, arc, time)
     end = end_of_step(mo, x, body.I2, turns, arc, time, frame, b)
-    x1, x2, x3 = from_order(order, end.q[1], end.q[2], end.q[3])
-    write_by_attitude(out, i, (end.q[0], x1, x2, x3))
-    q = product(q[0], q[1], q[2], q[3], end.q[0], x1, x2, x3)
+    rotation = end.q[0], *from_order(order, end.q[1], end.q[2], end.q[3])
+    write_by_attitude(out, i, rotation)
+    q = product(q, rotation)
     # the minus sign of an odd permutation must cancel for the columns, which are permuted, not turned
     sign = -1.0 if 1 <= order <= 3 else 1.0
     a1, a2, a3 = to_order(order, 0.0, 1.0, 2.0)
@@ -500,15 +494,14 @@ def write_moving(out, i, I1, I2, I3, m1, m2, m3, q, h):
         dm, turn = column(mo, turns, arc, time, 0.5 * h, end, k)
         if k < 3:
             where = BY_M + axes[k]
-            dm, turn = times(dm, sign), times(turn, sign * unit.per_m)
+            dm, turn = times(sign, dm), times(sign * unit.per_m, turn)
         elif k < 6:
             where = BY_I + axes[k - 3]
-            dm, turn = times_rate(dm, unit), times(turn, unit.per_I)
+            dm, turn = times_rate(dm, unit), times(unit.per_I, turn)
         else:
             where = BY_T
-            dm, turn = times(times_rate(dm, unit), unit.m), times_rate(turn, unit)
-        dm, turn = from_order(order, dm[0], dm[1], dm[2]), from_order(order, turn[0], turn[1], turn[2])
-        write_column(out, i, where, q, dm, turn, limit)
+            dm, turn = times(unit.m, times_rate(dm, unit)), times_rate(turn, unit)
+        write_column(out, i, where, q, from_order(order, *dm), from_order(order, *turn), limit)
 
 
 @entry_point(f"i8({INPUT}, {INPUT}, {INPUT}, {TIMES}, i8, i8, f8[:,:,::1])")
@@ -534,11 +527,11 @@ def jacobian_range(inertia, m, q, t, start, stop, out):
         Always ``stop``, because every body has a matrix.
     """
     for i in range(start, stop):
-        I1, I2, I3, m1, m2, m3, q0, q1, q2, q3, time = operands(inertia, m, q, t, i)
+        I, m_start, (q0, q1, q2, q3), time = operands(inertia, m, q, t, i)
         f = 1.5 - 0.5 * (q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3)  # |q| = 1 to first order, as in the flow itself
-        q_in = q0 * f, q1 * f, q2 * f, q3 * f
-        if m1 == 0.0 and m2 == 0.0 and m3 == 0.0:
-            write_at_rest(out, i, I1, I2, I3, q_in, time)
+        q_start = q0 * f, q1 * f, q2 * f, q3 * f
+        if largest(m_start) == 0.0:
+            write_at_rest(out, i, I, q_start, time)
         else:
-            write_moving(out, i, I1, I2, I3, m1, m2, m3, q_in, time)
+            write_moving(out, i, I, m_start, q_start, time)
     return stop

@@ -57,51 +57,47 @@ else:
 
 
 @inline_strict
-def dd_mul(ah, al, bh, bl):
-    """Return (ah + al)(bh + bl) as a pair, with a relative error below 2^-102."""
-    p, e = two_prod(ah, bh)
-    return fast_two_sum(p, e + (ah * bl + al * bh))
+def dd_mul(a, b):
+    """Return the pair a b, with a relative error below 2^-102."""
+    p, e = two_prod(a[0], b[0])
+    return fast_two_sum(p, e + (a[0] * b[1] + a[1] * b[0]))
 
 
 @inline_strict
-def dd_add(ah, al, bh, bl):
-    """Return (ah + al) + (bh + bl) as a pair, with an error below 2^-104 (|a| + |b|) even under cancellation."""
-    s, e = two_sum(ah, bh)
-    t, f = two_sum(al, bl)
+def dd_add(a, b):
+    """Return the pair a + b, with an error below 2^-104 (|a| + |b|) even under cancellation."""
+    s, e = two_sum(a[0], b[0])
+    t, f = two_sum(a[1], b[1])
     s, e = fast_two_sum(s, e + t)
     return fast_two_sum(s, e + f)
 
 
 @inline_strict
-def dd_sub(ah, al, bh, bl):
-    """Return (ah + al) - (bh + bl) as a pair, with the accuracy of ``dd_add``."""
-    return dd_add(ah, al, -bh, -bl)
+def dd_sub(a, b):
+    """Return the pair a - b, with the accuracy of ``dd_add``."""
+    return dd_add(a, (-b[0], -b[1]))
 
 
 @inline_strict
-def dd_div(ah, al, bh, bl):
-    """Return (ah + al)/(bh + bl) as a pair, by long division with three digits; relative error below 2^-101."""
-    q1 = ah / bh
-    ph, pl = dd_mul(bh, bl, q1, 0.0)
-    rh, rl = dd_sub(ah, al, ph, pl)
-    q2 = rh / bh
-    ph, pl = dd_mul(bh, bl, q2, 0.0)
-    rh, rl = dd_sub(rh, rl, ph, pl)
-    q1, q2 = fast_two_sum(q1, q2)
-    return dd_add(q1, q2, rh / bh, 0.0)
+def dd_div(a, b):
+    """Return the pair a/b, by long division with three digits, with a relative error below 2^-101."""
+    q1 = a[0] / b[0]
+    rest = dd_sub(a, dd_mul(b, (q1, 0.0)))
+    q2 = rest[0] / b[0]
+    rest = dd_sub(rest, dd_mul(b, (q2, 0.0)))
+    return dd_add(fast_two_sum(q1, q2), (rest[0] / b[0], 0.0))
 
 
 @inline_strict
-def dd_sqrt(ah, al):
-    """Return the square root of ah + al >= 0 as a pair, with an error below 2^-101.
+def dd_sqrt(a):
+    """Return the square root of the pair a >= 0 as a pair, with an error below 2^-101.
 
     The method is a single Newton step (Karp, Markstein 1997).
     """
-    if ah == 0.0:
+    if a[0] == 0.0:
         return 0.0, 0.0
-    root = sqrt(ah)
-    ph, pl = two_prod(root, root)
-    rest, _ = dd_sub(ah, al, ph, pl)
+    root = sqrt(a[0])
+    rest, _ = dd_sub(a, two_prod(root, root))
     return fast_two_sum(root, rest / (2.0 * root))
 
 

@@ -8,12 +8,8 @@ from polhode.kernels.compiler.jit import inline
 @inline
 def product(a, b):
     """Return the Hamilton product a b."""
-    return product_of_numbers(a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3])
-
-
-@inline
-def product_of_numbers(a0, a1, a2, a3, b0, b1, b2, b3):
-    """Return the Hamilton product a b of two quaternions given by their components."""
+    a0, a1, a2, a3 = a
+    b0, b1, b2, b3 = b
     return (
         a0 * b0 - a1 * b1 - a2 * b2 - a3 * b3,
         a0 * b1 + a1 * b0 + a2 * b3 - a3 * b2,
@@ -31,12 +27,7 @@ def turned_frame(o, c, s, p):
 @inline
 def matrix(q):
     """Return the rotation matrix Q of a unit quaternion, as a tuple of three rows."""
-    return matrix_of_numbers(q[0], q[1], q[2], q[3])
-
-
-@inline
-def matrix_of_numbers(q0, q1, q2, q3):
-    """Return the rotation matrix Q of a unit quaternion given by its components, as a tuple of three rows."""
+    q0, q1, q2, q3 = q
     return (
         (q0 * q0 + q1 * q1 - q2 * q2 - q3 * q3, 2.0 * (q1 * q2 - q0 * q3), 2.0 * (q1 * q3 + q0 * q2)),
         (2.0 * (q1 * q2 + q0 * q3), q0 * q0 - q1 * q1 + q2 * q2 - q3 * q3, 2.0 * (q2 * q3 - q0 * q1)),

@@ -13,6 +13,7 @@ from math import copysign, inf, nan
 
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.numba_internals import borrowed, keep
+from polhode.kernels.exact.standard_form import vector_of
 from polhode.kernels.numbers.vectors import times
 from polhode.kernels.stepping.dormand_prince import END, STAGES
 from polhode.kernels.stepping.frame import read_attitude, read_momentum, write_state
@@ -27,7 +28,6 @@ from polhode.kernels.stepping.header import (
     Settings,
     Work,
     number_of,
-    vector_of,
 )
 from polhode.kernels.stepping.munthe_kaas import (
     WORK,

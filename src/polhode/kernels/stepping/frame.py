@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from polhode.kernels.compiler.intrinsics import power_of_two
 from polhode.kernels.compiler.jit import inline
-from polhode.kernels.exact.standard_form import Scale, axis_order, from_order, to_order
+from polhode.kernels.exact.standard_form import Scale, axis_order, from_order, quaternion_of, to_order, vector_of
 from polhode.kernels.numbers.quat import matrix
 from polhode.kernels.numbers.vectors import columns, image, largest, times
-from polhode.kernels.stepping.header import row_of, vector_of
+from polhode.kernels.stepping.header import row_of
 
 SMALLEST_TURN = 2.0**-20  # radians in a step: bodies that are slower, or at rest, have the scale of this momentum
 SAME_AXES = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
@@ -30,7 +30,7 @@ class UserFrame(NamedTuple):
 @inline
 def principal_frame(inertia, m, h, i):
     """Return the frame of body i in principal axes, for steps h, and its moments I in the standard form."""
-    I = vector_of(inertia, row_of(inertia, i))
+    I = vector_of(inertia, i)
     least = min(I[0], I[1], I[2])
     slowest = SMALLEST_TURN * (least / abs(h))
     scale = Scale(*power_of_two(least), *power_of_two(max(largest(vector_of(m, i)), slowest)))
@@ -63,8 +63,8 @@ def read_momentum(frame, m, i):
 @inline
 def read_attitude(frame, q, i):
     """Return the attitude in row i of an array in the standard form."""
-    q1, q2, q3 = to_order(frame.order, float(q[i, 1]), float(q[i, 2]), float(q[i, 3]))
-    return float(q[i, 0]), q1, q2, q3
+    q0, q1, q2, q3 = quaternion_of(q, i)
+    return q0, *to_order(frame.order, q1, q2, q3)
 
 
 @inline

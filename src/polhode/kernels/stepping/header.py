@@ -228,9 +228,3 @@ def row_of(array, i):
 def number_of(array, i):
     """Return the number of ``array`` that belongs to body i; see ``row_of``."""
     return float(array[row_of(array, i)])
-
-
-@inline
-def vector_of(array, i):
-    """Return the first three numbers of row i as a tuple of floats, which in Python overflow without a warning."""
-    return float(array[i, 0]), float(array[i, 1]), float(array[i, 2])

@@ -8,18 +8,18 @@ import numpy as np
 
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.limits import NOBODY
-from polhode.kernels.exact.standard_form import INPUT, TIMES
+from polhode.kernels.exact.standard_form import INPUT, TIMES, quaternion_of, vector_of
 from polhode.kernels.numbers.exponential import FARTHEST, rate, rotation, turned, unit
 from polhode.kernels.numbers.quat import matrix
 from polhode.kernels.numbers.vectors import by_components, cross, dot, image, in_body
-from polhode.kernels.stepping.header import BOOL, Moving, row_of, vector_of
+from polhode.kernels.stepping.header import BOOL, Moving, row_of
 from polhode.kernels.stepping.step_length import eighth_root, end_of, factor_of, length_of
 
 
 @inline
 def quaternion_matrix(q, i):
     """Return the matrix of the unit quaternion in row i of q (n, 4)."""
-    return matrix((float(q[i, 0]), float(q[i, 1]), float(q[i, 2]), float(q[i, 3])))
+    return matrix(quaternion_of(q, i))
 
 
 @inline
@@ -119,7 +119,7 @@ def advance_bodies(a, change, final, b):
         if not dot(s, s) <= FARTHEST:
             return False
         r0, r, _ = rotation(s)
-        q = turned((float(a.q[i, 0]), float(a.q[i, 1]), float(a.q[i, 2]), float(a.q[i, 3])), r0, r, s)
+        q = turned(quaternion_of(a.q, i), r0, r, s)
         if final:
             q = unit(q)
         b.q[i, 0], b.q[i, 1], b.q[i, 2], b.q[i, 3] = q
