@@ -12,15 +12,9 @@ def dot(a, b):
 
 
 @inline
-def cross_of_numbers(a1, a2, a3, b1, b2, b3):
-    """Return the vector product a x b of two vectors given by their components."""
-    return a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1
-
-
-@inline
 def cross(a, b):
     """Return the vector product a x b."""
-    return cross_of_numbers(a[0], a[1], a[2], b[0], b[1], b[2])
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
 
 
 @inline
