@@ -197,7 +197,7 @@ def test_calls_may_be_cut_anywhere():
     _, current, out, steps = in_calls(problem, Adaptive(1e-8), at, 10**9)
     for limit in (1, 3):
         _, other, out_other, steps_other = in_calls(problem, Adaptive(1e-8), at, limit)
-        same(vars(current).values(), vars(other).values())
+        same(current, other)
         same((*out, *steps), (*out_other, *steps_other))
     assert current.rejected[0] > 0
     assert np.isfinite(out[0]).all()
@@ -362,7 +362,7 @@ def test_a_budget_does_not_depend_on_pieces():
     _, current, *_ = in_calls(forced(6.0), method, [], 10**9)
     for limit in (1, 3):
         _, other, *_ = in_calls(forced(6.0), method, [], limit)
-        same(vars(current).values(), vars(other).values())
+        same(current, other)
     assert current.steps[0] + current.rejected[0] == 7
 
 

@@ -64,7 +64,7 @@ def circled_axis(body, m):
     x, z = body.w12 * (m1 * m1), body.w23 * (m3 * m3)
     gap = x - z
     if abs(gap) <= CLOSE * (x + z):
-        gap = separatrix_gap(body, m1, m3)
+        gap = separatrix_gap(body, m)
     if gap >= 0.0:
         return 1.0 if m1 >= 0.0 else -1.0
     return 3.0 if m3 >= 0.0 else -3.0

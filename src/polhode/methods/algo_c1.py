@@ -25,6 +25,7 @@ from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.vectors import cross, dot, plus, times
 from polhode.kernels.stepping.half_turns import half_turn_step, half_turn_system, middle
 from polhode.kernels.stepping.header import ADDRESS, FINE, Work
+from polhode.kernels.stepping.implicit import StepContext
 from polhode.kernels.stepping.torques import torque_at
 from polhode.kernels.stepping.whole_steps import Step, take_steps
 from polhode.methods.record import CONSTRAINTS, ENERGIES, MOMENTA, MOMENTUM_ALONG, MethodRecord
@@ -43,12 +44,13 @@ SMALL = 2.0**-10  # the largest |e|^2 for which dg/d(|e|^2) is computed from its
 
 
 @inline
-def impulse(torque, params, body, t, start, q, e):
-    """Return (k, status, noise) by the midpoint rule, for the half turn `e` of a step from attitude `q`."""
+def impulse(step, e):
+    """Return (k, status, noise) by the midpoint rule, for the half turn `e`."""
     x = 1.0 / sqrt(1.0 + dot(e, e))
-    h0, h1, h2, h3 = middle(q, e)
-    f, status = torque_at(torque, params, body.frame, t, AT_REST, (x * h0, x * h1, x * h2, x * h3))
-    return times(body.time, f), status, 0.0
+    h0, h1, h2, h3 = middle(step.q, e)
+    half = x * h0, x * h1, x * h2, x * h3
+    f, status = torque_at(step.tools, step.params, step.body.frame, step.t, AT_REST, half)
+    return times(step.body.time, f), status, 0.0
 
 
 @inline
@@ -59,14 +61,14 @@ def from_middle(e, v):
 
 
 @inline
-def impulse_of_both_ends(torque, params, body, t, start, q, e):
-    """Return (k, status, noise) by the trapezoidal rule; `start` is the torque (3,) at the start of the step."""
+def impulse_of_both_ends(step, e):
+    """Return (k, status, noise) by the trapezoidal rule, from the torques at the start and at the end of the step."""
     x = 1.0 / (1.0 + dot(e, e))
-    end_q = product(middle(q, e), (x, x * e[0], x * e[1], x * e[2]))
-    end = t + 0.5 * body.time
-    f, status = torque_at(torque, params, body.frame, end, AT_REST, end_q)
-    both = plus(from_middle(times(-1.0, e), start), 1.0, from_middle(e, f))
-    return times(0.5 * body.time, both), status, 0.0
+    end_q = product(middle(step.q, e), (x, x * e[0], x * e[1], x * e[2]))
+    end = step.t + 0.5 * step.body.time
+    f, status = torque_at(step.tools, step.params, step.body.frame, end, AT_REST, end_q)
+    both = plus(from_middle(times(-1.0, e), step.start), 1.0, from_middle(e, f))
+    return times(0.5 * step.body.time, both), status, 0.0
 
 
 @inline
@@ -90,7 +92,7 @@ def system(body, m, e, k, K, noise):
 @inline
 def step(torque, params, body, t, memory, first, m, q):
     """Return the Step from (m, q) by the midpoint rule; `t` is the middle of the step."""
-    return half_turn_step(impulse, system, torque, params, body, t, 0.0, m, q)
+    return half_turn_step(impulse, system, StepContext(torque, params, body, t, 0.0, q), m)
 
 
 @inline
@@ -100,7 +102,7 @@ def trapezoidal_step(torque, params, body, t, memory, first, m, q):
     f, status = torque_at(torque, params, body.frame, begin, AT_REST, q)
     if status != FINE:
         return Step(m, q, status, 1, 0, 0.0)
-    return half_turn_step(impulse_of_both_ends, system, torque, params, body, t, f, m, q)
+    return half_turn_step(impulse_of_both_ends, system, StepContext(torque, params, body, t, f, q), m)
 
 
 @entry_point(("void", ADDRESS, Work))

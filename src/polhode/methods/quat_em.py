@@ -42,6 +42,7 @@ from polhode.kernels.numbers.quat import matrix
 from polhode.kernels.numbers.vectors import columns, cross, dot, image, largest, matrix_product, plus, rot, times
 from polhode.kernels.stepping.half_turns import half_turn_step, half_turn_system, middle
 from polhode.kernels.stepping.header import ADDRESS, FINE, Work
+from polhode.kernels.stepping.implicit import StepContext
 from polhode.kernels.stepping.whole_steps import ENERGY, Step, energy_at, slope_at, take_steps
 from polhode.methods.record import CONSTRAINTS, ENERGIES, MOMENTA, MOMENTUM_ALONG, MethodRecord
 from polhode.methods.whole_step import WholeStep
@@ -65,30 +66,31 @@ class Tools(NamedTuple):
 
 
 @inline
-def impulse(tools, params, body, t, V0, q, e):
-    """Return (k, status, noise) by (1) or (2), for the half turn `e` of a step from attitude `q` with energy `V0`."""
+def impulse(step, e):
+    """Return (k, status, noise) by (1) or (2), for the half turn `e`; the energy V0 is known at the start."""
+    tools, body, V0 = step.tools, step.body, step.start
     ee = dot(e, e)
     x = 1.0 / (1.0 + ee)
-    h0, h1, h2, h3 = middle(q, e)
+    h0, h1, h2, h3 = middle(step.q, e)
     Qh = matrix((x * h0, x * h1, x * h2, x * h3))
     a0, a1, a2, a3 = middle((h0, h1, h2, h3), e)
     Q1 = matrix((x * a0, x * a1, x * a2, x * a3))
-    V1, status = energy_at(tools.energy, params, body, t, Q1)
+    V1, status = energy_at(tools.energy, step.params, body, step.t, Q1)
     s = to_order(body.frame.order, float(tools.axis[0]), float(tools.axis[1]), float(tools.axis[2]))
     gain = body.kick * (V1 - V0)
     blur = ROUNDING * abs(body.kick) * (abs(V0) + abs(V1))
     if dot(s, s) > 0.0:
-        Q0 = matrix(q)
-        k, gradient_status, noise = impulse_in_u(tools.gradient, params, body, t, gain, blur, s, Q0, Qh, Q1, e)
+        k, gradient_status, noise = impulse_in_u(step, gain, blur, s, Qh, Q1, e)
     else:
-        k, gradient_status, noise = impulse_in_q(tools.gradient, params, body, t, gain, blur, Qh, e, ee)
+        k, gradient_status, noise = impulse_in_q(step, gain, blur, Qh, e)
     return k, min(status, gradient_status), noise
 
 
 @inline
-def impulse_in_q(gradient, params, body, t, gain, blur, Qh, e, ee):
+def impulse_in_q(step, gain, blur, Qh, e):
     """Return (k, status, noise) of (1); the terms of V are as large as dV/dQ, even if their sum is small."""
-    G, status = slope_at(gradient, params, body, t, Qh)
+    ee = dot(e, e)
+    G, status = slope_at(step.tools.gradient, step.params, step.body, step.t, Qh)
     f = times(-1.0, rot(matrix_product(columns(Qh), G)))
     if ee <= TINY:
         return f, status, 0.0
@@ -97,14 +99,15 @@ def impulse_in_q(gradient, params, body, t, gain, blur, Qh, e, ee):
 
 
 @inline
-def impulse_in_u(gradient, params, body, t, gain, blur, s, Q0, Qh, Q1, e):
+def impulse_in_u(step, gain, blur, s, Qh, Q1, e):
     """Return (k, status, noise) of (2)."""
+    Q0 = matrix(step.q)
     mean = (
         times(0.5, plus(Q0[0], 1.0, Q1[0])),
         times(0.5, plus(Q0[1], 1.0, Q1[1])),
         times(0.5, plus(Q0[2], 1.0, Q1[2])),
     )
-    G, status = slope_at(gradient, params, body, t, mean)
+    G, status = slope_at(step.tools.gradient, step.params, step.body, step.t, mean)
     D = image(columns(G), s)
     uh = image(columns(Qh), s)
     du = times(4.0, cross(uh, e))
@@ -127,7 +130,7 @@ def step(tools, params, body, t, memory, first, m, q):
     V0, status = energy_at(tools.energy, params, body, t, matrix(q))
     if status != FINE:
         return Step(m, q, status, 0, 0, 0.0)
-    return half_turn_step(impulse, system, tools, params, body, t, V0, m, q)
+    return half_turn_step(impulse, system, StepContext(tools, params, body, t, V0, q), m)
 
 
 @entry_point(("void", ADDRESS, ADDRESS, TIMES, Work))

@@ -32,7 +32,7 @@ from polhode.kernels.numbers.cayley import turn
 from polhode.kernels.numbers.quat import matrix, product
 from polhode.kernels.numbers.vectors import by_components, columns, cross, dot, matrix_product, plus, rot, times
 from polhode.kernels.stepping.header import ADDRESS, FINE, NO_STEP, BatchState, Bodies, Work
-from polhode.kernels.stepping.implicit import root
+from polhode.kernels.stepping.implicit import StepContext, root
 from polhode.kernels.stepping.whole_steps import Step, slope_at, take_steps
 from polhode.methods.record import CONSTRAINTS, ENERGIES, MOMENTA, MOMENTUM_ALONG, MethodRecord
 from polhode.methods.whole_step import WholeStep
@@ -51,12 +51,12 @@ WENDLANDT_MARSDEN_1997 = (
 
 
 @inline
-def kicks(gradient, params, body, t, q, e):
-    """Return (c0, c1, status) of (3) for a step from attitude `q` with e = fv/f0."""
+def kicks(step, e):
+    """Return (c0, c1, status) of (3) for a step with e = fv/f0."""
     f0 = 1.0 / sqrt(1.0 + dot(e, e))
     a, b = 0.5 * (1.0 + f0), 0.5 * f0
-    Q = matrix(product(q, (a, b * e[0], b * e[1], b * e[2])))
-    G, status = slope_at(gradient, params, body, t, Q)
+    Q = matrix(product(step.q, (a, b * e[0], b * e[1], b * e[2])))
+    G, status = slope_at(step.tools, step.params, step.body, step.t, Q)
     A = matrix_product(columns(Q), G)
     g = rot(A)
     r = A[0][0] + A[1][1] + A[2][2]
@@ -66,9 +66,9 @@ def kicks(gradient, params, body, t, q, e):
 
 
 @inline
-def impulse(gradient, params, body, t, start, q, e):
+def impulse(step, e):
     """Return (c0, status, noise) of (3), the impulse at the start of the step."""
-    c0, _, status = kicks(gradient, params, body, t, q, e)
+    c0, _, status = kicks(step, e)
     return c0, status, 0.0
 
 
@@ -99,14 +99,15 @@ def column(k, M, e, x, cx):
 def step(gradient, params, body, t, memory, first, m, q):
     """Return the Step from (m, q) by (1) and (2); `t` is the middle of the step."""
     w = m[0] / body.J[0], m[1] / body.J[1], m[2] / body.J[2]
-    solution = root(impulse, system, gradient, params, body, t, 0.0, m, q, times(0.5 * body.h, w))
+    context = StepContext(gradient, params, body, t, 0.0, q)
+    solution = root(impulse, system, context, m, times(0.5 * body.h, w))
     status = solution.status
     e = solution.e
     if status == FINE and not dot(e, e) < 1.0:
         status = NO_STEP  # the second root of (1), a turn beyond 90 degrees
     if status != FINE:
         return Step(m, q, status, solution.torques, solution.iterations, solution.residual)
-    c0, c1, status = kicks(gradient, params, body, t, q, e)
+    c0, c1, status = kicks(context, e)
     m, q = turn(e, plus(m, -1.0, c0), q)
     return Step(plus(m, -1.0, c1), q, status, solution.torques + 1, solution.iterations, 0.0)
 

@@ -91,8 +91,7 @@ class SystemRows(Rows):
     ) -> Any:
         """Return a BatchState of `method` for systems with momenta (r, n, 6) and coordinates (r, n, 7)."""
         state = method.new_batch_state(m, q, t0, longest)
-        state.memory = np.zeros((len(m), method.system_memory(self.size)))
-        return state
+        return state._replace(memory=np.zeros((len(m), method.system_memory(self.size))))
 
     def differences(self, a: EndState, b: EndState, floor: float = 0.0) -> tuple[float, ...]:
         """Return the errors of x, p, m and q, each the largest of all bodies.

@@ -60,10 +60,11 @@ def middle(q, e):
 
 
 @inline
-def half_turn_step(impulse, system, tools, params, body, t, start, m, q):
+def half_turn_step(impulse, system, context, m):
     """Take one step by (1) and (2)."""
+    body, q = context.body, context.q
     w = m[0] / body.J[0], m[1] / body.J[1], m[2] / body.J[2]
-    solution = root(impulse, system, tools, params, body, t, start, m, q, times(0.25 * body.h, w))
+    solution = root(impulse, system, context, m, times(0.25 * body.h, w))
     if solution.status != FINE:
         return Step(m, q, solution.status, solution.torques, solution.iterations, solution.residual)
     m, q = turn(solution.e, m, q)

@@ -1,6 +1,6 @@
 """Newton's method for the three equations of an implicit step, F(e, k(e)) = 0, with impulses k of the user's physics.
 
-``impulse(tools, params, body, t, start, q, e)``
+``impulse(context, e)``
     returns (k, status, noise) from functions of the user, at the attitude that belongs to e; ``noise`` bounds the
     rounding errors of k where they are large, as in differences of energies;
 ``system(body, m, e, k, K, noise)``
@@ -42,19 +42,30 @@ class Root(NamedTuple):
     residual: float  # relative to the terms of F, if no root was found
 
 
+class StepContext(NamedTuple):
+    """What the impulse of a step depends on, besides the unknown e."""
+
+    tools: object  # functions of the user, and further data of the method
+    params: object  # array
+    body: StepConstants
+    t: float  # the middle of the step
+    start: object  # what is known at the beginning of the step
+    q: tuple[float, float, float, float]
+
+
 @inline
-def slopes(impulse, tools, params, body, t, start, q, e, k):
+def slopes(impulse, context, e, k):
     """Return the columns of dk/de at e, where the impulse is k, and the status."""
     x = 1.0 / DIFFERENCE
-    a, first, _ = impulse(tools, params, body, t, start, q, (e[0] + DIFFERENCE, e[1], e[2]))
-    b, second, _ = impulse(tools, params, body, t, start, q, (e[0], e[1] + DIFFERENCE, e[2]))
-    c, third, _ = impulse(tools, params, body, t, start, q, (e[0], e[1], e[2] + DIFFERENCE))
+    a, first, _ = impulse(context, (e[0] + DIFFERENCE, e[1], e[2]))
+    b, second, _ = impulse(context, (e[0], e[1] + DIFFERENCE, e[2]))
+    c, third, _ = impulse(context, (e[0], e[1], e[2] + DIFFERENCE))
     a, b, c = plus(a, -1.0, k), plus(b, -1.0, k), plus(c, -1.0, k)
     return (times(x, a), times(x, b), times(x, c)), max(first, second, third)
 
 
 @noinline
-def newton(impulse, system, tools, params, body, t, start, m, q, e):
+def newton(impulse, system, context, m, e):
     """Return the Root near e; the determinant of the Jacobian is positive on its path from h = 0."""
     zero = 0.0, 0.0, 0.0
     K = zero, zero, zero
@@ -63,14 +74,14 @@ def newton(impulse, system, tools, params, body, t, start, m, q, e):
     residual = 0.0
     torques = 0
     for n in range(1, MOST + 1):
-        k, status, noise = impulse(tools, params, body, t, start, q, e)
+        k, status, noise = impulse(context, e)
         torques += 1
         if status == FINE and slow:
-            K, status = slopes(impulse, tools, params, body, t, start, q, e, k)
+            K, status = slopes(impulse, context, e, k)
             torques += 3
         if status != FINE:
             return Root(e, k, status, torques, n, 0.0)
-        F, (a, b, c), blur = system(body, m, e, k, K, noise)
+        F, (a, b, c), blur = system(context.body, m, e, k, K, noise)
         terms = largest(a) * abs(e[0]) + largest(b) * abs(e[1]) + largest(c) * abs(e[2])
         residual = largest(F) / terms if terms > 0.0 else 0.0
         det, times_det = solve3(*columns((a, b, c)), F)
@@ -92,9 +103,10 @@ def newton(impulse, system, tools, params, body, t, start, m, q, e):
 
 
 @inline
-def root(impulse, system, tools, params, body, t, start, m, q, e):
+def root(impulse, system, context, m, e):
     """Return the Root near e, or the one found by following the roots of shorter steps."""
-    solution = newton(impulse, system, tools, params, body, t, start, m, q, e)
+    solution = newton(impulse, system, context, m, e)
+    tools, params, body, t, start, q = context
     status = solution.status
     residual = solution.residual
     torques = solution.torques
@@ -106,7 +118,7 @@ def root(impulse, system, tools, params, body, t, start, m, q, e):
         to = min(1.0, reached + advance)
         short = StepConstants(body.J, to * body.h, to * body.time, to * body.kick, body.rate, body.frame)
         guess = times(to / reached if reached > 0.0 else to, known)
-        part = newton(impulse, system, tools, params, short, t, start, m, q, guess)
+        part = newton(impulse, system, StepContext(tools, params, short, t, start, q), m, guess)
         torques += part.torques
         iterations += part.iterations
         if part.status == FINE:
