@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray
 from polhode.core.checks import (
+    all_positive,
     are_matrices,
     as_floats,
     check_finite,
@@ -16,6 +17,7 @@ from polhode.core.checks import (
     common_batch,
     first_bad,
     place,
+    row_of_one,
     show,
     symmetric,
 )
@@ -533,6 +535,16 @@ def flow_moments(body: RigidBody) -> FloatArray:
     return body.moments[..., [1, 1, 1]] if body.is_linear else body.moments
 
 
+def moments_of_one(inertia: Any) -> FloatArray | None:
+    """Return the moments of one body as a row of shape (1, 3), or None for anything that is not plain.
+
+    Plain are moments as in ``row_of_one``, and a RigidBody in principal axes with three positive moments.
+    """
+    if not isinstance(inertia, RigidBody):
+        return row_of_one(inertia, 3)
+    return None if inertia._linear or inertia._axes is not None else row_of_one(inertia._moments, 3)
+
+
 def as_body(body: Any) -> RigidBody:
     """Return ``body`` as a RigidBody; it may also be an array of moments or tensors."""
     return body if isinstance(body, RigidBody) else RigidBody(body)
@@ -541,8 +553,7 @@ def as_body(body: Any) -> RigidBody:
 def _positive(value: npt.ArrayLike, name: str) -> FloatArray:
     """Return ``value`` as a float array; raise InputError unless all elements are positive and finite."""
     array = as_floats(value, name)
-    good = np.isfinite(array) & (array > 0)
-    if not good.all():
-        index = first_bad(good)
+    if not all_positive(array):
+        index = first_bad(np.isfinite(array) & (array > 0))
         raise InputError(f"{place(name, index)} = {array[index]:.6g}; expected a positive finite number")
     return array

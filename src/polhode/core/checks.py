@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from math import prod
+from math import inf, isfinite, prod, sqrt
 from operator import index
 from typing import Any
 
@@ -26,6 +26,9 @@ from polhode.kernels.compiler.limits import LARGEST_RATIO, NORM_TOLERANCE
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0)
 SYMMETRY_TOLERANCE = 1e-10  # largest asymmetry of a matrix, relative to its largest entry
+FEW = 16  # numbers that Python checks faster than NumPy
+FLOAT64, INT64 = np.dtype(np.float64), np.dtype(np.int64)
+PLAIN_NUMBERS = (float, int, np.float64)
 
 
 def as_floats(value: Any, name: str, components: int | None = None) -> FloatArray:
@@ -38,12 +41,42 @@ def as_floats(value: Any, name: str, components: int | None = None) -> FloatArra
         array = np.asarray(value)
         if array.dtype.kind not in "fiu":
             raise TypeError(f"its entries are of type {array.dtype}")
-        array = np.asarray(array, dtype=np.float64, order="C")
+        if array.dtype is not FLOAT64 or not array.flags.c_contiguous:
+            array = np.asarray(array, dtype=FLOAT64, order="C")
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} must be numbers that float64 can hold: {error}") from None
     if components is not None and (array.ndim == 0 or array.shape[-1] != components):
         raise ShapeError(f"{name} has shape {array.shape}; expected (..., {components}), components on the last axis")
     return array
+
+
+def row_of_one(value: Any, components: int) -> FloatArray | None:
+    """Return the plain numbers of one body as a float64 array of shape (1, components), or None for anything else.
+
+    Plain numbers are a float64 array of shape (components,), and a tuple or list of as many numbers. With one body,
+    calls ask this first, and pass the rows to a kernel at once. Whatever is not plain, and whatever the kernel rejects,
+    is then treated like a batch, with all conversions and checks.
+    """
+    if type(value) is np.ndarray:
+        plain = value.dtype is FLOAT64 and value.shape == (components,) and value.flags.c_contiguous
+        return value[None] if plain else None
+    if type(value) not in (tuple, list) or len(value) != components or type(value[0]) not in PLAIN_NUMBERS:
+        return None
+    try:
+        array = np.array(value)
+    except ValueError:  # some of the other entries are sequences
+        return None
+    if array.dtype is INT64:
+        array = array.astype(FLOAT64)
+    return array[None] if array.dtype is FLOAT64 and array.ndim == 1 else None
+
+
+def time_of_one(value: Any) -> FloatArray | None:
+    """Return one plain number as a float64 array of shape (1,), or None for anything else; see ``row_of_one``."""
+    if type(value) is float:
+        return np.array((value,))
+    row = row_of_one((value,), 1)
+    return None if row is None else row[0]
 
 
 def rows_of(array: FloatArray, batch: tuple[int, ...], components: int) -> FloatArray:
@@ -68,7 +101,7 @@ def whole_number(value: Any, name: str, least: int = 0) -> int:
 def positive_number(value: Any, name: str) -> float:
     """Return ``value`` as a float; raise an InputError unless it is positive and finite."""
     number = float(as_floats(value, name))
-    if not 0 < number < np.inf:
+    if not 0 < number < inf:
         raise InputError(f"{name} = {value!r}: expected a positive finite number")
     return number
 
@@ -88,11 +121,25 @@ def show(values: FloatArray) -> str:
     return "(" + ", ".join(f"{float(x):.6g}" for x in np.ravel(values)) + ")"
 
 
+def all_finite(array: FloatArray) -> bool:
+    """Return whether all numbers of an array are finite."""
+    if array.size <= FEW:
+        return all(map(isfinite, array.ravel().tolist()))
+    return bool(np.isfinite(array).all())
+
+
+def all_positive(array: FloatArray) -> bool:
+    """Return whether all numbers of an array are positive and finite."""
+    if array.size <= FEW:
+        few = array.ravel().tolist()
+        return all(map(isfinite, few)) and min(few, default=inf) > 0
+    return bool(((array > 0) & (array < inf)).all())
+
+
 def check_moments(moments: FloatArray, name: str = "inertia") -> None:
     """Raise InertiaError unless principal moments (..., 3) are positive and finite."""
-    good = np.all(np.isfinite(moments) & (moments > 0), axis=-1)
-    if not good.all():
-        index = first_bad(good)
+    if not all_positive(moments):
+        index = first_bad(np.all(np.isfinite(moments) & (moments > 0), axis=-1))
         hint = "principal moments must be positive and finite"
         if np.all(np.isfinite(moments[index])) and np.sum(moments[index] == 0) == 1:
             hint += "; a linear rotor (moments 0, I, I) is polhode.RigidBody.linear(I)"
@@ -101,9 +148,9 @@ def check_moments(moments: FloatArray, name: str = "inertia") -> None:
 
 def check_finite(array: FloatArray, name: str, error: type[InputError] = MomentumError) -> None:
     """Raise ``error`` unless all values are finite; the last axis is that of components unless it is TimeError."""
-    good = np.asarray(np.isfinite(array) if error is TimeError else np.isfinite(array).all(axis=-1))
-    if not good.all():
-        index = first_bad(good)
+    if not all_finite(array):
+        good = np.isfinite(array)
+        index = first_bad(good if error is TimeError else good.all(axis=-1))
         raise error(f"{place(name, index)} = {show(array[index])}: every value must be finite")
 
 
@@ -124,6 +171,9 @@ def symmetric(matrices: FloatArray, name: str, error: type[InputError], hint: st
 
 def check_spread(moments: FloatArray, name: str = "inertia") -> None:
     """Raise InertiaError if the ratio of two principal moments (..., 3) of a body is too large for the free flow."""
+    few = moments.ravel().tolist() if moments.size <= FEW else []
+    if few and max(few) * (1 / LARGEST_RATIO) <= min(few):
+        return
     good = moments.max(axis=-1) * (1 / LARGEST_RATIO) <= moments.min(axis=-1)
     if not good.all():
         index = first_bad(good)
@@ -133,11 +183,20 @@ def check_spread(moments: FloatArray, name: str = "inertia") -> None:
         )
 
 
-def check_attitude(q: FloatArray, name: str = "q") -> FloatArray:
-    """Return the norms of quaternions (..., 4); raise AttitudeError unless they are 1 within the tolerance."""
+def check_attitude(q: FloatArray, name: str = "q") -> Any:
+    """Return the norms of quaternions (..., 4), a float for one; raise AttitudeError unless they are 1.
+
+    The tolerance is that of the kernels.
+    """
+    if q.ndim == 1:
+        a, b, c, d = q.tolist()
+        norm: Any = sqrt(a * a + b * b + c * c + d * d)  # in the same order as below, for the same bits
+        if abs(norm * norm - 1) <= 2 * NORM_TOLERANCE:
+            return norm
     with np.errstate(over="ignore"):
-        norm = np.linalg.norm(q, axis=-1)
-        good = np.abs(norm * norm - 1) <= 2 * NORM_TOLERANCE  # the same test as in the kernel; False for NaN
+        a, b, c, d = np.moveaxis(q * q, -1, 0)
+        norm = np.sqrt(a + b + c + d)
+        good = np.abs(norm * norm - 1) <= 2 * NORM_TOLERANCE  # False for NaN
     if not good.all():
         index = first_bad(good)
         raise AttitudeError(
@@ -151,6 +210,8 @@ def check_attitude(q: FloatArray, name: str = "q") -> FloatArray:
 
 def common_batch(**shapes: tuple[int, ...]) -> tuple[int, ...]:
     """Return the shape to which the batch shapes of all arguments broadcast; raise ShapeError if there is none."""
+    if not any(shapes.values()):
+        return ()
     try:
         return np.broadcast_shapes(*shapes.values())
     except ValueError:

@@ -93,10 +93,10 @@ def as_quaternion(attitude: Any, name: str = "q") -> FloatArray:
     array([1., 0., 0., 0.])
     """
     q = quaternion_components(attitude, name)
-    norm = check_attitude(q, name)[..., None]
-    return np.where(
-        np.abs(norm - 1) <= ROUNDING, q, q / norm
-    )  # quaternions that are normalized already keep their bits
+    norm = check_attitude(q, name)
+    if q.ndim == 1:  # quaternions that are normalized already keep their bits
+        return q.copy() if abs(norm - 1) <= ROUNDING else q / norm
+    return np.where((np.abs(norm - 1) <= ROUNDING)[..., None], q, q / norm[..., None])
 
 
 def quaternion_components(attitude: Any, name: str = "q") -> FloatArray:

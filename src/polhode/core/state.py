@@ -46,7 +46,6 @@ class State(Value):
     q: FloatArray
     x: FloatArray | None
     p: FloatArray | None
-    _batch: tuple[int, ...]
 
     def __init__(
         self,
@@ -60,13 +59,14 @@ class State(Value):
 
     def _set(self, **parts: Any) -> None:
         """Check and store some of m, q, x and p."""
-        self._store_parts(**{name: _checked(name, value) for name, value in parts.items()})
+        for name, value in parts.items():
+            parts[name] = _checked(name, value)
+        self._store_parts(**parts)
 
     def _store_parts(self, **parts: Any) -> None:
-        """Store some of m, q, x and p without validation, and the batch."""
-        arrays = self.__dict__ | parts
-        shapes = {name: arrays[name].shape[:-1] for name in self._replaceable if arrays[name] is not None}
-        self._store(**parts, _batch=common_batch(**shapes))
+        """Store some of m, q, x and p without a check of their numbers."""
+        self._store(**parts)
+        self.batch  # noqa: B018  raises if the shapes do not broadcast
 
     @classmethod
     def from_omega(
@@ -122,7 +122,7 @@ class State(Value):
     @property
     def batch(self) -> tuple[int, ...]:
         """Shape of the batch of states; () for one state."""
-        return self._batch
+        return common_batch(**{name: part.shape[:-1] for name, part in vars(self).items() if part is not None})
 
     @property
     def rotation(self) -> Any:

@@ -11,7 +11,6 @@ from polhode.core.arrays import FloatArray
 from polhode.core.checks import check_spread
 from polhode.core.rotation import conjugate, from_matrix
 from polhode.core.threads import in_ranges
-from polhode.core.vectors import length
 
 EPS = 2.0**-53
 SAFETY = 5.0  # the factor C of ``error_bound``; 196 reference solutions of 30 digits stay below it
@@ -97,8 +96,8 @@ class ErrorBound(NamedTuple):
 
 def flow_jacobian(
     operands: tuple[FloatArray, FloatArray, FloatArray, FloatArray], batch: tuple[int, ...], axes: FloatArray | None
-) -> Jacobian:
-    """Return the Jacobian of ``propagate`` for validated operands.
+) -> FloatArray:
+    """Return the Jacobian of ``propagate`` for validated operands as a matrix of shape (..., 7, 11).
 
     The operands are moments and m of shape (n or 1, 3), q of shape (n or 1, 4) and t of shape (n or 1,), with m and q
     in principal axes. The columns of ``axes``, shape (..., 3, 3), are the principal axes in the user's axes; None
@@ -109,10 +108,11 @@ def flow_jacobian(
     check_spread(operands[0])
     out = np.empty((prod(batch), 7, 11))
     in_ranges(lambda start, stop: jacobian_range(*operands, start, stop, out), len(out))
-    return _in_user_axes(_blocks(out.reshape(*batch, 7, 11)), axes)
+    matrix = out.reshape(*batch, 7, 11)
+    return matrix if axes is None else _in_user_axes(blocks(matrix), axes).matrix
 
 
-def _blocks(matrix: FloatArray) -> Jacobian:
+def blocks(matrix: FloatArray) -> Jacobian:
     """Split a matrix of shape (..., 7, 11) into the blocks of a Jacobian."""
     m, q = matrix[..., :3, :], matrix[..., 3:, :]
     return Jacobian(
@@ -121,13 +121,11 @@ def _blocks(matrix: FloatArray) -> Jacobian:
     )  # fmt: skip
 
 
-def _in_user_axes(jacobian: Jacobian, axes: FloatArray | None) -> Jacobian:
+def _in_user_axes(jacobian: Jacobian, axes: FloatArray) -> Jacobian:
     """Transform a Jacobian from principal axes to the user's axes.
 
     This uses m = A m' and q = q' a^-1, with m' and q' in principal axes, A = ``axes`` and a the quaternion of A.
     """
-    if axes is None:
-        return jacobian
     turn = from_matrix(axes)
     to_principal = _right_multiplication(turn)
     from_principal = _right_multiplication(conjugate(turn))
@@ -152,7 +150,7 @@ def _right_multiplication(r: FloatArray) -> FloatArray:
     return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
 
 
-def error_bound(jacobian: Jacobian, moments: FloatArray, m: FloatArray, t: FloatArray) -> ErrorBound:
+def error_bound(jacobian: FloatArray, moments: FloatArray, m: FloatArray, t: FloatArray) -> ErrorBound:
     """Return bounds on the errors of m(t) and q(t) of ``propagate``: a multiple of the effect of rounding the input.
 
     The bound of q is e = C eps (1 + sum |dq/d ln p|), that of m is C eps (|m| + sum |dm/d ln p|) + |m| min(2, (2 e)^2),
@@ -162,8 +160,8 @@ def error_bound(jacobian: Jacobian, moments: FloatArray, m: FloatArray, t: Float
 
     Parameters
     ----------
-    jacobian : Jacobian
-        Derivatives of m(t) and q(t).
+    jacobian : ndarray, shape (..., 7, 11)
+        Derivatives of m(t) and q(t), as ``Jacobian.matrix``.
     moments : ndarray, shape (..., 3)
         Principal moments for which the Jacobian was computed.
     m : ndarray, shape (..., 3)
@@ -176,21 +174,19 @@ def error_bound(jacobian: Jacobian, moments: FloatArray, m: FloatArray, t: Float
     ErrorBound
         The bounds. They do not include errors of the input itself or of the principal axes of a tensor.
     """
-    parameters = (m, moments, t[..., None])
-    by_m = (jacobian.dm_dm, jacobian.dm_dI, jacobian.dm_dt[..., None])
-    by_q = (jacobian.dq_dm, jacobian.dq_dI, jacobian.dq_dt[..., None])
-    change_m = [_relative_change(block, p) for block, p in zip(by_m, parameters, strict=True)]
-    change_q = [_relative_change(block, p) for block, p in zip(by_q, parameters, strict=True)]
-    size = length(m)
-    error_m = SAFETY * EPS * (size + change_m[0] + change_m[1] + change_m[2])
-    error_q = SAFETY * EPS * (1.0 + change_q[0] + change_q[1] + change_q[2])
+    parameters = np.zeros((*jacobian.shape[:-2], 1, 11))  # q0 is not among them
+    parameters[..., 0, :3], parameters[..., 0, 7:10], parameters[..., 0, 10] = m, moments, t
+    with np.errstate(invalid="ignore", over="ignore"):
+        columns = np.where(parameters == 0.0, 0.0, jacobian * np.abs(parameters))
+        changes = np.hypot.reduceat(columns, (0, 3), axis=-2)  # of m, the first three rows, and of q
+        size = np.hypot.reduce(m, axis=-1)
+    error_m = SAFETY * EPS * _total(size, changes[..., 0, :])
+    error_q = SAFETY * EPS * _total(1.0, changes[..., 1, :])
     second_order = np.minimum(2.0, (2.0 * np.minimum(error_q, 1.0)) ** 2)
     return ErrorBound(error_m + size * second_order, error_q)
 
 
-def _relative_change(block: FloatArray, parameter: FloatArray) -> FloatArray:
-    """Return the sum of |d/d ln p| over the columns of ``block``; parameters that are 0 contribute nothing."""
-    parameter = np.abs(parameter)[..., None, :]
-    with np.errstate(invalid="ignore", over="ignore"):
-        columns = np.where(parameter == 0.0, 0.0, block * parameter)
-    return np.sum(length(np.swapaxes(columns, -1, -2)), axis=-1)
+def _total(size: float | FloatArray, changes: FloatArray) -> FloatArray:
+    """Return ``size`` plus the changes (..., 11) by m, I and t, added up for each of them first."""
+    m1, m2, m3, *_, I1, I2, I3, t = changes if changes.ndim == 1 else np.moveaxis(changes, -1, 0)
+    return size + (m1 + m2 + m3) + (I1 + I2 + I3) + t

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from functools import cache
 from math import prod
 from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.arrays import FloatArray
-from polhode.core.body import RigidBody, flow_moments, from_principal, principal, scale_along, to_principal
+from polhode.core.arrays import FloatArray, IntArray
+from polhode.core.body import (
+    RigidBody,
+    flow_moments,
+    from_principal,
+    moments_of_one,
+    principal,
+    scale_along,
+    to_principal,
+)
 from polhode.core.capacity import memory_for
 from polhode.core.checks import (
     IDENTITY,
@@ -20,17 +29,23 @@ from polhode.core.checks import (
     check_spread,
     common_batch,
     place,
+    row_of_one,
     rows_of,
     show,
+    time_of_one,
 )
 from polhode.core.errors import InputError, MomentumError, ShapeError, TimeError
 from polhode.core.rotation import RotationLike, as_rotation, is_rotation, quaternion_components
 from polhode.core.threads import in_ranges
-from polhode.free.derivatives import ErrorBound, Jacobian, error_bound, flow_jacobian
+from polhode.free.derivatives import ErrorBound, Jacobian, blocks, error_bound, flow_jacobian
+from polhode.kernels.compiler.limits import NOBODY
 
 FEWER_STATES = "pass fewer bodies or times at once, or out=(m, q) with arrays on a disk (numpy.memmap)"
 MANY = 2**20  # states from which the free memory is checked
 PIECE = 2**15  # tensors that are diagonalized at a time
+ONLY = np.zeros(1, np.int64)  # the index of the only body: all that a kernel ever writes here is 0
+
+Operands = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
 @overload
@@ -164,6 +179,12 @@ def propagate(
     >>> J.dm_dI.shape, bool(error.m < 1e-13)
     ((3, 3), True)
     """
+    one = _operands_of_one(inertia, m, q, t, omega) if out is None else None
+    result = None if one is None else propagate_one(one)
+    if one is not None and result is not None:
+        if not (jacobian or return_error):
+            return result
+        return *result, *_derived(one, (), None, (one[0][0], one[1][0], one[3][0]), jacobian, return_error)
     if not isinstance(inertia, RigidBody):
         inertia = as_floats(inertia, "inertia", 3)
     if _many_tensors(inertia) and not (jacobian or return_error):
@@ -185,17 +206,15 @@ def propagate(
     times = rows_of(t_in[..., None], batch, 1)[:, 0]
     operands = (rows_of(moments, batch, 3), rows_of(m_in, batch, 3), rows_of(q_in, batch, 4), times)
     _run(operands, batch, m_out, q_out)
-    extra_results: list[Any] = []
+    derived: list[Any] = []
     if jacobian or return_error:  # before writing to ``out``, which may share memory with m and q
-        derivatives = flow_jacobian(operands, batch, axes)
-        extra_results += [derivatives] if jacobian else []
-        extra_results += [error_bound(derivatives, moments, m_user, t_in)] if return_error else []
+        derived = _derived(operands, batch, axes, (moments, m_user, t_in), jacobian, return_error)
     if axes is not None:
         m_out[...], q_out[...] = from_principal(axes, m_out, q_out)
     if out is not None and m_out is not out[0]:
         out[0][...], out[1][...] = m_out, q_out
         m_out, q_out = out
-    return m_out, (as_rotation(q_out) if is_rotation(q) else q_out), *extra_results
+    return m_out, (as_rotation(q_out) if is_rotation(q) else q_out), *derived
 
 
 def _many_tensors(inertia: RigidBody | FloatArray) -> bool:
@@ -297,30 +316,71 @@ def _description(array: Any) -> str:
     return f"{array.dtype}{flaws} {array.shape}"
 
 
-Operands = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+def _operands_of_one(inertia: Any, m: Any, q: Any, t: Any, omega: Any) -> Operands | None:
+    """Return the operands for one body in principal axes, given by plain numbers; None for anything else."""
+    moments = moments_of_one(inertia)
+    momentum = row_of_one(m if omega is None else omega, 3)
+    attitude = row_of_one(q, 4)
+    time = time_of_one(t)
+    if moments is None or momentum is None or attitude is None or time is None:
+        return None
+    if omega is not None:
+        if m is not None:
+            return None
+        momentum = momentum * moments
+    return moments, momentum, attitude, time
+
+
+def _derived(
+    operands: Operands,
+    batch: tuple[int, ...],
+    axes: FloatArray | None,
+    inputs: tuple[FloatArray, ...],
+    jacobian: bool,
+    return_error: bool,
+) -> list[Any]:
+    """Return the Jacobian and the error bound, or one of them; ``inputs`` are moments, m and t in the user's axes."""
+    matrix = flow_jacobian(operands, batch, axes)
+    bound = [error_bound(matrix, *inputs)] if return_error else []
+    return [blocks(matrix), *bound] if jacobian else bound
+
+
+def propagate_one(operands: Operands) -> tuple[FloatArray, FloatArray] | None:
+    """Return m (3,) and q (4,) of one body, or None if the body is invalid; rows and bits are those of a batch."""
+    m, q = np.empty(3), np.empty(4)
+    bad = _work(operands, 0, 1, m[None], q[None], ONLY)
+    return (m, q) if bad == NOBODY else None
 
 
 def _run(operands: Operands, batch: tuple[int, ...], m_out: FloatArray, q_out: FloatArray) -> None:
     """Write the result for operands in principal axes to ``m_out`` and ``q_out``; raise if a body is invalid."""
-    from polhode.kernels.compiler.limits import NOBODY
+    bodies = prod(batch)
+    rows = m_out.reshape(bodies, 3), q_out.reshape(bodies, 4)
+    remaining = np.empty(bodies, np.int64)  # rarely written, so rarely allocated
+    bad = in_ranges(lambda start, stop: _work(operands, start, stop, *rows, remaining), bodies)
+    if bad < NOBODY:
+        _explain(operands, batch, bad)
+
+
+def _work(operands: Operands, start: int, stop: int, m: FloatArray, q: FloatArray, remaining: IntArray) -> int:
+    """Write the results of bodies ``start`` to ``stop`` to rows of m and q; return the index of the first invalid one.
+
+    ``remaining`` is memory for the indices of bodies that the scalar code computes, one for each body.
+    """
+    propagate_range, propagate_rows = _kernels()
+    bad, count = propagate_range(*operands, start, stop, m, q, remaining)
+    if count:
+        bad = min(bad, propagate_rows(*operands, remaining[start : start + count], m, q))
+    return int(bad)
+
+
+@cache
+def _kernels() -> tuple[Any, Any]:
+    """Return the kernels, which are imported only when they are needed."""
     from polhode.kernels.exact.batch import propagate_range
     from polhode.kernels.exact.standard_form import propagate_rows
 
-    bodies = prod(batch)
-    rows_m, rows_q = m_out.reshape(bodies, 3), q_out.reshape(bodies, 4)
-    remaining = np.empty(
-        bodies, np.int64
-    )  # indices of bodies for ``propagate_rows``; rarely written, so rarely allocated
-
-    def work(start: int, stop: int) -> int:
-        bad, count = propagate_range(*operands, start, stop, rows_m, rows_q, remaining)
-        if count:
-            bad = min(bad, propagate_rows(*operands, remaining[start : start + count], rows_m, rows_q))
-        return bad
-
-    bad = in_ranges(work, bodies)
-    if bad < NOBODY:
-        _explain(operands, batch, bad)
+    return propagate_range, propagate_rows
 
 
 def _explain(operands: Operands, batch: tuple[int, ...], bad: int) -> None:
