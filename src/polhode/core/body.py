@@ -364,8 +364,9 @@ class RigidBody(Value):
     @property
     def tensor(self) -> FloatArray:
         """Inertia tensor in body axes, shape (..., 3, 3)."""
-        axes = self.axes
-        return np.einsum("...ij,...j,...kj->...ik", axes, self._moments, axes)
+        if self._axes is None:
+            return self._moments[..., None, :] * np.eye(3)
+        return np.einsum("...ij,...j,...kj->...ik", self._axes, self._moments, self._axes)
 
     @property
     def mass(self) -> FloatArray | None:

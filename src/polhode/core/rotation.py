@@ -17,6 +17,7 @@ from numpy.polynomial.polynomial import polyval
 from polhode.core.arrays import FloatArray
 from polhode.core.checks import as_floats, check_attitude, check_finite, first_bad, place, show
 from polhode.core.errors import AttitudeError, InputError, ShapeError
+from polhode.core.vectors import components, stacked
 from polhode.kernels.compiler.limits import NORM_TOLERANCE
 
 if TYPE_CHECKING:
@@ -162,16 +163,13 @@ def multiply(a: npt.ArrayLike, b: npt.ArrayLike) -> FloatArray:
     >>> multiply((0, 1, 0, 0), (0, 0, 1, 0))
     array([0., 0., 0., 1.])
     """
-    a0, a1, a2, a3 = np.moveaxis(as_floats(a, "a", 4), -1, 0)
-    b0, b1, b2, b3 = np.moveaxis(as_floats(b, "b", 4), -1, 0)
-    return np.stack(
-        (
-            a0 * b0 - a1 * b1 - a2 * b2 - a3 * b3,
-            a0 * b1 + a1 * b0 + a2 * b3 - a3 * b2,
-            a0 * b2 + a2 * b0 + a3 * b1 - a1 * b3,
-            a0 * b3 + a3 * b0 + a1 * b2 - a2 * b1,
-        ),
-        axis=-1,
+    a0, a1, a2, a3 = components(as_floats(a, "a", 4))
+    b0, b1, b2, b3 = components(as_floats(b, "b", 4))
+    return stacked(
+        a0 * b0 - a1 * b1 - a2 * b2 - a3 * b3,
+        a0 * b1 + a1 * b0 + a2 * b3 - a3 * b2,
+        a0 * b2 + a2 * b0 + a3 * b1 - a1 * b3,
+        a0 * b3 + a3 * b0 + a1 * b2 - a2 * b1,
     )
 
 
@@ -198,13 +196,14 @@ def matrix(q: npt.ArrayLike) -> FloatArray:
            [ 0., -1.,  0.],
            [ 0.,  0.,  1.]])
     """
-    q0, q1, q2, q3 = np.moveaxis(as_floats(q, "q", 4), -1, 0)
-    rows = (
-        (1 - 2 * (q2 * q2 + q3 * q3), 2 * (q1 * q2 - q0 * q3), 2 * (q1 * q3 + q0 * q2)),
-        (2 * (q1 * q2 + q0 * q3), 1 - 2 * (q1 * q1 + q3 * q3), 2 * (q2 * q3 - q0 * q1)),
-        (2 * (q1 * q3 - q0 * q2), 2 * (q2 * q3 + q0 * q1), 1 - 2 * (q1 * q1 + q2 * q2)),
-    )
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+    q = as_floats(q, "q", 4)
+    q0, q1, q2, q3 = components(q)
+    entries = stacked(
+        1 - 2 * (q2 * q2 + q3 * q3), 2 * (q1 * q2 - q0 * q3), 2 * (q1 * q3 + q0 * q2),
+        2 * (q1 * q2 + q0 * q3), 1 - 2 * (q1 * q1 + q3 * q3), 2 * (q2 * q3 - q0 * q1),
+        2 * (q1 * q3 - q0 * q2), 2 * (q2 * q3 + q0 * q1), 1 - 2 * (q1 * q1 + q2 * q2),
+    )  # fmt: skip
+    return entries.reshape(*q.shape[:-1], 3, 3)
 
 
 def from_matrix(Q: npt.ArrayLike) -> FloatArray:

@@ -1,10 +1,22 @@
-"""Norms and unit vectors, without overflow or underflow."""
+"""Components of vectors, and norms and unit vectors without overflow or underflow."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from polhode.core.arrays import FloatArray
+
+
+def components(v: FloatArray) -> Any:
+    """Return the components of vectors (..., n): n floats of one vector, which are faster, or n arrays (...)."""
+    return v.tolist() if v.ndim == 1 else np.moveaxis(v, -1, 0)
+
+
+def stacked(*parts: Any) -> FloatArray:
+    """Return components, numbers or arrays (...), as an array (..., n)."""
+    return np.array(parts) if isinstance(parts[0], float) else np.stack(parts, axis=-1)
 
 
 def length(v: FloatArray) -> FloatArray:
@@ -15,8 +27,10 @@ def length(v: FloatArray) -> FloatArray:
 
 def unit(v: FloatArray) -> FloatArray:
     """Return the unit vectors v/|v|, shape (..., n), or 0 where ``v`` is 0."""
-    size = length(v)[..., None]
-    return v / np.where(size > 0, size, 1.0)
+    size = length(v)
+    if v.ndim == 1:
+        return v / (size if size > 0 else 1.0)
+    return v / np.where(size > 0, size, 1.0)[..., None]
 
 
 def scalar(value: FloatArray) -> float | FloatArray:

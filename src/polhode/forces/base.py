@@ -14,12 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray, frozen, writable
-from polhode.core.checks import as_floats, check_finite, common_batch, rows_of, show
+from polhode.core.checks import all_finite, as_floats, check_finite, common_batch, rows_of, show
 from polhode.core.errors import InputError, ShapeError
 from polhode.core.fingerprint import Fingerprint, merged
 from polhode.core.messages import Hint
 from polhode.core.rotation import as_quaternion
 from polhode.core.value import Value
+from polhode.core.vectors import components, stacked
 from polhode.forces import functions
 from polhode.forces.functions import (
     ENERGY_FORM,
@@ -111,10 +112,11 @@ class Force(Value):
         depends_on_inertia: bool = False,
         name: str,
     ) -> None:
-        self._store(_torque=torque, _energy=energy, _gradient=gradient)
-        self._store(velocity_dependent=velocity_dependent, time_dependent=time_dependent)
-        self._store(axis=None, depends_on_inertia=depends_on_inertia)
-        self._store(damping=frozen(as_floats(damping, "damping", 3)))  # it is valid here; that of `replaced` may not be
+        self._store(
+            _torque=torque, _energy=energy, _gradient=gradient, velocity_dependent=velocity_dependent,
+            time_dependent=time_dependent, axis=None, depends_on_inertia=depends_on_inertia,
+            damping=frozen(as_floats(damping, "damping", 3)),  # it is valid here; that of `replaced` may not be
+        )  # fmt: skip
         self._set(params=params, breaks=breaks, name=name)
         if axis is not None:
             self._store(axis=direction(axis, "axis"))
@@ -614,7 +616,7 @@ def _code_mentions(code: CodeType, position: int) -> bool:
 def as_params(params: npt.ArrayLike) -> FloatArray:
     """Return parameters as a read-only array (..., k); a single number is one parameter."""
     array = np.atleast_1d(as_floats(params, "params"))
-    if np.isnan(array).any():
+    if not all_finite(array) and np.isnan(array).any():
         raise InputError(f"params = {show(array.ravel()[:8])}: expected numbers, got NaN")
     return frozen(array)
 
@@ -622,20 +624,21 @@ def as_params(params: npt.ArrayLike) -> FloatArray:
 def as_breaks(breaks: npt.ArrayLike) -> FloatArray:
     """Return finite times as a read-only array (k,), sorted and without repetition."""
     array = as_floats(breaks, "breaks")
-    if array.ndim != 1 or not np.isfinite(array).all():
+    if array.ndim != 1 or not all_finite(array):
         raise InputError(f"breaks = {breaks!r}: expected finite times of shape (k,), such as (30, 31)")
-    return frozen(np.unique(array))
+    return frozen(np.unique(array) if array.size > 1 else array)
 
 
 def direction(vector: npt.ArrayLike, name: str) -> FloatArray:
     """Return `vector` divided by its length, a read-only array (..., 3); raise InputError if the length is 0."""
     array = as_floats(vector, name, 3)
     check_finite(array, name, InputError)
-    length = np.linalg.norm(array, axis=-1, keepdims=True)
-    if not (length > 0).all():
+    x, y, z = components(array)
+    length = np.sqrt(x * x + y * y + z * z)
+    if np.count_nonzero(length) < length.size:
         example = Hint(f"type for instance {name}=(0, 0, 1)", f"give for instance {name} = [0, 0, 1]")
         raise InputError(f"{name} = {show(array)} has no direction; ", example)
-    return frozen(array / length)
+    return frozen(stacked(x / length, y / length, z / length))
 
 
 def diagonals(matrices: FloatArray) -> FloatArray | None:
@@ -654,7 +657,8 @@ def numbers(value: npt.ArrayLike, name: str, components: int | None = None) -> F
 def joined(**arrays: FloatArray) -> FloatArray:
     """Return arrays (..., n) concatenated along the last axis, their batches broadcast: parameters of a force."""
     batch = common_batch(**{name: array.shape[:-1] for name, array in arrays.items()})
-    return np.concatenate([np.broadcast_to(a, (*batch, a.shape[-1])) for a in arrays.values()], axis=-1)
+    parts = [np.broadcast_to(a, (*batch, a.shape[-1])) for a in arrays.values()] if batch else [*arrays.values()]
+    return np.concatenate(parts, axis=-1)
 
 
 CHECKS: dict[str, Callable[[Any], Any]] = {

@@ -122,6 +122,7 @@ def gravity_gradient(
     inertia = tensor[..., (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)]
     k = numbers(strength, "strength")[..., None]
     rate = numbers(orbit_rate, "orbit_rate")[..., None]
+    turning = bool(rate.any())
     below = direction(nadir, "nadir")
     return Force(
         ready_made(TORQUE_FORM, torque),
@@ -130,8 +131,8 @@ def gravity_gradient(
         params=joined(
             body=k * inertia, nadir=below, orbit_normal=direction(orbit_normal, "orbit_normal"), orbit_rate=rate
         ),
-        time_dependent=bool(np.any(rate)),
-        axis=below if below.ndim == 1 and not np.any(rate) else None,
+        time_dependent=turning,
+        axis=below if below.ndim == 1 and not turning else None,
         depends_on_inertia=True,
         name="gravity_gradient",
     )

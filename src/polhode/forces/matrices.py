@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray
-from polhode.core.checks import are_matrices, as_floats, check_finite, first_bad, place, show, symmetric
+from polhode.core.checks import all_finite, are_matrices, as_floats, check_finite, first_bad, place, show, symmetric
 from polhode.core.errors import InputError, ShapeError
 
 ROUNDING = 1e-12  # of the smallest eigenvalue of a semidefinite matrix, relative to its largest entry
@@ -29,9 +29,8 @@ def diagonal_matrices(D: npt.ArrayLike, name: str) -> FloatArray:
     """Return the damping matrices (..., 3, 3) of damping (..., 3) along the body axes, or of one number."""
     values: Any = as_floats(D, name)
     along = as_floats(np.full(3, values) if values.ndim == 0 else values, name, 3)
-    good = np.asarray((np.isfinite(along) & (along >= 0)).all(axis=-1))
-    if not good.all():
-        index = first_bad(good)
+    if not all_finite(along) or np.count_nonzero(along < 0):
+        index = first_bad((np.isfinite(along) & (along >= 0)).all(axis=-1))
         raise InputError(
             f"{place(name, index)} = {show(along[index])}: expected finite damping that is not negative; {DRIVING}"
         )

@@ -11,17 +11,26 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray
-from polhode.core.body import RigidBody, as_body, flow_moments
-from polhode.core.checks import IDENTITY, as_floats, check_finite, check_spread, common_batch, show
+from polhode.core.body import RigidBody, as_body, flow_moments, moments_of_one
+from polhode.core.checks import (
+    IDENTITY,
+    as_floats,
+    check_finite,
+    check_spread,
+    common_batch,
+    rows_of,
+    show,
+    time_of_one,
+)
 from polhode.core.errors import InputError, MomentumError, TimeError
 from polhode.core.html import html_fields
 from polhode.core.rotation import as_rotation, conjugate, from_matrix, multiply
 from polhode.core.state import State
 from polhode.core.threads import in_ranges
-from polhode.core.vectors import scalar, unit
+from polhode.core.vectors import components, scalar, stacked, unit
 from polhode.free import geometry
 from polhode.free.derivatives import Jacobian
-from polhode.free.propagation import outputs, propagate
+from polhode.free.propagation import outputs, propagate, propagate_one
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -160,6 +169,10 @@ class FreeMotion:
         >>> m.shape, q.shape
         ((1000, 3), (1000, 4))
         """
+        time = time_of_one(t) if out is None else None
+        result = None if time is None else self._at_one(time)
+        if result is not None:
+            return result
         times = as_floats(t, "t")
         check_finite(times, "t", TimeError)
         m, q = outputs(out, times.shape + self.batch, (times,))
@@ -171,6 +184,24 @@ class FreeMotion:
             out[0][...], out[1][...] = m, q
             return out
         return m, q
+
+    def _at_one(self, time: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+        """Return m and q at one time (1,), with the bits of ``_by_steps``; None for a batch and for turned axes."""
+        from polhode.kernels.exact.secular import take_off_periods
+
+        if self._one is None:
+            return None
+        moments, m, secular = self._one
+        reduced = np.empty((1, 2))
+        take_off_periods(secular, time, reduced)
+        q = self._turned(reduced[0, 1])
+        return propagate_one((moments, m, q[None], reduced[0, :1]))
+
+    @cached_property
+    def _one(self) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+        """Moments, momentum and ``_secular`` of one body in principal axes as rows; None for other motions."""
+        moments = None if self.batch else moments_of_one(self.body)
+        return None if moments is None else (moments, self.initial.m[None], self._secular[None])
 
     def _by_series(self, times: FloatArray, m_out: FloatArray, q_out: FloatArray) -> None:
         """Write m and q at ``times`` (n,) to the outputs, evaluated by theta functions.
@@ -217,25 +248,34 @@ class FreeMotion:
     def _by_steps(self, times: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return m and q at ``times``, evaluated by one step of less than half a period."""
         rest, angle = self._take_off_periods(times)
-        turn = np.concatenate([np.cos(angle), np.sin(angle) * unit(self.initial.m)], axis=-1)
-        m, q = propagate(self.body, self.initial.m, multiply(self.initial.q, turn), rest)
+        m, q = propagate(self.body, self.initial.m, self._turned(angle), rest)
         return m, q
+
+    def _turned(self, angle: FloatArray) -> FloatArray:
+        """Return the initial attitude turned about m by angles t.shape + batch, shape t.shape + batch + (4,)."""
+        x, y, z = components(self._direction)
+        cosine, sine = np.cos(angle), np.sin(angle)
+        return multiply(self.initial.q, stacked(cosine, sine * x, sine * y, sine * z))
+
+    @cached_property
+    def _direction(self) -> FloatArray:
+        """Direction of the initial momentum, batch + (3,), or 0 where that is 0."""
+        return unit(self.initial.m)
 
     def _take_off_periods(self, times: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the times minus whole periods, and the angle by which q turns about m in these periods.
 
-        Their shapes are t.shape + batch and t.shape + batch + (1,).
+        Their shapes are t.shape + batch.
         """
         from polhode.kernels.exact.secular import take_off_periods
 
-        shape = times.shape + self.batch
-        times = np.broadcast_to(times.reshape(times.shape + (1,) * len(self.batch)), shape)
-        secular = self._secular
+        secular, shape = self._secular, times.shape + self.batch
         if self.batch:
-            secular = np.broadcast_to(secular, (*shape, 4))
+            times = np.broadcast_to(times.reshape(times.shape + (1,) * len(self.batch)), shape)
+            secular = np.ascontiguousarray(np.broadcast_to(secular, (*shape, 4)))
         out = np.empty((times.size, 2))
-        take_off_periods(np.ascontiguousarray(secular.reshape(-1, 4)), np.ascontiguousarray(times.reshape(-1)), out)
-        return out[:, 0].reshape(shape), out[:, 1].reshape((*shape, 1))
+        take_off_periods(secular.reshape(-1, 4), np.ascontiguousarray(times.reshape(-1)), out)
+        return out[:, 0].reshape(shape), out[:, 1].reshape(shape)
 
     @cached_property
     def _secular(self) -> FloatArray:
@@ -334,12 +374,11 @@ class FreeMotion:
     def _per_body(self, kernel: Callable[[FloatArray, FloatArray, FloatArray], None], columns: int) -> FloatArray:
         """Return the results of ``kernel`` for moments and momenta in principal axes, shape batch + (columns,)."""
         moments, m = self._in_principal_axes()
-        shape = np.broadcast_shapes(self.body.batch, m.shape[:-1])
-        moments = np.broadcast_to(moments, (*shape, 3)).reshape(-1, 3)
-        momenta = np.broadcast_to(m, (*shape, 3)).reshape(-1, 3)
-        out = np.empty((len(momenta), columns))
-        kernel(np.ascontiguousarray(moments), np.ascontiguousarray(momenta), out)
-        return np.broadcast_to(out.reshape(*shape, columns), (*self.batch, columns))
+        shape = common_batch(body=self.body.batch, m=m.shape[:-1])
+        out = np.empty((prod(shape), columns))
+        kernel(rows_of(moments, shape, 3), rows_of(m, shape, 3), out)
+        result = out.reshape(*shape, columns)
+        return result if shape == self.batch else np.broadcast_to(result, (*self.batch, columns))
 
     def _in_principal_axes(self) -> tuple[FloatArray, FloatArray]:
         """Return the principal moments, and the momenta in principal axes."""
