@@ -107,6 +107,7 @@ bench: $(VENV)/installed-test
 	$(BIN)/python benchmarks/many_bodies.py
 	$(BIN)/python benchmarks/water.py
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/calls.py
 	$(BIN)/python benchmarks/drift.py
 
 series: $(VENV)/installed-dev

@@ -149,8 +149,8 @@ def check_moments(moments: FloatArray, name: str = "inertia") -> None:
 def check_finite(array: FloatArray, name: str, error: type[InputError] = MomentumError) -> None:
     """Raise ``error`` unless all values are finite; the last axis is that of components unless it is TimeError."""
     if not all_finite(array):
-        good = np.isfinite(array)
-        index = first_bad(good if error is TimeError else good.all(axis=-1))
+        good = np.asarray(np.isfinite(array))
+        index = first_bad(good if error is TimeError else np.asarray(good.all(axis=-1)))
         raise error(f"{place(name, index)} = {show(array[index])}: every value must be finite")
 
 

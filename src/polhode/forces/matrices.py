@@ -30,7 +30,7 @@ def diagonal_matrices(D: npt.ArrayLike, name: str) -> FloatArray:
     values: Any = as_floats(D, name)
     along = as_floats(np.full(3, values) if values.ndim == 0 else values, name, 3)
     if not all_finite(along) or np.count_nonzero(along < 0):
-        index = first_bad((np.isfinite(along) & (along >= 0)).all(axis=-1))
+        index = first_bad(np.asarray((np.isfinite(along) & (along >= 0)).all(axis=-1)))
         raise InputError(
             f"{place(name, index)} = {show(along[index])}: expected finite damping that is not negative; {DRIVING}"
         )

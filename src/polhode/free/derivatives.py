@@ -11,6 +11,7 @@ from polhode.core.arrays import FloatArray
 from polhode.core.checks import check_spread
 from polhode.core.rotation import conjugate, from_matrix
 from polhode.core.threads import in_ranges
+from polhode.core.vectors import components
 
 EPS = 2.0**-53
 SAFETY = 5.0  # the factor C of ``error_bound``; 196 reference solutions of 30 digits stay below it
@@ -174,19 +175,20 @@ def error_bound(jacobian: FloatArray, moments: FloatArray, m: FloatArray, t: Flo
     ErrorBound
         The bounds. They do not include errors of the input itself or of the principal axes of a tensor.
     """
-    parameters = np.zeros((*jacobian.shape[:-2], 1, 11))  # q0 is not among them
-    parameters[..., 0, :3], parameters[..., 0, 7:10], parameters[..., 0, 10] = m, moments, t
-    with np.errstate(invalid="ignore", over="ignore"):
-        columns = np.where(parameters == 0.0, 0.0, jacobian * np.abs(parameters))
+    scale = np.zeros((*jacobian.shape[:-2], 1, 11))  # q0 is not among the parameters
+    scale[..., 0, :3], scale[..., 0, 7:10], scale[..., 0, 10] = np.abs(m), moments, np.abs(t)
+    with np.errstate(over="ignore"):
+        columns = np.multiply(jacobian, scale, out=np.zeros(jacobian.shape), where=scale != 0.0)
         changes = np.hypot.reduceat(columns, (0, 3), axis=-2)  # of m, the first three rows, and of q
         size = np.hypot.reduce(m, axis=-1)
-    error_m = SAFETY * EPS * _total(size, changes[..., 0, :])
-    error_q = SAFETY * EPS * _total(1.0, changes[..., 1, :])
+    error_m = np.multiply(SAFETY * EPS, _total(size, changes[..., 0, :]))
+    error_q = np.multiply(SAFETY * EPS, _total(1.0, changes[..., 1, :]))
     second_order = np.minimum(2.0, (2.0 * np.minimum(error_q, 1.0)) ** 2)
     return ErrorBound(error_m + size * second_order, error_q)
 
 
-def _total(size: float | FloatArray, changes: FloatArray) -> FloatArray:
+def _total(size: float | FloatArray, changes: FloatArray) -> float | FloatArray:
     """Return ``size`` plus the changes (..., 11) by m, I and t, added up for each of them first."""
-    m1, m2, m3, *_, I1, I2, I3, t = changes if changes.ndim == 1 else np.moveaxis(changes, -1, 0)
-    return size + (m1 + m2 + m3) + (I1 + I2 + I3) + t
+    m1, m2, m3, _, _, _, _, I1, I2, I3, t = components(changes)
+    total: float | FloatArray = size + (m1 + m2 + m3) + (I1 + I2 + I3) + t
+    return total
