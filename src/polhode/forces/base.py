@@ -135,7 +135,7 @@ class Force(Value):
 
     def _keeps_axis(self) -> bool:
         """Return whether neither damping nor, with the present parameters, the torque acts along `axis`."""
-        if np.any(self.damping) or self._energy is None or self.axis is None:
+        if self.is_damped or self._energy is None or self.axis is None:
             return False
         try:
             self._check_axis(self._energy, self.axis)
@@ -163,10 +163,15 @@ class Force(Value):
         """Return whether no part is a user-defined function; such a torque is known to be smooth."""
         return not any(isinstance(part, Potential | Torque) for part in self._parts())
 
+    @functools.cached_property
+    def is_damped(self) -> bool:
+        """Return whether there is damping."""
+        return bool(self.damping.any())
+
     @property
     def is_zero(self) -> bool:
         """Return whether there is neither a torque nor damping: the body is free."""
-        return self._torque is ALWAYS_ZERO and not np.any(self.damping)
+        return self._torque is ALWAYS_ZERO and not self.is_damped
 
     @property
     def has_gradient(self) -> bool:

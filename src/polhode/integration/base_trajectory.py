@@ -52,7 +52,7 @@ class BaseTrajectory(Value, ABC):
     ``traj[i]`` is a State, a slice is a trajectory, and a loop over a trajectory yields its states.
     """
 
-    _arrays: ClassVar[tuple[str, ...]]  # the names of the arrays of states, as ``Rows.names``
+    _event_names: ClassVar[tuple[str, ...]]  # attributes that hold the times of events, and the states there
     _in_time: ClassVar[tuple[str, ...]]  # attributes that are arrays with one row for each time
     _compared: ClassVar[tuple[str, ...]]  # other attributes that matter to ``==``
     t: FloatArray
@@ -188,9 +188,8 @@ class BaseTrajectory(Value, ABC):
         if "sol" in arguments:
             arguments["_sol"] = arguments.pop("sol")
         if "events" in arguments:
-            names = [f"{name}_events" for name in ("t", *self._arrays)]
-            events = arguments.pop("events") or (None,) * len(names)
-            arguments |= dict(zip(names, events, strict=True))
+            events = arguments.pop("events") or (None,) * len(self._event_names)
+            arguments |= zip(self._event_names, events, strict=True)
         self._store(**arguments)
 
     def _store(self, **attributes: Any) -> None:

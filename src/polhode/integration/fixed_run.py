@@ -7,12 +7,13 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.errors import InputError
 from polhode.core.progress import Progress, Report
 from polhode.integration.rows import Integrable, States
-from polhode.integration.running import Run, Schedule, first_piece, next_piece, run_time
+from polhode.integration.running import GOING, Run, Schedule, first_piece, next_piece, run_time
 from polhode.integration.solution import FixedSolution, Solution
 from polhode.integration.stretches import Steps, step_length
 from polhode.kernels.stepping.header import Clock, Saved, Wanted
@@ -42,8 +43,9 @@ class FixedRun(Run):
         self.grid = Steps(span, self.rows.breaks, step_length(problem.h if h is None else h), least)
         self.count = self.grid.count
         self.times = self.grid.times
-        self.h = float(self.grid.h[np.argmax(np.abs(self.grid.h))])
+        self.h = max(self.grid.h.tolist(), key=abs)
         self.current = self.rows.new_state(method, self.rows.m, self.rows.q)
+        self.done = 0  # number of steps that all bodies that continue have made
         self._next_save = -1  # step of the next state of a schedule, if it is the only one of its block
 
     def states_to_save(self, times: FloatArray | None, every: int, keep: bool) -> int:
@@ -73,7 +75,8 @@ class FixedRun(Run):
         before = np.empty(0, np.int64) if times is None else self.grid.before(times)
         if times is not None and not keep:
             return np.union1d(before, [0])
-        steps = np.append(np.arange(0, self.count, every, dtype=np.int64), self.count)
+        steps = np.arange(0, self.count + every, every, dtype=np.int64)
+        steps[-1] = self.count
         return steps if times is None else np.union1d(before, steps)
 
     def _searched(self, finder: EventFinder, saved_steps: IntArray, bar: Progress | None) -> States:
@@ -117,8 +120,13 @@ class FixedRun(Run):
 
     def progress(self) -> dict[str, Any]:
         """Return the arguments of a progress bar of the run."""
-        done = int(self.current.steps.min(initial=self.count))
-        return {"count": self.count, "start": done, "time_after": self.times}
+        return {"count": self.count, "start": self.done, "time_after": self.times}
+
+    def restore(self, snapshot: dict[str, npt.NDArray[Any]]) -> None:
+        """Restore a snapshot; results do not depend, to the bit, on whether the run was interrupted."""
+        super().restore(snapshot)
+        going = self.current.status == GOING
+        self.done = int(self.current.steps[going].min(initial=self.count))
 
     def end(self) -> States:
         """Run to the end and return the states there."""
@@ -138,26 +146,24 @@ class FixedRun(Run):
 
     def _advance(self, saves: IntArray, states: States, bar: Progress | None) -> None:
         """Advance to the last of `saves`, in calls of about PIECE_SECONDS, none of which crosses a break."""
-        going = self.current.status == Status.REACHED_END
-        done = int(self.current.steps[going].min(initial=self.count))
         saved = 0
         piece = first_piece(self.rows.size)
-        while saved < len(saves) and (self.current.status == Status.REACHED_END).any():
-            k = int(self.grid.of(done))
+        while saved < len(saves) and not self.all_stopped:
+            k = int(self.grid.of(self.done))
             clock = self.grid.clock(k)
             end = int(self.grid.first[k + 1])
-            limit = min(done + piece, end, int(saves[-1]))
-            last = int(np.searchsorted(saves, limit, side="right"))
+            limit = min(self.done + piece, end, int(saves[-1]))
+            last = int(saves.searchsorted(limit, side="right"))
             next_saves = saves[saved : max(last, saved + 1)]
             out = Saved(states.m[saved : saved + len(next_saves)], states.q[saved : saved + len(next_saves)])
             elapsed = self.call(clock, Wanted(limit, next_saves), out, piece)
             saved = max(saved, last)
-            advanced = limit - done
-            done = limit
-            if done == end < self.count:
+            advanced = limit - self.done
+            self.done = limit
+            if limit == end < self.count:
                 self._restart(clock, end)
             if bar is not None:
-                bar.show(min(done, self.count))
+                bar.show(min(self.done, self.count))
             if saved == len(saves):
                 return
             piece = next_piece(advanced, elapsed)
@@ -167,7 +173,7 @@ class FixedRun(Run):
         current = self.current
         states = self.rows.not_reached(np.empty(1))
         self.call(clock, Wanted(step, np.array([step])), Saved(states.m, states.q), 1)
-        going = current.status == Status.REACHED_END
+        going = current.status == GOING
         current.m[going], current.q[going], current.memory[going] = states.m[0, going], states.q[0, going], 0.0
 
     def single_steps(

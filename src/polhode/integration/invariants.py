@@ -41,7 +41,7 @@ def drifts(traj: Trajectory) -> dict[str, FloatArray]:
     size = length(traj.m[0])
     size = np.where(size > 0, size, 1.0)
     drift = {"|q|": length(traj.q) - 1.0}
-    if force.has_energy and not force.time_dependent and not np.any(force.damping):
+    if force.has_energy and not force.time_dependent and not force.is_damped:
         energy = traj.energy
         with np.errstate(invalid="ignore", divide="ignore"):  # NaN where there is no energy at the start
             drift["energy"] = energy / energy[0] - 1.0

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.progress import Progress, Report
 from polhode.integration.rows import Integrable, Rows, States
-from polhode.integration.running import BY_TORQUE, Run, Schedule, first_piece, next_piece, run_time
+from polhode.integration.running import BY_TORQUE, GOING, Run, Schedule, first_piece, next_piece, run_time
 from polhode.integration.solution import Solution
 from polhode.integration.stretches import Stretches, checked_times
 from polhode.kernels.stepping.header import BatchState, Clock, Interpolation, Saved, Wanted
@@ -46,7 +46,7 @@ class OwnStepsRun(Run):
         self.stretches = Stretches(span, self.rows.breaks)
         self.stretch = 0  # the index of the stretch in which all bodies are
         self.h = np.nan
-        self._sign = np.sign(self.t1 - self.t0)
+        self._sign = 1.0 if self.t1 > self.t0 else -1.0
         # Blocks (k, n), (k, n) + m_shape and (k, n) + q_shape, with NaN where a row made fewer steps than others.
         self._kept: list[StepRows] = []
 
@@ -159,7 +159,7 @@ class OwnStepsRun(Run):
         times, m, q = (np.concatenate(parts) for parts in zip(*self._kept, strict=True))
         before = self._sign * times <= self._sign * t  # NaN is not
         last = len(times) - 1 - np.argmax(before[::-1], axis=0)  # of each body
-        going = self.current.status == Status.REACHED_END
+        going = self.current.status == GOING
         first = last[going].min(initial=len(times) - 1)
         self._kept = [(times[first:], m[first:], q[first:])]
 
@@ -179,7 +179,8 @@ class OwnStepsRun(Run):
             if goal != clock.end:
                 return
             self.stretch += 1
-            current.h[current.status == Status.REACHED_END] = 0.0  # the first step after a break is chosen anew
+            if self.stretch < len(self.stretches.ends):
+                current.h[current.status == GOING] = 0.0  # the first step after a break is chosen anew
 
     def _advance_in_stretch(
         self, clock: Clock, goal: float, states: States, keep: bool, finder: EventFinder | None, bar: Progress | None
@@ -187,15 +188,15 @@ class OwnStepsRun(Run):
         """Advance all bodies to the time `goal` at least, before the end of the clock."""
         current = self.current
         piece = first_piece(self.rows.size)
-        while (behind := (current.status == Status.REACHED_END) & (self._sign * current.t < self._sign * goal)).any():
+        while np.count_nonzero(behind := (current.status == GOING) & (self._sign * current.t < self._sign * goal)):
             before = tuple(np.copy(array) for array in self._now()) if keep else ()
             saved = new_saved(self.rows, states, piece if keep else 0)
-            waiting = (current.status == Status.REACHED_END) & ~behind
+            waiting = (current.status == GOING) & ~behind
             current.status[waiting] = Status.ENDED_BY_EVENT  # so that they do not go on
             try:
                 elapsed = self.call(clock, Wanted(piece, times=states.t), saved, piece)
             finally:
-                current.status[waiting] = Status.REACHED_END
+                current.status[waiting] = GOING
             if keep:
                 longest = saved.counts.max()
                 block = saved.step_t[:longest], saved.step_m[:longest], saved.step_q[:longest]

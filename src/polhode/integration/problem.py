@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from math import isfinite, nan
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -186,9 +187,10 @@ class Problem(Value):
 def checked_span(t_span: Any) -> tuple[float, float]:
     """Return `t_span` as two floats; raise TimeError unless they are two different finite times."""
     array = as_floats(t_span, "t_span")
-    if array.shape != (2,) or not np.isfinite(array).all() or array[0] == array[1]:
+    start, end = array.tolist() if array.shape == (2,) else (nan, nan)
+    if not (isfinite(start) and isfinite(end)) or start == end:
         raise TimeError(f"t_span = {t_span!r}: expected two different finite times, such as (0, 10)")
-    return float(array[0]), float(array[1])
+    return start, end
 
 
 def _as_it_is(value: Any) -> Any:

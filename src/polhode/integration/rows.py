@@ -172,8 +172,10 @@ class Rows(ABC):
 
     def not_reached(self, t: FloatArray) -> States:
         """Return states of NaN at times (k,)."""
-        shape = len(t), self.count
-        return States(t, np.full((*shape, *self.m_shape), np.nan), np.full((*shape, *self.q_shape), np.nan))
+        m, q = np.empty((len(t), self.count, *self.m_shape)), np.empty((len(t), self.count, *self.q_shape))
+        m.fill(np.nan)
+        q.fill(np.nan)
+        return States(t, m, q)
 
     def advance(self, method: Method) -> Advance:
         """Return the loop over steps of `method`, shared by all runs; it is compiled here, before the run."""

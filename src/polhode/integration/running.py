@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.arrays import FloatArray
+from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.errors import Interrupted, RunError, RunWarning
 from polhode.core.messages import joined
 from polhode.core.progress import Progress, Report
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from polhode.integration.event_finder import EventFinder
     from polhode.integration.solution import Solution
 
+GOING = int(Status.REACHED_END)  # status of bodies that continue; members of an Enum are slow to look up
 PIECE_SECONDS = 0.1  # time after which a compiled loop returns, to show progress and to notice Ctrl-C
 FIRST_PIECE = 1000  # steps of all bodies together in the first call of a compiled loop
 BY_TORQUE = (Status.TORQUE_RAISED, Status.NOT_FINITE)  # statuses of bodies that their torque stopped
@@ -181,19 +182,20 @@ class Run(ABC):
     @property
     def all_stopped(self) -> bool:
         """Whether no body continues."""
-        return bool((self.current.status != Status.REACHED_END).all())
+        return np.count_nonzero(self.current.status) == self.count_rows
 
     def user_status(self) -> Any:
         """Return the status as in ``Trajectory``: a Status, or for a batch an array of its shape."""
         status = self.current.status.copy()
         if self.interrupted:
-            status[status == Status.REACHED_END] = Status.INTERRUPTED
+            status[status == GOING] = Status.INTERRUPTED
         return status.reshape(self.batch) if self.batch else Status(status[0])
 
     def stats(self) -> Stats:
         """Return the cost of the run so far, of all bodies together."""
-        counters = (getattr(self.current, name) for name in ("steps", "torques", "iterations", "rejected"))
-        steps, torques, iterations, rejected = (int(counter.sum()) for counter in counters)
+        current = self.current
+        counters = current.steps, current.torques, current.iterations, current.rejected
+        steps, torques, iterations, rejected = map(_total, counters)
         return Stats(steps, torques, self.seconds, iterations, rejected)
 
     def trajectory(
@@ -219,7 +221,7 @@ class Run(ABC):
             states = finder.cut(states, own_times)
             events = finder.events_of()
         arrays = self.rows.to_user(states.m, states.q)
-        failure = self.failure() if (self.current.status < 0).any() else NO_FAILURE
+        failure = self.failure() if np.count_nonzero(self.current.status < 0) else NO_FAILURE
         message = Status.INTERRUPTED.message if self.interrupted else failure.message
         result = self.rows.trajectory(
             self.problem, states.t, *arrays, method=self.method, h=self.h, stats=self.stats(),
@@ -264,6 +266,11 @@ class Run(ABC):
         if self.current.status[i] not in BY_TORQUE:
             return self.why_no_step(i), None
         return self.rows.why_no_torque(i, *self.failed_at(i))
+
+
+def _total(counter: IntArray) -> int:
+    """Return the sum of a counter over all bodies; of a single body, without the cost of a reduction."""
+    return int(counter.item() if counter.size == 1 else counter.sum())
 
 
 def run_time() -> float:

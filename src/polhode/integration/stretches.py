@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import ceil
+from itertools import accumulate, pairwise
+from math import ceil, inf, ulp
 from typing import Any
 
 import numpy as np
@@ -36,19 +37,20 @@ class Stretches:
 
     def __init__(self, span: tuple[float, float], breaks: FloatArray) -> None:
         """Divide `span` at those of the `breaks`, in ascending order, that are inside it."""
+        # Most spans have no breaks: lists of Python numbers are faster than arrays of length 1.
         t0, t1 = span
         self._sign = 1.0 if t1 > t0 else -1.0
-        inside = breaks[(breaks > min(span)) & (breaks < max(span))]
-        cuts = inside if t1 > t0 else inside[::-1]
-        self.starts, self.ends = np.append(t0, cuts), np.append(cuts, t1)
-        left, right = np.minimum(self.starts, self.ends), np.maximum(self.starts, self.ends)
-        margin = np.minimum(MARGIN * np.spacing(np.maximum(np.abs(left), np.abs(right))), 0.5 * (right - left))
-        self.low = np.where(np.isin(left, breaks), left + margin, -np.inf)
-        self.high = np.where(np.isin(right, breaks), right - margin, np.inf)
+        jumps = breaks.tolist()
+        inside = [t for t in jumps if min(span) < t < max(span)]
+        self._edges = [t0, *(inside if t1 > t0 else inside[::-1]), t1]
+        edges = np.array(self._edges)
+        self.starts, self.ends = edges[:-1], edges[1:]
+        limits = np.array([_limits(*sorted(pair), set(jumps)) for pair in pairwise(self._edges)])
+        self.low, self.high = limits.T.copy()
 
     def at(self, t: FloatArray) -> IntArray:
         """Return the indices of the stretches that contain times t; a break belongs to the later stretch."""
-        return np.searchsorted(self._sign * self.starts[1:], self._sign * t, side="right")
+        return (self._sign * self.starts[1:]).searchsorted(self._sign * t, side="right")
 
     def window(self, k: int) -> Clock:
         """Return the clock of stretch k for methods that choose their steps."""
@@ -77,15 +79,15 @@ class Steps(Stretches):
     def __init__(self, span: tuple[float, float], breaks: FloatArray, length: float, least: int = 1) -> None:
         """Divide each stretch of `span` into steps."""
         super().__init__(span, breaks)
-        ends = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
-        counts = np.array([max(least, step_count(stretch, length)) for stretch in ends], dtype=np.int64)
-        self.first = np.append(0, np.cumsum(counts))
-        self.h = (self.ends - self.starts) / counts
-        self.count = int(self.first[-1])
+        stretches = list(pairwise(self._edges))
+        counts = [max(least, step_count(stretch, length)) for stretch in stretches]
+        self.first = np.array(list(accumulate(counts, initial=0)))
+        self.h = np.array([(end - start) / count for (start, end), count in zip(stretches, counts, strict=True)])
+        self.count = sum(counts)
 
     def of(self, steps: IntArray | int) -> IntArray:
         """Return the indices of the stretches that contain the steps of the given numbers."""
-        return np.searchsorted(self.first[1:-1], steps, side="right")
+        return self.first[1:-1].searchsorted(steps, side="right")
 
     def times(self, steps: IntArray | int) -> FloatArray:
         """Return the times after numbers of steps, without accumulated round-off."""
@@ -103,6 +105,12 @@ class Steps(Stretches):
         """Return the clock of stretch k, which is the same for all bodies."""
         row = slice(k, k + 1)
         return Clock(self.starts[row], self.h[row], self.low[row], self.high[row], int(self.first[k]))
+
+
+def _limits(left: float, right: float, breaks: set[float]) -> tuple[float, float]:
+    """Return the times between which the torque is evaluated in the stretch from `left` to `right`."""
+    margin = min(MARGIN * ulp(max(abs(left), abs(right))), 0.5 * (right - left))
+    return left + margin if left in breaks else -inf, right - margin if right in breaks else inf
 
 
 def checked_times(t_eval: npt.ArrayLike, span: tuple[float, float]) -> FloatArray:
@@ -139,7 +147,7 @@ def step_length(h: Any) -> float:
     if h is None:
         raise InputError("h is missing; expected the step size, such as h=0.01")
     length = as_floats(h, "h")
-    if length.shape or not np.isfinite(length) or not length > 0:
+    if length.shape or not 0 < length < inf:
         raise TimeError(f"h = {h!r}: expected one positive finite number (the direction is that of t_span)")
     return float(length)
 
@@ -148,7 +156,7 @@ def step_count(span: tuple[float, float], length: float) -> int:
     """Return the number of equal steps, no longer than `length`, that make up the span."""
     duration = abs(span[1] - span[0])
     latest = max(map(abs, span))
-    spacing = float(np.spacing(latest))
+    spacing = ulp(latest)
     if length < min(duration, LEAST_STEP * spacing):
         raise TimeError(
             f"h = {length:g}: a step must be longer than the spacing of doubles, which is {spacing:.2g} at t = "

@@ -95,7 +95,7 @@ class Trajectory(BaseTrajectory):
         "problem", "t", "m", "q", "method", "h", "stats", "status", "message", "failure", "sol", "events",
         "error_estimate",
     )  # fmt: skip
-    _arrays: ClassVar = ("m", "q")
+    _event_names: ClassVar = ("t_events", "m_events", "q_events")
     _in_time: ClassVar[tuple[str, ...]] = ("t", "m", "q")
     _compared: ClassVar = ("problem", "method", "h", "status")
     problem: Problem

@@ -93,9 +93,8 @@ class Splitting(Method):
 
     def check(self, force: Force) -> None:
         """Raise InputError if the scheme cannot integrate `force`; the message names an alternative."""
-        damped = bool(np.any(force.damping))
-        if self.scheme.rkn_only and (damped or force.velocity_dependent):
-            what = "damping" if damped else "a torque that depends on the angular velocity"
+        if self.scheme.rkn_only and (force.is_damped or force.velocity_dependent):
+            what = "damping" if force.is_damped else "a torque that depends on the angular velocity"
             raise InputError(
                 f"{self.scheme.name} is made for torques that depend on the attitude alone, and {force!r} has {what}; "
                 f"choose {ANY_TORQUE}"
@@ -108,7 +107,7 @@ class Splitting(Method):
 
     def advice(self, force: Force) -> str:
         """Return a warning if damping meets kicks of negative length, or an empty string."""
-        if not (np.any(force.damping) and self.scheme.has_negative_kicks):
+        if not (force.is_damped and self.scheme.has_negative_kicks):
             return ""
         return (
             f"{self.scheme.name} has kicks of negative length, in which damping makes the momentum grow; if damping is "

@@ -54,9 +54,8 @@ class WholeStep(Method):
 
     def check(self, force: Force) -> None:
         """Raise InputError if the force is damped, depends on the angular velocity, or lacks a required function."""
-        damped = bool(np.any(force.damping))
-        if damped or force.velocity_dependent:
-            what = "damping" if damped else "a torque that depends on the angular velocity"
+        if force.is_damped or force.velocity_dependent:
+            what = "damping" if force.is_damped else "a torque that depends on the angular velocity"
             raise InputError(
                 f"{self!r} is made for torques that depend on the attitude alone, and {force!r} has {what}; choose "
                 f"{INSTEAD}"

@@ -184,7 +184,7 @@ def _reference(problem: Problem, shortest: float) -> State:
     force = problem.force
     if force.velocity_dependent:  # kicks are then iterative, and most schemes are of order 2
         return integrate(problem, method=Adaptive(FINEST)).state()
-    scheme = "SS10_35" if np.any(force.damping) else "RKN8_19"
+    scheme = "SS10_35" if force.is_damped else "RKN8_19"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MethodWarning)  # the steps are short, so that negative kicks are harmless
         return integrate(problem, h=shortest / FINER, method=scheme, save_every=2**40).state()

@@ -101,7 +101,7 @@ class SystemTrajectory(BaseTrajectory):
         "system", "t", "x", "p", "m", "q", "method", "h", "stats", "status", "message", "failure", "sol", "events",
         "error_estimate",
     )  # fmt: skip
-    _arrays: ClassVar = ("x", "p", "m", "q")
+    _event_names: ClassVar = ("t_events", "x_events", "p_events", "m_events", "q_events")
     _in_time: ClassVar[tuple[str, ...]] = ("t", "x", "p", "m", "q")
     _compared: ClassVar = ("system", "method", "h", "status")
     system: System
