@@ -60,6 +60,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test checks that the names
     from polhode.free.motion import free_motion as free_motion
     from polhode.free.propagation import propagate as propagate
     from polhode.integration.problem import Problem as Problem
+    from polhode.integration.stepper import Stepper as Stepper
     from polhode.integration.trajectory import Trajectory as Trajectory
     from polhode.kernels.stepping.status import Status as Status
     from polhode.methods import schemes as schemes
@@ -76,6 +77,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test checks that the names
     from polhode.show import plot as plot
     from polhode.show.page import view as view
     from polhode.solve import integrate as integrate
+    from polhode.solve import start as start
     from polhode.studies.citing import cite as cite
     from polhode.studies.comparison import WorkPrecision as WorkPrecision
     from polhode.studies.comparison import work_precision as work_precision
@@ -117,6 +119,7 @@ _HOME = {
     "RigidBody": "core.body",
     "Scheme": "methods.scheme",
     "State": "core.state",
+    "Stepper": "integration.stepper",
     "Status": "kernels.stepping.status",
     "System": "systems.system",
     "SystemTrajectory": "systems.trajectory",
@@ -134,6 +137,7 @@ _HOME = {
     "order_study": "studies.study",
     "propagate": "free.propagation",
     "resume": "files.long_runs",
+    "start": "solve",
     "stream": "files.long_runs",
     "view": "show.page",
     "work_precision": "studies.comparison",

@@ -1,4 +1,4 @@
-"""Integration of the motion of bodies under torques: ``integrate`` computes a trajectory from a problem."""
+"""Integration of the motion of bodies: ``integrate`` computes a trajectory, ``start`` returns a run to step through."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ import numpy.typing as npt
 
 from polhode.core.capacity import memory_for
 from polhode.core.checks import whole_number
+from polhode.core.errors import RunWarning
 from polhode.core.messages import Hint, joined
 from polhode.core.progress import Report
+from polhode.core.warning import warn
 from polhode.integration.choice import Choice, choose, closing_check, explained
 from polhode.integration.event_finder import EventFinder
 from polhode.integration.problem import Problem, checked_span
 from polhode.integration.rows import Integrable
 from polhode.integration.running import new_run
+from polhode.integration.stepper import Stepper
+from polhode.integration.stepping import new_stepping
 from polhode.integration.trajectory import Trajectory
 from polhode.systems.choice import choose_for_system
 from polhode.systems.system import System
@@ -147,6 +151,63 @@ def integrate(
     except KeyboardInterrupt as stop:
         vars(stop).setdefault("trajectory", None)  # before the first step
         raise
+
+
+def start(
+    problem: Problem | System,
+    *,
+    method: MethodLike | None = None,
+    h: float | None = None,
+    rtol: float | None = None,
+    keep: bool = False,
+) -> Stepper:
+    """Start a run that advances by one step, or to a time, at each call: for control, games and co-simulation.
+
+    Between calls the state and the parameters of the force may be read and changed.
+
+    Parameters
+    ----------
+    problem : Problem or System
+        Body, state, force and time span, whose end is not the end of the run; a batch of bodies; or a System.
+    method : str, Scheme or method, optional
+        The method, as with ``integrate``. By default a method is chosen automatically.
+    h : float, optional
+        Step size. Unlike that of ``integrate`` it is not shortened, because the run has no end. By default it is chosen
+        as with ``integrate``, for the time span of the problem.
+    rtol : float, optional
+        Target for the error at the end of the time span, by which the step size is chosen.
+    keep : bool, optional
+        Whether to keep the states after all calls, for ``trajectory()``. The default is False.
+
+    Returns
+    -------
+    Stepper
+        The run.
+
+    Raises
+    ------
+    InputError
+        If an argument is invalid, or ``h`` is given with ``Adaptive``.
+
+    Examples
+    --------
+    A body is slowed down by a controller that sets the torque ten times in a unit of time:
+
+    >>> from polhode import Problem, State, Torque
+    >>> wheel = Torque(lambda t, Q, w, p: (p[0], p[1], p[2]), params=(0.0, 0.0, 0.0))
+    >>> run = start(Problem((1.0, 1.65, 1.97), State(m=(0.3, 0.2, 0.9)), wheel), method="V2", h=0.05)
+    >>> for k in range(100):
+    ...     run.params[:] = -run.omega
+    ...     run.to(0.1 * (k + 1))
+    >>> bool(abs(run.omega).max() < 0.01)
+    True
+    """
+    choice = choice_for(problem, problem.t_span, method, h, rtol)
+    if choice.unmet:
+        warn(joined(f"{choice.method!r}", choice.unmet), RunWarning)
+    run = new_stepping(problem, problem.t_span, choice.method, choice.h)
+    run.load()
+    return Stepper(run, keep)
 
 
 def choice_for(

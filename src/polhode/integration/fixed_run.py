@@ -42,11 +42,14 @@ class FixedRun(Run):
         super().__init__(problem, span, method)
         self.grid = Steps(span, self.rows.breaks, step_length(problem.h if h is None else h), least)
         self.count = self.grid.count
-        self.times = self.grid.times
-        self.h = max(self.grid.h.tolist(), key=abs)
+        self.h = self.grid.longest
         self.current = self.rows.new_state(method, self.rows.m, self.rows.q)
         self.done = 0  # number of steps that all bodies that continue have made
         self._next_save = -1  # step of the next state of a schedule, if it is the only one of its block
+
+    def times(self, steps: IntArray) -> FloatArray:
+        """Return the times after numbers of steps."""
+        return self.grid.times(steps)
 
     def states_to_save(self, times: FloatArray | None, every: int, keep: bool) -> int:
         """Return the number of states of a body that `compute` holds in memory."""
@@ -149,9 +152,9 @@ class FixedRun(Run):
         saved = 0
         piece = first_piece(self.rows.size)
         while saved < len(saves) and not self.all_stopped:
-            k = int(self.grid.of(self.done))
+            k = self.grid.stretch_of(self.done)
             clock = self.grid.clock(k)
-            end = int(self.grid.first[k + 1])
+            end = self.grid.end_of(k)
             limit = min(self.done + piece, end, int(saves[-1]))
             last = int(saves.searchsorted(limit, side="right"))
             next_saves = saves[saved : max(last, saved + 1)]
@@ -226,7 +229,7 @@ class FixedRun(Run):
 
     def _clock_of(self, i: int) -> Clock:
         """Return the clock of the stretch of time in which body `i` is."""
-        return self.grid.clock(int(self.grid.of(self.current.steps[i])))
+        return self.grid.clock(self.grid.stretch_of(int(self.current.steps[i])))
 
     def why_no_step(self, i: int) -> str:
         """Return the reason why body `i` cannot make a step, and a step size that works, if one is found."""

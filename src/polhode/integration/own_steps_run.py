@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 LARGEST_PIECE = 2**18  # saved steps of all bodies together in one call
 EVEN_STATES = 1001  # that a long run saves by default
+WAITING = int(Status.ENDED_BY_EVENT)  # status of bodies that wait for others, so that loops do not advance them
 MARKS = 1000  # resolution of the progress bar
 NO_TIMES = np.empty(0)
 StepRows = tuple[FloatArray, FloatArray, FloatArray]  # t, m and q
@@ -172,14 +173,14 @@ class OwnStepsRun(Run):
     ) -> None:
         """Advance all bodies to the time `target` at least, in calls that take about PIECE_SECONDS each."""
         current = self.current
-        while self.stretch < len(self.stretches.ends):
+        while self.stretch < self.stretches.number:
             clock = self.stretches.window(self.stretch)
             goal = self._sign * min(self._sign * target, self._sign * clock.end)
             self._advance_in_stretch(clock, goal, states, keep, finder, bar)
             if goal != clock.end:
                 return
             self.stretch += 1
-            if self.stretch < len(self.stretches.ends):
+            if self.stretch < self.stretches.number:
                 current.h[current.status == GOING] = 0.0  # the first step after a break is chosen anew
 
     def _advance_in_stretch(
@@ -190,9 +191,9 @@ class OwnStepsRun(Run):
         piece = first_piece(self.rows.size)
         while np.count_nonzero(behind := (current.status == GOING) & (self._sign * current.t < self._sign * goal)):
             before = tuple(np.copy(array) for array in self._now()) if keep else ()
-            saved = new_saved(self.rows, states, piece if keep else 0)
+            saved = new_saved(self.rows, states, piece) if keep else Saved(states.m, states.q)
             waiting = (current.status == GOING) & ~behind
-            current.status[waiting] = Status.ENDED_BY_EVENT  # so that they do not go on
+            current.status[waiting] = WAITING
             try:
                 elapsed = self.call(clock, Wanted(piece, times=states.t), saved, piece)
             finally:

@@ -138,8 +138,20 @@ class Rows(ABC):
         """Convert (m, q), (k, n) + m_shape and q_shape, to the arrays `names`, (k,) + batch + (...)."""
 
     @abstractmethod
+    def with_impulse(self, m: FloatArray, q: FloatArray, impulse: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return (m, q), (n,) + m_shape and q_shape, after angular impulses in body axes, batch + (..., 3) or (3,).
+
+        Results are those of initial states with these momenta, to the bit. Raise an InputError if an impulse does not
+        fit its body.
+        """
+
+    @abstractmethod
     def rows_to_user(self, m: FloatArray, q: FloatArray, row: IntArray) -> tuple[FloatArray, ...]:
         """Convert (m, q) of r states of the rows with indices (r,) to the arrays `names`, (r, ...)."""
+
+    @abstractmethod
+    def velocities(self, m: FloatArray) -> FloatArray:
+        """Return the angular velocities of momenta of one state, in body axes of the user, batch + (..., 3)."""
 
     @abstractmethod
     def speed(self, m: FloatArray) -> FloatArray:
@@ -158,8 +170,11 @@ class Rows(ABC):
         """Return a state of one row as text that follows its time."""
 
     @abstractmethod
-    def why_no_torque(self, i: int, t: float, m: FloatArray, q: FloatArray) -> tuple[str, Any]:
-        """Return why the torque on row `i` stopped it, and the original exception, for which it is evaluated again."""
+    def why_no_torque(self, bodies: Any, i: int, t: float, m: FloatArray, q: FloatArray) -> tuple[str, Any]:
+        """Return why the torque on row `i` stopped it, and the original exception, for which it is evaluated again.
+
+        `bodies` are those of the run.
+        """
 
     @abstractmethod
     def why_no_step(self, method: Method, current: BatchState, i: int, h: float) -> str:
@@ -255,6 +270,12 @@ class ProblemRows(Rows):
         m, q = m.reshape(*shape, 3), q.reshape(*shape, 4)
         return (m, q) if self._axes is None else from_principal(self._axes, m, q)
 
+    def with_impulse(self, m: FloatArray, q: FloatArray, impulse: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return (m, q), of shapes (n, 3) and (n, 4), after impulses in body axes, batch + (3,) or (3,)."""
+        m, q = self.to_user(m[None], q[None])
+        m, q = to_principal(self._axes, self.body.check_momentum(m[0] + impulse, "m + impulse"), q[0])
+        return m.reshape(self.count, 3), q.reshape(self.count, 4)
+
     def rows_to_user(self, m: FloatArray, q: FloatArray, row: IntArray) -> tuple[FloatArray, FloatArray]:
         """Convert (m, q) of shape (r, .) in principal axes, of bodies with indices (r,), to the axes of the user."""
         if self._axes is None:
@@ -267,8 +288,8 @@ class ProblemRows(Rows):
         method.check(self.force)
 
     def bodies_for_run(self) -> Bodies:
-        """Return the constants of the bodies."""
-        return self.bodies
+        """Return the constants of the bodies, with a copy of the parameters, which a run may change."""
+        return self.bodies._replace(params=self.bodies.params.copy())
 
     def new_state(
         self, method: Method, m: FloatArray, q: FloatArray, t0: float = 0.0, longest: Longest = anything
@@ -309,6 +330,10 @@ class ProblemRows(Rows):
         if self.force.has_energy:
             self.force.potential(self.t_start, self.state.q)
 
+    def velocities(self, m: FloatArray) -> FloatArray:
+        """Return the angular velocities of momenta batch + (3,), in body axes of the user."""
+        return self.body.omega(m)
+
     def speed(self, m: FloatArray) -> FloatArray:
         """Return the angular speeds (k, n) of bodies with momenta (k, n, 3)."""
         return np.linalg.norm(m / self.bodies.inertia, axis=-1)
@@ -331,12 +356,12 @@ class ProblemRows(Rows):
         """Return the state of one body as text."""
         return f", m = {show(m)}, q = {show(q)}"
 
-    def why_no_torque(self, i: int, t: float, m: FloatArray, q: FloatArray) -> tuple[str, Any]:
+    def why_no_torque(self, bodies: Bodies, i: int, t: float, m: FloatArray, q: FloatArray) -> tuple[str, Any]:
         """Return why the torque on body `i` stopped it, and the exception, for which it is called again uncompiled."""
         body = self.body.select(self.batch, self._where(i))
         m, q = from_principal(None if body.is_principal else body.axes, m, q)
         Q, w = tuple(map(tuple, matrix(q).tolist())), tuple(body.omega(m).tolist())
-        params = self.bodies.params[i if len(self.bodies.params) > 1 else 0]
+        params = bodies.params[i if len(bodies.params) > 1 else 0]
         try:
             torque = self.force.python_torque(t, Q, w, params)
         except Exception as error:

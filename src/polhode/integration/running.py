@@ -63,10 +63,13 @@ class Run(ABC):
         State of all bodies, in principal axes.
     interrupted : bool
         Whether the run was interrupted by Ctrl-C.
+    raises_for_batches : bool
+        Whether the failure of one body of a batch is an error. By default it is a warning.
     """
 
     current: BatchState
     h: float
+    raises_for_batches: bool = False
 
     def __init__(self, problem: Integrable, span: tuple[float, float], method: Method) -> None:
         """Check that the method fits what is integrated."""
@@ -142,15 +145,15 @@ class Run(ABC):
         current = self.current
         advance = self.advance
         before = current.status.copy()
-
-        def work(start: int, stop: int) -> int:
-            advance(self.bodies, clock, wanted, start, stop, current, saved)
-            return 0
-
         began = run_time()
         if self.count_rows == 1:
             advance(self.bodies, clock, wanted, 0, 1, current, saved)
         else:
+
+            def work(start: int, stop: int) -> int:
+                advance(self.bodies, clock, wanted, start, stop, current, saved)
+                return 0
+
             self.rows.in_threads(work, self.count_rows, steps * self.method.stages)
         if functions.CTRL_C.is_set():
             current.status[:] = before
@@ -182,7 +185,7 @@ class Run(ABC):
     @property
     def all_stopped(self) -> bool:
         """Whether no body continues."""
-        return np.count_nonzero(self.current.status) == self.count_rows
+        return len(self.current.status.nonzero()[0]) == self.count_rows
 
     def user_status(self) -> Any:
         """Return the status as in ``Trajectory``: a Status, or for a batch an array of its shape."""
@@ -229,7 +232,7 @@ class Run(ABC):
         )  # fmt: skip
         if self.interrupted:
             raise Interrupted(result)
-        if failure.text and not self.batch:
+        if failure.text and (self.raises_for_batches or not self.batch):
             raise RunError(message, result) from failure.cause
         if failure.text:
             self.warn_of_failures(failure)
@@ -265,7 +268,7 @@ class Run(ABC):
         """Return why row `i` stopped, and the original exception, if there is one."""
         if self.current.status[i] not in BY_TORQUE:
             return self.why_no_step(i), None
-        return self.rows.why_no_torque(i, *self.failed_at(i))
+        return self.rows.why_no_torque(self.bodies, i, *self.failed_at(i))
 
 
 def _total(counter: IntArray) -> int:

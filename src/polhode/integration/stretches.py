@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from functools import cached_property
 from itertools import accumulate, pairwise
-from math import ceil, inf, ulp
+from math import ceil, copysign, inf, isfinite, isinf, ulp
 from typing import Any
 
 import numpy as np
@@ -12,10 +14,12 @@ import numpy.typing as npt
 from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.checks import as_floats, check_finite, show
 from polhode.core.errors import InputError, TimeError
-from polhode.kernels.stepping.header import Clock
+from polhode.kernels.stepping.header import AFTER_ALL, BEFORE_ALL, Clock
 
 MARGIN = 8  # distance from a break, in spacings of doubles, at which the torque is evaluated: switches have round-off
 NO_SIZE = np.array([np.nan])  # of steps that a method chooses
+ENDLESS = 2**62  # number of steps of a stretch without end
+ALMOST = 1 - 1e-12  # factor of a number of steps that allows for round-off
 LEAST_STEP = 2  # shortest step, in spacings of doubles, so that no two steps end at the same time
 
 
@@ -37,16 +41,45 @@ class Stretches:
 
     def __init__(self, span: tuple[float, float], breaks: FloatArray) -> None:
         """Divide `span` at those of the `breaks`, in ascending order, that are inside it."""
-        # Most spans have no breaks: lists of Python numbers are faster than arrays of length 1.
+        # Most spans have no breaks: Python numbers are faster than arrays of length 1, which are made when needed.
         t0, t1 = span
         self._sign = 1.0 if t1 > t0 else -1.0
-        jumps = breaks.tolist()
-        inside = [t for t in jumps if min(span) < t < max(span)]
-        self._edges = [t0, *(inside if t1 > t0 else inside[::-1]), t1]
-        edges = np.array(self._edges)
-        self.starts, self.ends = edges[:-1], edges[1:]
-        limits = np.array([_limits(*sorted(pair), set(jumps)) for pair in pairwise(self._edges)])
-        self.low, self.high = limits.T.copy()
+        self._breaks = set(breaks.tolist())
+        inside = sorted((t for t in self._breaks if min(span) < t < max(span)), reverse=t1 < t0)
+        self._edges = [t0, *inside, t1]
+
+    @cached_property
+    def starts(self) -> FloatArray:
+        """Start of each stretch."""
+        return np.array(self._edges[:-1])
+
+    @cached_property
+    def ends(self) -> FloatArray:
+        """End of each stretch."""
+        return np.array(self._edges[1:])
+
+    @cached_property
+    def _limits(self) -> tuple[FloatArray, FloatArray]:
+        """Times between which the torque is evaluated in each stretch, each of shape (k,)."""
+        if not self._breaks:
+            return BEFORE_ALL, AFTER_ALL
+        limits = np.array([_limits_of(pair, self._breaks) for pair in pairwise(self._edges)])
+        return limits[:, 0].copy(), limits[:, 1].copy()
+
+    @property
+    def low(self) -> FloatArray:
+        """Time before which the torque is not evaluated in each stretch."""
+        return self._limits[0]
+
+    @property
+    def high(self) -> FloatArray:
+        """Time after which the torque is not evaluated in each stretch."""
+        return self._limits[1]
+
+    @property
+    def number(self) -> int:
+        """Number of stretches."""
+        return len(self._edges) - 1
 
     def at(self, t: FloatArray) -> IntArray:
         """Return the indices of the stretches that contain times t; a break belongs to the later stretch."""
@@ -55,11 +88,14 @@ class Stretches:
     def window(self, k: int) -> Clock:
         """Return the clock of stretch k for methods that choose their steps."""
         row = slice(k, k + 1)
-        return Clock(self.starts[row], NO_SIZE, self.low[row], self.high[row], 0, float(self.ends[k]))
+        return Clock(np.array(self._edges[row]), NO_SIZE, self.low[row], self.high[row], 0, self._edges[k + 1])
 
 
 class Steps(Stretches):
     """Steps of equal size in each stretch, at least `least` of them and none longer than `length`.
+
+    The first step has the number `number`. If the end of the span is infinite, steps of the last stretch have the size
+    `length`, and there are ENDLESS of them.
 
     Attributes
     ----------
@@ -68,7 +104,7 @@ class Steps(Stretches):
     h : ndarray, shape (k,)
         Step size in each stretch.
     count : int
-        Number of all steps.
+        Number of the step that would follow the last one: the number of all steps if `number` is 0.
 
     Examples
     --------
@@ -76,14 +112,36 @@ class Steps(Stretches):
     array([0.4     , 0.333333, 0.398844])
     """
 
-    def __init__(self, span: tuple[float, float], breaks: FloatArray, length: float, least: int = 1) -> None:
+    def __init__(
+        self, span: tuple[float, float], breaks: FloatArray, length: float, least: int = 1, number: int = 0
+    ) -> None:
         """Divide each stretch of `span` into steps."""
         super().__init__(span, breaks)
-        stretches = list(pairwise(self._edges))
-        counts = [max(least, step_count(stretch, length)) for stretch in stretches]
-        self.first = np.array(list(accumulate(counts, initial=0)))
-        self.h = np.array([(end - start) / count for (start, end), count in zip(stretches, counts, strict=True)])
-        self.count = sum(counts)
+        divided = [_divided(stretch, length, least) for stretch in pairwise(self._edges)]
+        self._first = list(accumulate((count for count, _ in divided), initial=number))
+        self._h = [h for _, h in divided]
+        self.count = self._first[-1]
+        self._clocks: dict[int, Clock] = {}
+
+    @cached_property
+    def first(self) -> IntArray:
+        """Number of the step that begins each stretch; the last item is `count`."""
+        return np.array(self._first)
+
+    @cached_property
+    def h(self) -> FloatArray:
+        """Step size in each stretch."""
+        return np.array(self._h)
+
+    @property
+    def begins(self) -> int:
+        """Number of the first step."""
+        return self._first[0]
+
+    @property
+    def longest(self) -> float:
+        """Longest step size."""
+        return max(self._h, key=abs)
 
     def of(self, steps: IntArray | int) -> IntArray:
         """Return the indices of the stretches that contain the steps of the given numbers."""
@@ -94,6 +152,25 @@ class Steps(Stretches):
         k = self.of(steps)
         return np.asarray(self.starts[k] + (steps - self.first[k]) * self.h[k], dtype=np.float64)
 
+    def stretch_of(self, step: int) -> int:
+        """Return the index of the stretch that contains the step of a number."""
+        return bisect_right(self._first, step, 1, len(self._first) - 1) - 1
+
+    def end_of(self, k: int) -> int:
+        """Return the number of the step that ends stretch k."""
+        return self._first[k + 1]
+
+    def time(self, step: int) -> float:
+        """Return the time after a number of steps, to the bits of `times`."""
+        k = self.stretch_of(step)
+        return self._edges[k] + (step - self._first[k]) * self._h[k]
+
+    def last_before(self, t: float) -> int:
+        """Return the number of steps after which one more step, not longer up to round-off, ends at the time `t`."""
+        k = bisect_left(self._edges, self._sign * t, 1, len(self._edges) - 1, key=self._sign.__mul__) - 1
+        steps = (t - self._edges[k]) / self._h[k]
+        return self._first[k] + max(0, ceil(ALMOST * steps) - 1)
+
     def before(self, t: FloatArray) -> IntArray:
         """Return the number of steps that end at or before times t."""
         k = self.at(t)
@@ -103,20 +180,35 @@ class Steps(Stretches):
 
     def clock(self, k: int) -> Clock:
         """Return the clock of stretch k, which is the same for all bodies."""
-        row = slice(k, k + 1)
-        return Clock(self.starts[row], self.h[row], self.low[row], self.high[row], int(self.first[k]))
+        if k not in self._clocks:
+            row = slice(k, k + 1)
+            size = np.array(self._h[row])
+            self._clocks[k] = Clock(np.array(self._edges[row]), size, self.low[row], self.high[row], self._first[k])
+        return self._clocks[k]
 
 
-def _limits(left: float, right: float, breaks: set[float]) -> tuple[float, float]:
-    """Return the times between which the torque is evaluated in the stretch from `left` to `right`."""
-    margin = min(MARGIN * ulp(max(abs(left), abs(right))), 0.5 * (right - left))
+def _divided(stretch: tuple[float, float], length: float, least: int) -> tuple[int, float]:
+    """Return the number and the size of the steps of a stretch, see ``Steps``."""
+    start, end = stretch
+    if isinf(end):
+        return ENDLESS, copysign(length, end)
+    count = max(least, step_count(stretch, length))
+    return count, (end - start) / count
+
+
+def _limits_of(stretch: tuple[float, float], breaks: set[float]) -> tuple[float, float]:
+    """Return the times between which the torque is evaluated in a stretch."""
+    left, right = sorted(stretch)
+    latest = max(abs(t) for t in (left, right) if isfinite(t))
+    margin = min(MARGIN * ulp(latest), 0.5 * (right - left))
     return left + margin if left in breaks else -inf, right - margin if right in breaks else inf
 
 
 def checked_times(t_eval: npt.ArrayLike, span: tuple[float, float]) -> FloatArray:
     """Return `t_eval` as an array (k,); raise TimeError unless it is within the time span and in its direction."""
     times = times_within(t_eval, span)
-    if (np.diff(times) * (span[1] - span[0]) < 0).any():
+    before, after = (times[:-1], times[1:]) if span[1] > span[0] else (times[1:], times[:-1])
+    if np.count_nonzero(after < before):
         back = "[::-1]" if span[1] < span[0] else ""
         raise TimeError(
             f"t_eval is not in order; expected times in the direction of t_span; type numpy.sort(t_eval){back}"
@@ -128,7 +220,7 @@ def times_within(t_eval: npt.ArrayLike, span: tuple[float, float]) -> FloatArray
     """Return `t_eval` as an array of shape (k,); raise TimeError unless all times are finite and within the span."""
     times = finite_times(t_eval)
     low, high = sorted(span)
-    if not ((times >= low) & (times <= high)).all():
+    if np.count_nonzero((times < low) | (times > high)):
         raise TimeError(f"t_eval: expected times (k,) between {low:g} and {high:g}; got {show(times[:4])}...")
     return times
 
@@ -162,4 +254,4 @@ def step_count(span: tuple[float, float], length: float) -> int:
             f"h = {length:g}: a step must be longer than the spacing of doubles, which is {spacing:.2g} at t = "
             f"{latest:g}, because t does not change otherwise; expected h of at least {LEAST_STEP * spacing:.2g}"
         )
-    return max(1, ceil(duration / length * (1 - 1e-12)))
+    return max(1, ceil(duration / length * ALMOST))

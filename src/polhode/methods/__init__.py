@@ -58,14 +58,12 @@ def as_method(method: MethodLike) -> Method:
     >>> as_method("Rattle")
     Rattle()
     """
+    if isinstance(method, str):
+        return _named(method)
     from polhode.methods.method import Method
     from polhode.methods.splitting import Splitting
 
-    if isinstance(method, Method):
-        return method
-    if not isinstance(method, str):
-        return Splitting(None, method)
-    return _named(method)
+    return method if isinstance(method, Method) else Splitting(None, method)
 
 
 @cache

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polhode.core.arrays import FloatArray, IntArray
-from polhode.core.body import from_principal, to_principal
+from polhode.core.body import from_principal, scale_along, to_principal
 from polhode.core.checks import check_spread, show
 from polhode.core.errors import InputError, PolhodeError
 from polhode.integration.rows import EndState, Rows, attitude_error, momentum_error
@@ -71,7 +71,7 @@ class SystemRows(Rows):
         prepare_forces(q, bodies.axes, bodies.Q, force, bodies.torque)
         system.interaction.check(t, x, bodies.Q)
         if bodies.find_forces(t, x, q, force, torque) != Status.REACHED_END:
-            why, cause = self._why_no_force(t, x, q)
+            why, cause = self._why_no_force(bodies, t, x, q)
             raise InputError(f"at the start, {why}") from cause
         spin = np.abs(np.einsum("nij,ni->nj", bodies.Q, bodies.torque)[:, 0])
         wrong = system.linear & (spin > SPIN * np.abs(bodies.torque).max(axis=-1))
@@ -136,10 +136,22 @@ class SystemRows(Rows):
         """Convert (m, q), (k, 1, n, 6) and (k, 1, n, 7), to x, p, m (k, n, 3) and q (k, n, 4)."""
         return self.rows_to_user(m[:, 0], q[:, 0], np.zeros(len(m), np.int64))
 
+    def with_impulse(self, m: FloatArray, q: FloatArray, impulse: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return (m, q), of shapes (1, n, 6) and (1, n, 7), after angular impulses (n, 3) or (3,) in body axes."""
+        _, _, own_m, own_q = self.rows_to_user(m, q, np.zeros(1, np.int64))
+        state = self.system.state._exactly(m=own_m[0] + impulse, q=own_q[0])
+        changed_m, changed_q = m.copy(), q.copy()
+        changed_m[0, :, M], changed_q[0, :, Q] = to_principal(self.system.axes, state.m, state.q)
+        return changed_m, changed_q
+
     def rows_to_user(self, m: FloatArray, q: FloatArray, row: IntArray) -> tuple[FloatArray, ...]:
         """Convert (m, q) of shapes (r, n, 6) and (r, n, 7) to x, p, m (r, n, 3) and q (r, n, 4)."""
         own_m, own_q = from_principal(self.system.axes, m[..., M], q[..., Q])
         return tuple(np.array(array) for array in (q[..., X], m[..., P], own_m, own_q))
+
+    def velocities(self, m: FloatArray) -> FloatArray:
+        """Return the angular velocities (n, 3) of momenta (n, 3), in body axes of the user."""
+        return scale_along(self.system.axes, 1.0 / self.system.moments, m, "m")
 
     def speed(self, m: FloatArray) -> FloatArray:
         """Return the largest angular speed of all bodies, (k, 1), for momenta (k, 1, n, 6)."""
@@ -159,13 +171,12 @@ class SystemRows(Rows):
         """Return nothing: the state of a system is too long for a message."""
         return ""
 
-    def why_no_torque(self, i: int, t: float, m: FloatArray, q: FloatArray) -> tuple[str, Any]:
+    def why_no_torque(self, bodies: BodiesOfRun, i: int, t: float, m: FloatArray, q: FloatArray) -> tuple[str, Any]:
         """Return why the forces stopped the system, and the original exception, for which they are computed again."""
-        return self._why_no_force(t, *(np.ascontiguousarray(q[:, part]) for part in (X, Q)))
+        return self._why_no_force(bodies, t, *(np.ascontiguousarray(q[:, part]) for part in (X, Q)))
 
-    def _why_no_force(self, t: float, x: FloatArray, q: FloatArray) -> tuple[str, Any]:
+    def _why_no_force(self, bodies: BodiesOfRun, t: float, x: FloatArray, q: FloatArray) -> tuple[str, Any]:
         """Return why there are no forces at positions x and attitudes q, and the exception that was raised."""
-        bodies = self.bodies_for_run()
         force, torque = np.empty((self.size, 3)), np.empty((self.size, 3))
         try:
             bodies.evaluate(t, x, q, force)

@@ -1,0 +1,270 @@
+"""Runs without end, which advance by one step or to a time at a call, and whose states may be changed in between."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from math import copysign, inf
+from typing import Any
+
+import numpy as np
+
+from polhode.core.arrays import FloatArray
+from polhode.core.errors import InputError
+from polhode.integration.base_trajectory import Stats
+from polhode.integration.fixed_run import FixedRun
+from polhode.integration.own_steps_run import NO_TIMES, OwnStepsRun
+from polhode.integration.rows import Integrable, States
+from polhode.integration.running import GOING, Run
+from polhode.integration.stretches import Steps, Stretches
+from polhode.methods.method import Clock, Method, Saved, Wanted
+
+
+class SteppingRun(Run):
+    """What a ``Stepper`` requires of a run without end.
+
+    All bodies are at the time `t`. After a failure, or an exception, `go_back` has to be called.
+    """
+
+    raises_for_batches = True
+
+    @property
+    @abstractmethod
+    def t(self) -> float:
+        """Time that all bodies have reached."""
+
+    @property
+    @abstractmethod
+    def states(self) -> States:
+        """States at that time, k = 1; they may change with the next call."""
+
+    @abstractmethod
+    def begin(self, t: float, m: FloatArray, q: FloatArray) -> None:
+        """Go on from states m (n,) + m_shape and q (n,) + q_shape at the time `t`, as at the start of a run."""
+
+    @abstractmethod
+    def step(self) -> None:
+        """Make one step."""
+
+    @abstractmethod
+    def to(self, t: float) -> None:
+        """Advance to the time `t`, which is not the present one."""
+
+    @abstractmethod
+    def go_back(self) -> None:
+        """Return to the last step that all bodies have made, so that the run can go on."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether a body has failed."""
+        return len(self.current.status.nonzero()[0]) > 0
+
+    def of_steps(self) -> str:
+        """Return nothing: the number of steps is unknown."""
+        return ""
+
+
+class FixedStepping(SteppingRun, FixedRun):
+    """Run without end with a fixed step size: a grid of steps begins at every state from which it goes on.
+
+    States that users see have no pending stages, and are separate from those with which the method continues.
+    """
+
+    def __init__(self, problem: Integrable, span: tuple[float, float], method: Method, h: float | None) -> None:
+        """Begin at the start of `span`, with steps in its direction."""
+        start, end = span
+        self._forward = end > start
+        super().__init__(problem, (start, inf if self._forward else -inf), method, h)
+        self._t = start
+        self._states = States(np.array([start]), self.rows.m[None].copy(), self.rows.q[None].copy())
+        self._next = self.rows.not_reached(np.empty(1))  # swapped with the states after each call
+        self._shown = 0  # number of steps before the states that users see
+        self._save = np.zeros(1, np.int64)
+
+    @property
+    def t(self) -> float:
+        """Time that all bodies have reached."""
+        return self._t
+
+    @property
+    def states(self) -> States:
+        """States at that time, k = 1."""
+        return self._states
+
+    def begin(self, t: float, m: FloatArray, q: FloatArray) -> None:
+        """Go on from states m and q at the time `t`, where a grid of steps begins."""
+        self._t, self._shown = t, self.done
+        self._states.m[0], self._states.q[0] = m, q
+        self.grid = Steps((t, self.t1), self.rows.breaks, abs(self.h), number=self.done)
+        self._forget_stages()
+
+    def _forget_stages(self) -> None:
+        """Let the method go on from the states that users see, without what it carries from step to step."""
+        current, states = self.current, self._states
+        current.m[:], current.q[:] = states.m[0], states.q[0]
+        current.memory[:] = 0.0
+        current.status[:] = GOING
+        current.steps[:] = self.done
+
+    def step(self) -> None:
+        """Make one step in the direction of the time span."""
+        self._turn(self._forward)
+        self._to_step(self.done + 1)
+
+    def to(self, t: float) -> None:
+        """Make whole steps, and a shorter one if `t` is not the time of a step; a grid of steps then begins at `t`."""
+        self._turn(t > self._t)
+        last = max(self.done, self.grid.last_before(t))
+        if self.grid.time(last + 1) == t:
+            self._to_step(last + 1)
+            return
+        if last > self.done:
+            self._to_step(last)
+        if not self.failed:
+            self._last_step(t)
+
+    def _turn(self, forward: bool) -> None:
+        """Begin a grid of steps in the other direction, unless it is the present one."""
+        if forward != (self.t1 > 0):
+            self.t1 = -self.t1
+            self.begin(self._t, self._states.m[0], self._states.q[0])
+
+    def _to_step(self, step: int) -> None:
+        """Advance to a step of the grid."""
+        self._save[0] = step
+        self._advance(self._save, self._next, None)
+        if not self.failed:
+            self._swap(self.grid.time(step))
+
+    def _last_step(self, t: float) -> None:
+        """Make one step to the time `t`, between two times of the grid."""
+        if self.done > self.grid.begins:
+            self._forget_stages()
+        around = self.grid.clock(self.grid.stretch_of(self.done))
+        clock = Clock(np.array([self._t]), np.array([t - self._t]), around.low, around.high, self.done)
+        self._save[0] = self.done + 1
+        self.call(clock, Wanted(self._save, self.done + 1), Saved(self._next.m, self._next.q), 1)
+        if not self.failed:
+            self.done += 1
+            self._swap(t)
+            self.begin(t, self._states.m[0], self._states.q[0])
+
+    def _swap(self, t: float) -> None:
+        """Show the states that were computed last, at the time `t`."""
+        self._states, self._next = self._next, self._states
+        self._t = self._states.t[0] = t
+        self._shown = self.done
+
+    def go_back(self) -> None:
+        """Return to the last step that all bodies have made."""
+        reached = int(self.current.steps.min()) if self.failed else self._shown
+        for step in range(reached, self._shown, -1):  # mostly one: the last stage of a step may be what failed
+            self._show_again()
+            self._to_step(step)
+            if not self.failed:
+                return
+        self._show_again()
+
+    def _show_again(self) -> None:
+        """Go on from the states that users see."""
+        self.done = self._shown
+        self.begin(self._t, self._states.m[0], self._states.q[0])
+
+
+class OwnStepping(SteppingRun, OwnStepsRun):
+    """Run without end of a method that chooses its steps.
+
+    Single steps are limited by the end of the time span, and behind it by another time span of this length, and so on.
+    """
+
+    def __init__(self, problem: Integrable, span: tuple[float, float], method: Method, spacing: float | None) -> None:
+        """Begin at the start of `span`; steps of a method that takes a step size have the length `spacing`."""
+        super().__init__(problem, span, method)
+        self._duration = self.t1 - self.t0
+        self._horizon = self.t1
+        self._spacing = None if spacing is None else copysign(spacing, self._duration)
+        self._breaks = set(self.rows.breaks.tolist())
+        self._nothing = self.rows.not_reached(NO_TIMES)
+        self._before: Any = None  # t, m and q before the present call, of a batch
+        self._earlier = np.zeros(2, np.int64)  # accepted and rejected steps before the present aim
+
+    @property
+    def t(self) -> float:
+        """Time that all bodies have reached."""
+        return float(self.current.t[0]) if self.count_rows else self.t1
+
+    @property
+    def states(self) -> States:
+        """States at that time, k = 1."""
+        return States(self.current.t[:1], self.current.m[None], self.current.q[None])
+
+    def begin(self, t: float, m: FloatArray, q: FloatArray) -> None:
+        """Go on from states m and q at the time `t`, with a first step size that is chosen as at the start."""
+        current = self.current
+        current.m, current.q = m.copy(), q.copy()
+        current.t[:], current.h[:], current.memory[:], current.status[:] = t, 0.0, 0.0, GOING
+        self._aim(self._horizon)
+
+    def _aim(self, end: float) -> None:
+        """Divide the time up to `end` into stretches; trial steps are counted from here on."""
+        current = self.current
+        now = self.t
+        self.t1 = end
+        self._sign = 1.0 if end > now else -1.0
+        self.stretches, self.stretch = Stretches((now, end), self.rows.breaks), 0
+        if now in self._breaks:
+            current.h[:] = 0.0  # the torque there depends on the direction
+        self._earlier += current.steps.sum(), current.rejected.sum()
+        current.steps[:], current.rejected[:] = 0, 0
+
+    def step(self) -> None:
+        """Make one accepted step, or one of the size that the user passed, in the direction of the time span."""
+        if self._spacing is not None:
+            self.to(self.t + self._spacing)
+            return
+        if self.batch:
+            raise InputError(
+                f"step() of a batch: every body has its own steps with {self.method!r}; type to(t), which all reach"
+            )
+        if (self._horizon - self.t) * self._duration <= 0:
+            self._horizon = self.t + self._duration
+        if self.t1 != self._horizon:
+            self._aim(self._horizon)
+        self._make_step()
+
+    def _make_step(self) -> None:
+        """Make trial steps until one is accepted or the row fails."""
+        current = self.current
+        clock = self.stretches.window(self.stretch)
+        before = current.steps[0]
+        while current.steps[0] == before and not self.failed:
+            self.call(clock, Wanted(NO_TIMES, 1), Saved(self._nothing.m, self._nothing.q), 1)
+        if current.t[0] == clock.end and clock.end != self.t1:
+            self.stretch += 1
+            current.h[:] = 0.0  # the first step after a break is chosen anew
+
+    def to(self, t: float) -> None:
+        """Advance to the time `t`, where the last step ends."""
+        if self.batch:
+            self._before = self.t, self.current.m.copy(), self.current.q.copy()
+        self._aim(t)
+        self._advance(t, self._nothing, False, None, None)
+        if not self.failed:
+            self._before = None
+
+    def go_back(self) -> None:
+        """Return to the last step of a single row, and to the states before the present call of a batch."""
+        before = self._before or (self.t, self.current.m, self.current.q)
+        self._before = None
+        self.begin(*before)
+
+    def stats(self) -> Stats:
+        """Return the cost of the run so far, of all bodies together."""
+        stats = super().stats()
+        steps, rejected = self._earlier.tolist()
+        return replace(stats, steps=stats.steps + steps, rejected=stats.rejected + rejected)
+
+
+def new_stepping(problem: Integrable, span: tuple[float, float], method: Method, h: float | None) -> SteppingRun:
+    """Return a run without end of the kind that the method requires; see ``running.new_run``."""
+    return (OwnStepping if method.chooses_steps else FixedStepping)(problem, span, method, h)
