@@ -14,6 +14,14 @@ def load(name):
     return module
 
 
+def test_the_controller_reaches_its_target():
+    example = load("detumble")
+    run = example.controlled(200.0)
+    assert abs(run.omega).max() < 1e-3
+    assert abs(run.q @ example.TARGET) > 1 - 1e-4
+    assert len(run.trajectory()) == 2001
+
+
 def test_scipy_agrees_until_it_drifts(capsys):
     example = load("against_scipy")
     assert example.difference(1.0)[0] < 2e-13

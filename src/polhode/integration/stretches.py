@@ -42,7 +42,7 @@ class Stretches:
     def __init__(self, span: tuple[float, float], breaks: FloatArray) -> None:
         """Divide `span` at those of the `breaks`, in ascending order, that are inside it."""
         # Most spans have no breaks: Python numbers are faster than arrays of length 1, which are made when needed.
-        t0, t1 = span
+        t0, t1 = map(float, span)
         self._sign = 1.0 if t1 > t0 else -1.0
         self._breaks = set(breaks.tolist())
         inside = sorted((t for t in self._breaks if min(span) < t < max(span)), reverse=t1 < t0)
