@@ -1,4 +1,4 @@
-"""A satellite whose wheels stop its tumbling and turn it to a given attitude: a controller in a loop, ten times a second.
+"""A satellite whose wheels stop its tumbling and turn it to an attitude: a controller in a loop, ten times a second.
 
 python examples/detumble.py
 """

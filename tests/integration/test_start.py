@@ -185,6 +185,7 @@ def test_closed_form_steps_by_h() -> None:
     """A step of the closed form is h long, and exact."""
     free = ph.Problem(INERTIA, ph.State(m=M0), t_span=(0.0, 4.0))
     run = ph.start(free, h=0.5)
+    assert run.h == 0.5
     for _ in range(20):
         run.step()
     motion = ph.free_motion(INERTIA, ph.State(m=M0))

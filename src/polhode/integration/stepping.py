@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
-from math import copysign, inf
+from math import copysign, inf, isfinite, nan
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from polhode.integration.fixed_run import FixedRun
 from polhode.integration.own_steps_run import NO_TIMES, OwnStepsRun
 from polhode.integration.rows import Integrable, States
 from polhode.integration.running import GOING, Run
-from polhode.integration.stretches import Steps, Stretches
+from polhode.integration.stretches import Steps, Stretches, step_length
 from polhode.methods.method import Clock, Method, Saved, Wanted
 
 
@@ -182,7 +182,7 @@ class OwnStepping(SteppingRun, OwnStepsRun):
         super().__init__(problem, span, method)
         self._duration = self.t1 - self.t0
         self._horizon = self.t1
-        self._spacing = None if spacing is None else copysign(spacing, self._duration)
+        self.h = nan if spacing is None else copysign(step_length(spacing), self._duration)
         self._breaks = set(self.rows.breaks.tolist())
         self._nothing = self.rows.not_reached(NO_TIMES)
         self._before: Any = None  # t, m and q before the present call, of a batch
@@ -219,8 +219,8 @@ class OwnStepping(SteppingRun, OwnStepsRun):
 
     def step(self) -> None:
         """Make one accepted step, or one of the size that the user passed, in the direction of the time span."""
-        if self._spacing is not None:
-            self.to(self.t + self._spacing)
+        if isfinite(self.h):
+            self.to(self.t + self.h)
             return
         if self.batch:
             raise InputError(
