@@ -140,8 +140,8 @@ class FixedStepping(SteppingRun, FixedRun):
         """Make one step to the time `t`, between two times of the grid."""
         if self.done > self.grid.begins:
             self._forget_stages()
-        around = self.grid.clock(self.grid.stretch_of(self.done))
-        clock = Clock(np.array([self._t]), np.array([t - self._t]), around.low, around.high, self.done)
+        limits = self.grid.limits(self.grid.stretch_of(self.done))
+        clock = Clock(np.array([self._t]), np.array([t - self._t]), *limits, self.done)
         self._save[0] = self.done + 1
         self.call(clock, Wanted(self._save, self.done + 1), Saved(self._next.m, self._next.q), 1)
         if not self.failed:

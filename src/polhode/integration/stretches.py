@@ -87,8 +87,13 @@ class Stretches:
 
     def window(self, k: int) -> Clock:
         """Return the clock of stretch k for methods that choose their steps."""
-        row = slice(k, k + 1)
-        return Clock(np.array(self._edges[row]), NO_SIZE, self.low[row], self.high[row], 0, self._edges[k + 1])
+        return Clock(np.array([self._edges[k]]), NO_SIZE, *self.limits(k), 0, self._edges[k + 1])
+
+    def limits(self, k: int) -> tuple[FloatArray, FloatArray]:
+        """Return `low` and `high` of stretch k, each of shape (1,)."""
+        if not self._breaks:
+            return BEFORE_ALL, AFTER_ALL
+        return self.low[k : k + 1], self.high[k : k + 1]
 
 
 class Steps(Stretches):
@@ -183,9 +188,8 @@ class Steps(Stretches):
     def clock(self, k: int) -> Clock:
         """Return the clock of stretch k, which is the same for all bodies."""
         if k not in self._clocks:
-            row = slice(k, k + 1)
-            size = np.array(self._h[row])
-            self._clocks[k] = Clock(np.array(self._edges[row]), size, self.low[row], self.high[row], self._first[k])
+            start, size = np.array([self._edges[k]]), np.array([self._h[k]])
+            self._clocks[k] = Clock(start, size, *self.limits(k), self._first[k])
         return self._clocks[k]
 
 
