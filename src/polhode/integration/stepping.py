@@ -17,7 +17,8 @@ from polhode.integration.own_steps_run import NO_TIMES, OwnStepsRun
 from polhode.integration.rows import Integrable, States
 from polhode.integration.running import GOING, Run
 from polhode.integration.stretches import Steps, Stretches, step_length
-from polhode.methods.method import Clock, Method, Saved, Wanted
+from polhode.kernels.stepping.header import Clock, Saved, Wanted
+from polhode.methods.method import Method
 
 
 class SteppingRun(Run):
@@ -143,7 +144,7 @@ class FixedStepping(SteppingRun, FixedRun):
         limits = self.grid.limits(self.grid.stretch_of(self.done))
         clock = Clock(np.array([self._t]), np.array([t - self._t]), *limits, self.done)
         self._save[0] = self.done + 1
-        self.call(clock, Wanted(self._save, self.done + 1), Saved(self._next.m, self._next.q), 1)
+        self.call(clock, Wanted(self.done + 1, self._save), Saved(self._next.m, self._next.q), 1)
         if not self.failed:
             self.done += 1
             self._swap(t)
@@ -201,7 +202,7 @@ class OwnStepping(SteppingRun, OwnStepsRun):
     def begin(self, t: float, m: FloatArray, q: FloatArray) -> None:
         """Go on from states m and q at the time `t`, with a first step size that is chosen as at the start."""
         current = self.current
-        current.m, current.q = m.copy(), q.copy()
+        current.m[:], current.q[:] = m, q
         current.t[:], current.h[:], current.memory[:], current.status[:] = t, 0.0, 0.0, GOING
         self._aim(self._horizon)
 
@@ -238,7 +239,7 @@ class OwnStepping(SteppingRun, OwnStepsRun):
         clock = self.stretches.window(self.stretch)
         before = current.steps[0]
         while current.steps[0] == before and not self.failed:
-            self.call(clock, Wanted(NO_TIMES, 1), Saved(self._nothing.m, self._nothing.q), 1)
+            self.call(clock, Wanted(1), Saved(self._nothing.m, self._nothing.q), 1)
         if current.t[0] == clock.end and clock.end != self.t1:
             self.stretch += 1
             current.h[:] = 0.0  # the first step after a break is chosen anew
