@@ -4,7 +4,7 @@
 
 A call costs the Python around a kernel as well as the kernel, and with one body mostly the former. Times are those of
 the processor, the smallest of many repeats. Calls of SciPy and heyoka (if installed) that answer the same question are
-at the end: the motion of the same body up to the same time, with relative errors of about 1e-9.
+at the end: the motion of the same body up to the same time, with a tolerance of 1e-9.
 
 With ``--against``, the calls of another checkout at PATH are measured, too, in processes of their own that alternate
 with those of this one, and the table shows both times and their ratio.
@@ -88,7 +88,7 @@ def torqued_calls() -> Iterator[Call]:
 
 
 def calls_of_scipy() -> Iterator[Call]:
-    """DOP853, and a closed form for m alone."""
+    """DOP853."""
     from scipy.integrate import solve_ivp
 
     w = 1.0 / np.array(MOMENTS)
