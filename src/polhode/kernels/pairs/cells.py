@@ -21,6 +21,8 @@ from polhode.kernels.exact.standard_form import INPUT, TIMES
 
 INTEGERS = "i4[::1]"
 COUNTS = "i8[::1]"
+# (shape, cells, first, order, sorted positions of ``fill_cells``, and the squared distance of the search)
+GRID = f"Tuple(({COUNTS}, i8[:,::1], {COUNTS}, {COUNTS}, {INPUT}, f8))"
 TO_WHOLE = 1.5 * 2.0**52  # adding and subtracting it rounds to an integer
 
 
@@ -69,15 +71,14 @@ def wrapped(a, size, repeats):
     return a % size if repeats else -1
 
 
-@entry_point(
-    f"i8({INPUT}, {TIMES}, {TIMES}, {COUNTS}, i8[:,::1], {COUNTS}, {COUNTS}, {INPUT}, f8, i8, i8, i4[:,::1], {COUNTS})"
-)
-def find_near(x, L, per_L, shape, cells, first, order, sorted_x, square, start, stop, neighbors, counts):
+@entry_point(f"i8({INPUT}, {TIMES}, {TIMES}, {GRID}, i8, i8, i4[:,::1], {COUNTS})")
+def find_near(x, L, per_L, grid, start, stop, neighbors, counts):
     """Find the neighbors j < i of bodies start..stop within a squared distance; return their largest number.
 
-    Row i of neighbors (n, capacity) gets as many as fit, counts (n,) gets their total number. ``first`` is that of
-    ``fill_cells`` without its first entry: cell k extends from first[k] to first[k + 1].
+    Row i of neighbors (n, capacity) gets as many as fit, counts (n,) gets their total number. ``first`` of the grid is
+    that of ``fill_cells`` without its first entry: cell k extends from first[k] to first[k + 1].
     """
+    shape, cells, first, order, sorted_x, square = grid
     most = 0
     capacity = neighbors.shape[1]
     reach = (1 if shape[0] > 1 else 0, 1 if shape[1] > 1 else 0, 1 if shape[2] > 1 else 0)

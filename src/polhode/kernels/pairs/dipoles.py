@@ -58,33 +58,38 @@ def fill(x, Q, mu, w):
 
 
 @inline
-def put_distance(l, r1, r2, r3, rr, own):
+def put_distance(l, r, rr, own):
     """Write r, 1/r^2 and 1/r of lane l to ``own``, where rr is r^2."""
-    own[R + l], own[R + TILE + l], own[R + 2 * TILE + l] = r1, r2, r3
+    own[R + l], own[R + TILE + l], own[R + 2 * TILE + l] = r
     uu = inverse(rr)
     own[U + l], own[U + TILE + l] = uu, sqrt(uu)
 
 
 @inline
-def distances(x1, x2, x3, w, own):
+def distances(x, w, own):
     """Write r, 1/r^2 and 1/r from a body at x to all bodies of the tile w to ``own``."""
+    x1, x2, x3 = x
     for l in range(TILE):
         r1, r2, r3 = x1 - w[X + l], x2 - w[X + TILE + l], x3 - w[X + 2 * TILE + l]
-        put_distance(l, r1, r2, r3, r1 * r1 + r2 * r2 + r3 * r3, own)
+        put_distance(l, (r1, r2, r3), r1 * r1 + r2 * r2 + r3 * r3, own)
 
 
 @inline
-def distances_later(lane, x1, x2, x3, w, own):
+def distances_later(lane, x, w, own):
     """Write the ``distances`` to the bodies after ``lane`` of the same tile; inf to the others, which add nothing."""
+    x1, x2, x3 = x
     for l in range(TILE):
         r1, r2, r3 = x1 - w[X + l], x2 - w[X + TILE + l], x3 - w[X + 2 * TILE + l]
         rr = r1 * r1 + r2 * r2 + r3 * r3
-        put_distance(l, r1, r2, r3, rr if l > lane else inf, own)
+        put_distance(l, (r1, r2, r3), rr if l > lane else inf, own)
 
 
 @inline
-def dipole_pair(d1, d2, d3, e1, e2, e3, r1, r2, r3, u2, u1, eps4):
+def dipole_pair(d, e, r, u2, u1, eps4):
     """Return V, F, g_i, g_j of (1), (2), (3) for dipoles d and e, from r, u2 = 1/r^2 and u1 = 1/r."""
+    d1, d2, d3 = d
+    e1, e2, e3 = e
+    r1, r2, r3 = r
     u3 = u2 * u1
     u5 = 3.0 * u3 * u2
     u6 = u2 * u2 * u2
@@ -94,20 +99,19 @@ def dipole_pair(d1, d2, d3, e1, e2, e3, r1, r2, r3, u2, u1, eps4):
     c = 12.0 * eps4 * (u12 * u2) + u5 * (de - 5.0 * (u2 * (dr * er)))
     return (
         eps4 * u12 + (u3 * de - dr * ue),
-        c * r1 + (ue * d1 + ud * e1), c * r2 + (ue * d2 + ud * e2), c * r3 + (ue * d3 + ud * e3),
-        u3 * e1 - ue * r1, u3 * e2 - ue * r2, u3 * e3 - ue * r3,
-        u3 * d1 - ud * r1, u3 * d2 - ud * r2, u3 * d3 - ud * r3,
-    )  # fmt: skip
+        (c * r1 + (ue * d1 + ud * e1), c * r2 + (ue * d2 + ud * e2), c * r3 + (ue * d3 + ud * e3)),
+        (u3 * e1 - ue * r1, u3 * e2 - ue * r2, u3 * e3 - ue * r3),
+        (u3 * d1 - ud * r1, u3 * d2 - ud * r2, u3 * d3 - ud * r3),
+    )
 
 
 @inline
-def add_pairs(d1, d2, d3, w, sums, own, eps4):
+def add_pairs(d, w, sums, own, eps4):
     """Add the pairs of a body with dipole d and a tile w to their sums; their ``distances`` are in ``own``."""
     for l in range(TILE):
-        energy, f1, f2, f3, g1, g2, g3, h1, h2, h3 = dipole_pair(
-            d1, d2, d3, w[D + l], w[D + TILE + l], w[D + 2 * TILE + l],
-            own[R + l], own[R + TILE + l], own[R + 2 * TILE + l], own[U + l], own[U + TILE + l], eps4,
-        )  # fmt: skip
+        e = w[D + l], w[D + TILE + l], w[D + 2 * TILE + l]
+        r = own[R + l], own[R + TILE + l], own[R + 2 * TILE + l]
+        energy, (f1, f2, f3), (g1, g2, g3), (h1, h2, h3) = dipole_pair(d, e, r, own[U + l], own[U + TILE + l], eps4)
         own[l] += f1
         own[TILE + l] += f2
         own[2 * TILE + l] += f3
@@ -165,15 +169,15 @@ def sum_part(w, n, eps4, sums, energies, part):
         for C in range(A, tiles, CHUNK):
             for l in range(min(TILE, n - A * TILE)):
                 own[:R] = 0.0
-                x1, x2, x3 = float(mine[X + l]), float(mine[X + TILE + l]), float(mine[X + 2 * TILE + l])
-                d1, d2, d3 = float(mine[D + l]), float(mine[D + TILE + l]), float(mine[D + 2 * TILE + l])
+                x = float(mine[X + l]), float(mine[X + TILE + l]), float(mine[X + 2 * TILE + l])
+                d = float(mine[D + l]), float(mine[D + TILE + l]), float(mine[D + 2 * TILE + l])
                 if C == A:
-                    distances_later(l, x1, x2, x3, mine, own)
-                    add_pairs(d1, d2, d3, mine, own_sums, own, eps4)
+                    distances_later(l, x, mine, own)
+                    add_pairs(d, mine, own_sums, own, eps4)
                 for B in range(max(C, A + 1), min(C + CHUNK, tiles)):
                     others = borrowed(w[B])
-                    distances(x1, x2, x3, others, own)
-                    add_pairs(d1, d2, d3, others, borrowed(sums[part, B]), own, eps4)
+                    distances(x, others, own)
+                    add_pairs(d, others, borrowed(sums[part, B]), own, eps4)
                 fold_all(own)
                 for c in range(6):
                     own_sums[c * TILE + l] += own[c * TILE]

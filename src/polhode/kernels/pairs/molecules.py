@@ -54,8 +54,10 @@ def place_arms(Q, sites, kinds, starts, out):
 
 
 @inline
-def add_charges(w, a1, a2, a3, C, c0, c1, c2):
-    """Add (1) and its forces for site a of i and one site of every lane, with charges only."""
+def add_charges(w, a, C, far):
+    """Add (1) and its forces for site a of i and one site of every lane, with charges only; far is (c0, c1, c2)."""
+    a1, a2, a3 = a
+    c0, c1, c2 = far
     for l in range(LANES):
         r1, r2, r3 = a1 - w[B + l], a2 - w[B + LANES + l], a3 - w[B + 2 * LANES + l]
         rr = r1 * r1 + r2 * r2 + r3 * r3
@@ -63,12 +65,14 @@ def add_charges(w, a1, a2, a3, C, c0, c1, c2):
         u = sqrt(uu)
         w[V + l] += C * (u + c0 + rr * (c1 * u + c2))
         f = C * (uu * u - c1 * u - 2.0 * c2)
-        add_site_force(w, l, a1, a2, a3, f * r1, f * r2, f * r3)
+        add_site_force(w, l, a, (f * r1, f * r2, f * r3))
 
 
 @inline
-def add_spheres(w, a1, a2, a3, twelve, six, C, c0, c1, c2):
-    """Add (1) and its forces for site a of i and one site of every lane, with Lennard-Jones terms and charges."""
+def add_spheres(w, a, twelve, six, C, far):
+    """Add the same as ``add_charges``, and the Lennard-Jones terms of (1)."""
+    a1, a2, a3 = a
+    c0, c1, c2 = far
     for l in range(LANES):
         r1, r2, r3 = a1 - w[B + l], a2 - w[B + LANES + l], a3 - w[B + 2 * LANES + l]
         rr = r1 * r1 + r2 * r2 + r3 * r3
@@ -76,12 +80,14 @@ def add_spheres(w, a1, a2, a3, twelve, six, C, c0, c1, c2):
         u, u6 = sqrt(uu), uu * uu * uu
         w[V + l] += u6 * (twelve * u6 - six) + C * (u + c0 + rr * (c1 * u + c2))
         f = uu * u6 * (12.0 * twelve * u6 - 6.0 * six) + C * (uu * u - c1 * u - 2.0 * c2)
-        add_site_force(w, l, a1, a2, a3, f * r1, f * r2, f * r3)
+        add_site_force(w, l, a, (f * r1, f * r2, f * r3))
 
 
 @inline
-def add_site_force(w, l, a1, a2, a3, f1, f2, f3):
+def add_site_force(w, l, a, f):
     """Add the force f on i at site a to lane l of the forces and torques."""
+    a1, a2, a3 = a
+    f1, f2, f3 = f
     w[G + l] += f1
     w[G + LANES + l] += f2
     w[G + 2 * LANES + l] += f3
@@ -126,20 +132,20 @@ def fill_molecules(interaction, i, first, numbers, w):
     own, other = kinds[i], kinds[numbers[first]]
     own_start, other_start = starts[own], starts[other]
     own_sites, other_sites = starts[own + 1] - own_start, starts[other + 1] - other_start
-    c0, c1, c2 = float(far[0]), float(far[1]), float(far[2])
+    c = float(far[0]), float(far[1]), float(far[2])
     for k in range(V, V + 10 * LANES):
         w[k] = 0.0
     for b in range(other_sites):
         load_site(places, numbers, first, b, w)
         column = other_start + b
         for a in range(own_sites):
-            a1, a2, a3 = float(places[i, 3 * a]), float(places[i, 3 * a + 1]), float(places[i, 3 * a + 2])
+            site = float(places[i, 3 * a]), float(places[i, 3 * a + 1]), float(places[i, 3 * a + 2])
             row = own_start + a
             A12, B6, charge = float(twelve[row, column]), float(six[row, column]), float(C[row, column])
             if A12 != 0.0 or B6 != 0.0:
-                add_spheres(w, a1, a2, a3, A12, B6, charge, c0, c1, c2)
+                add_spheres(w, site, A12, B6, charge, c)
             elif charge != 0.0:
-                add_charges(w, a1, a2, a3, charge, c0, c1, c2)
+                add_charges(w, site, charge, c)
         add_to_bodies(w)
 
 

@@ -39,9 +39,10 @@ def fill_dipoles(interaction, i, first, numbers, w):
         r1, r2, r3 = w[R + l], w[R + LANES + l], w[R + 2 * LANES + l]
         e1, e2, e3 = w[E + l], w[E + LANES + l], w[E + 2 * LANES + l]
         u2 = inverse(r1 * r1 + r2 * r2 + r3 * r3)
-        energy, f1, f2, f3, g1, g2, g3, h1, h2, h3 = dipole_pair(d1, d2, d3, e1, e2, e3, r1, r2, r3, u2, sqrt(u2), eps4)
-        w[V + l] = energy
-        w[F + l], w[F + LANES + l], w[F + 2 * LANES + l] = f1, f2, f3
+        w[V + l], f, (g1, g2, g3), (h1, h2, h3) = dipole_pair(
+            (d1, d2, d3), (e1, e2, e3), (r1, r2, r3), u2, sqrt(u2), eps4
+        )
+        w[F + l], w[F + LANES + l], w[F + 2 * LANES + l] = f
         w[S + l], w[S + LANES + l] = g2 * d3 - g3 * d2, g3 * d1 - g1 * d3
         w[S + 2 * LANES + l] = g1 * d2 - g2 * d1
         w[T + l], w[T + LANES + l] = h2 * e3 - h3 * e2, h3 * e1 - h1 * e3

@@ -138,7 +138,7 @@ def _find_neighbors(x: FloatArray, reach: float, box: Box) -> tuple[npt.NDArray[
         table = np.empty((n, room), np.int32)
 
         def work(start: int, stop: int, table: npt.NDArray[np.int32] = table) -> int:
-            return -find_near(x, box.lengths, box.per_length, *grid, start, stop, table, counts)
+            return -find_near(x, box.lengths, box.per_length, grid, start, stop, table, counts)
 
         most = -in_ranges(work, n, max(1, tried // TRIES_PER_BODY))
         if most <= room:
