@@ -50,7 +50,7 @@ def prepare(order, I, parameters, c):
     e1 = 1.0 if fixed == 1.0 else 0.0
     e2 = 1.0 if fixed == 2.0 else 0.0
     e3 = 1.0 if fixed == 3.0 else 0.0
-    e1, e2, e3 = to_order(order, e1, e2, e3)
+    e1, e2, e3 = to_order(order, (e1, e2, e3))
     c[CONSTANTS + 2] = e1 + 2.0 * e2 + 3.0 * e3
     c[COUNT] = 0.5 * (len(parameters) - 3)
     for k in range(3, len(parameters)):

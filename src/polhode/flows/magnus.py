@@ -144,7 +144,7 @@ def turned_row(row, f, g, v):
 @inline
 def row_to_order(order, Q, i):
     """Return row i of Q in sorted axes."""
-    return to_order(order, float(Q[i, 0]), float(Q[i, 1]), float(Q[i, 2]))
+    return to_order(order, (float(Q[i, 0]), float(Q[i, 1]), float(Q[i, 2])))
 
 
 @entry_point(MATRIX_STEPS)
@@ -169,10 +169,10 @@ def repeat_matrix(parameters, size, inertia, h, steps, m, Q):
         f, g = 2.0 * half * cosine, 2.0 * half * half  # sin(a)/a and (1 - cos(a))/a^2
         x, y, z = turned_row(x, f, g, v), turned_row(y, f, g, v), turned_row(z, f, g, v)
         mi = end
-    m[0], m[1], m[2] = from_order(order, *times(scale.m, mi))
-    Q[0, 0], Q[0, 1], Q[0, 2] = from_order(order, *x)
-    Q[1, 0], Q[1, 1], Q[1, 2] = from_order(order, *y)
-    Q[2, 0], Q[2, 1], Q[2, 2] = from_order(order, *z)
+    m[0], m[1], m[2] = from_order(order, times(scale.m, mi))
+    Q[0, 0], Q[0, 1], Q[0, 2] = from_order(order, x)
+    Q[1, 0], Q[1, 1], Q[1, 2] = from_order(order, y)
+    Q[2, 0], Q[2, 1], Q[2, 2] = from_order(order, z)
     return True
 
 

@@ -32,7 +32,7 @@ BEST = 0.0  # replaces the axes: from least to greatest inertia, the best choice
 @inline
 def position(order, axis):
     """Return the index, from 0, of the user's axis 1, 2 or 3 among the sorted axes."""
-    a, b, _ = to_order(order, 1.0, 2.0, 3.0)
+    a, b, _ = to_order(order, (1.0, 2.0, 3.0))
     return 0.0 if abs(a) == axis else (1.0 if abs(b) == axis else 2.0)
 
 

@@ -76,7 +76,7 @@ def impulse(step, e):
     a0, a1, a2, a3 = middle((h0, h1, h2, h3), e)
     Q1 = matrix((x * a0, x * a1, x * a2, x * a3))
     V1, status = energy_at(tools.energy, step.params, body, step.t, Q1)
-    s = to_order(body.frame.order, float(tools.axis[0]), float(tools.axis[1]), float(tools.axis[2]))
+    s = to_order(body.frame.order, (float(tools.axis[0]), float(tools.axis[1]), float(tools.axis[2])))
     gain = body.kick * (V1 - V0)
     blur = ROUNDING * abs(body.kick) * (abs(V0) + abs(V1))
     if dot(s, s) > 0.0:

@@ -30,7 +30,15 @@ import numpy as np
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.exact.euler import MANY_TURNS, Arc, body_constants, invariants, separatrix_gap
 from polhode.kernels.exact.secular import FARTHEST, constants
-from polhode.kernels.exact.standard_form import INPUT, TIMES, quaternion_of, standard_form, to_order, vector_of
+from polhode.kernels.exact.standard_form import (
+    INPUT,
+    TIMES,
+    attitude_to_order,
+    quaternion_of,
+    standard_form,
+    to_order,
+    vector_of,
+)
 from polhode.kernels.numbers.eft import two_prod, two_sum
 from polhode.kernels.numbers.elliptic import carlson_rf, complete_k
 from polhode.kernels.numbers.lanes import (
@@ -137,8 +145,8 @@ def dense_constants(inertia, m, q, out):
 def motion_of(I, m, q, series):
     """Return the constants of a motion, and write its polynomials to ``series``."""
     order, scale, I, m = standard_form(I, m)
-    q = q[0], *to_order(order, q[1], q[2], q[3])
-    column1, column2, column3 = to_order(order, 1.0, 2.0, 3.0)
+    q = attitude_to_order(order, q)
+    column1, column2, column3 = to_order(order, (1.0, 2.0, 3.0))
     body = body_constants(I)
     inv = invariants(body, m, 1.0)
     D = separatrix_gap(body, m)

@@ -14,6 +14,7 @@ from polhode.kernels.compiler.intrinsics import power_of_two
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.limits import LONGEST, NOBODY, NORM_TOLERANCE
 from polhode.kernels.exact.euler import body_constants, step
+from polhode.kernels.numbers.vectors import largest, times
 
 INPUT = "Array(f8, 2, 'C', readonly=True)"
 TIMES = "Array(f8, 1, 'C', readonly=True)"
@@ -21,8 +22,9 @@ MATRICES = "Array(f8, 3, 'C', readonly=True)"
 
 
 @inline
-def axis_order(I1, I2, I3):
+def axis_order(I):
     """Return the number of the permutation that sorts the moments; see ``to_order``."""
+    I1, I2, I3 = I
     if I1 <= I2:
         if I2 <= I3:
             return 0
@@ -33,13 +35,14 @@ def axis_order(I1, I2, I3):
 
 
 @inline
-def to_order(order, x1, x2, x3):
+def to_order(order, x):
     """Return the vector x in sorted axes.
 
     Odd permutations are made rotations by a minus sign.
     """
+    x1, x2, x3 = x
     if order == 0:
-        return x1, x2, x3
+        return x
     if order == 1:
         return -x2, -x1, -x3
     if order == 2:
@@ -52,13 +55,25 @@ def to_order(order, x1, x2, x3):
 
 
 @inline
-def from_order(order, x1, x2, x3):
+def from_order(order, x):
     """Return the vector x, given in sorted axes, in the user's axes.
 
     Transpositions are their own inverses, and the two cycles are inverses of each other.
     """
     inverse = 9 - order if order >= 4 else order
-    return to_order(inverse, x1, x2, x3)
+    return to_order(inverse, x)
+
+
+@inline
+def attitude_to_order(order, q):
+    """Return the quaternion q in sorted axes."""
+    return q[0], *to_order(order, q[1:])
+
+
+@inline
+def attitude_from_order(order, q):
+    """Return the quaternion q, given in sorted axes, in the user's axes."""
+    return q[0], *from_order(order, q[1:])
 
 
 class Scale(NamedTuple):
@@ -71,18 +86,22 @@ class Scale(NamedTuple):
 
 
 @inline
+def standard_body(I, largest_m):
+    """Return (order, scale, I) with 1 <= I1 < 2, I1 <= I2 <= I3, for momenta up to ``largest_m``."""
+    scale = Scale(*power_of_two(min(I[0], I[1], I[2])), *power_of_two(largest_m))
+    order = axis_order(I)
+    I1, I2, I3 = to_order(order, times(scale.per_I, I))
+    return order, scale, (abs(I1), abs(I2), abs(I3))
+
+
+@inline
 def standard_form(I, m):
     """Return (order, scale, I, m) with 1 <= I1 < 2, I1 <= I2 <= I3, 1 <= max|m_i| < 2.
 
     The conversion is exact.
     """
-    I1, I2, I3 = I
-    m1, m2, m3 = m
-    scale = Scale(*power_of_two(min(I1, I2, I3)), *power_of_two(max(abs(m1), abs(m2), abs(m3))))
-    order = axis_order(I1, I2, I3)
-    I1, I2, I3 = to_order(order, I1 * scale.per_I, I2 * scale.per_I, I3 * scale.per_I)
-    m = to_order(order, m1 * scale.per_m, m2 * scale.per_m, m3 * scale.per_m)
-    return order, scale, (abs(I1), abs(I2), abs(I3)), m
+    order, scale, I = standard_body(I, largest(m))
+    return order, scale, I, to_order(order, times(scale.per_m, m))
 
 
 @inline
@@ -115,9 +134,8 @@ def flow(I, m, q, t):
     h = to_standard_time(t, scale)
     if not abs(h) <= LONGEST:
         return (nan, nan, nan), (nan, nan, nan, nan)
-    m, q = step(body, m, (q[0], *to_order(order, q[1], q[2], q[3])), h)
-    m = from_order(order, m[0] * scale.m, m[1] * scale.m, m[2] * scale.m)
-    return m, (q[0], *from_order(order, q[1], q[2], q[3]))
+    m, q = step(body, m, attitude_to_order(order, q), h)
+    return from_order(order, times(scale.m, m)), attitude_from_order(order, q)
 
 
 @inline

@@ -36,6 +36,7 @@ from polhode.kernels.exact.slopes import Parameters, any_arc, mean_and_weight, s
 from polhode.kernels.exact.standard_form import (
     INPUT,
     TIMES,
+    attitude_from_order,
     from_order,
     operands,
     standard_form,
@@ -483,12 +484,12 @@ def write_moving(out, i, I, m, q, h):
     x = changes(mo, zero, zero)
     frame, b = frame_and_midpoint(mo, x, arc, time)
     end = end_of_step(mo, x, body.I2, turns, arc, time, frame, b)
-    rotation = end.q[0], *from_order(order, end.q[1], end.q[2], end.q[3])
+    rotation = attitude_from_order(order, end.q)
     write_by_attitude(out, i, rotation)
     q = product(q, rotation)
     # the minus sign of an odd permutation must cancel for the columns, which are permuted, not turned
     sign = -1.0 if 1 <= order <= 3 else 1.0
-    a1, a2, a3 = to_order(order, 0.0, 1.0, 2.0)
+    a1, a2, a3 = to_order(order, (0.0, 1.0, 2.0))
     axes = int(abs(a1)), int(abs(a2)), int(abs(a3))
     for k in range(7):
         dm, turn = column(mo, turns, arc, time, 0.5 * h, end, k)
@@ -501,7 +502,7 @@ def write_moving(out, i, I, m, q, h):
         else:
             where = BY_T
             dm, turn = times(unit.m, times_rate(dm, unit)), times_rate(turn, unit)
-        write_column(out, i, where, q, from_order(order, *dm), from_order(order, *turn), limit)
+        write_column(out, i, where, q, from_order(order, dm), from_order(order, turn), limit)
 
 
 @entry_point(f"i8({INPUT}, {INPUT}, {INPUT}, {TIMES}, i8, i8, f8[:,:,::1])")

@@ -38,7 +38,7 @@ def damping_of(damping, order, scale, per_I, i):
     acts = D[0] != 0.0 or D[1] != 0.0 or D[2] != 0.0
     if len(row) == OBLIQUE:
         return Damping(acts, True, order, D, matrix_in(row, 3), matrix_in(row, 12))
-    D1, D2, D3 = to_order(order, *D)
+    D1, D2, D3 = to_order(order, D)
     k = by_components((abs(D1), abs(D2), abs(D3)), per_I)
     return Damping(acts, False, order, times(scale, k), UNIT, UNIT)
 
@@ -56,13 +56,13 @@ def matrix_in(row, k):
 @inline
 def to_modes(d, x):
     """Return P^-1 x for a vector x in the axes of the standard form."""
-    return image(d.inverse, from_order(d.order, *x))
+    return image(d.inverse, from_order(d.order, x))
 
 
 @inline
 def from_modes(d, y):
     """Return P y, the inverse of ``to_modes``."""
-    return to_order(d.order, *image(d.P, y))
+    return to_order(d.order, image(d.P, y))
 
 
 @inline

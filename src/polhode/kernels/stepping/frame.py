@@ -7,9 +7,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from polhode.kernels.compiler.intrinsics import power_of_two
 from polhode.kernels.compiler.jit import inline
-from polhode.kernels.exact.standard_form import Scale, axis_order, from_order, quaternion_of, to_order, vector_of
+from polhode.kernels.exact.standard_form import (
+    Scale,
+    attitude_from_order,
+    attitude_to_order,
+    from_order,
+    quaternion_of,
+    standard_body,
+    to_order,
+    vector_of,
+)
 from polhode.kernels.numbers.quat import matrix
 from polhode.kernels.numbers.vectors import columns, image, largest, times
 from polhode.kernels.stepping.header import row_of
@@ -31,12 +39,9 @@ class UserFrame(NamedTuple):
 def principal_frame(inertia, m, h, i):
     """Return the frame of body i in principal axes, for steps h, and its moments I in the standard form."""
     I = vector_of(inertia, i)
-    least = min(I[0], I[1], I[2])
-    slowest = SMALLEST_TURN * (least / abs(h))
-    scale = Scale(*power_of_two(least), *power_of_two(max(largest(vector_of(m, i)), slowest)))
-    order = axis_order(*I)
-    I1, I2, I3 = to_order(order, *times(scale.per_I, I))
-    return UserFrame(order, scale, False, SAME_AXES), (abs(I1), abs(I2), abs(I3))
+    slowest = SMALLEST_TURN * (min(I[0], I[1], I[2]) / abs(h))
+    order, scale, I = standard_body(I, max(largest(vector_of(m, i)), slowest))
+    return UserFrame(order, scale, False, SAME_AXES), I
 
 
 @inline
@@ -57,28 +62,26 @@ def frame_of(bodies, m, h, i):
 @inline
 def read_momentum(frame, m, i):
     """Return the momentum in row i of an array in the standard form."""
-    return to_order(frame.order, *times(frame.scale.per_m, vector_of(m, i)))
+    return to_order(frame.order, times(frame.scale.per_m, vector_of(m, i)))
 
 
 @inline
 def read_attitude(frame, q, i):
     """Return the attitude in row i of an array in the standard form."""
-    q0, q1, q2, q3 = quaternion_of(q, i)
-    return q0, *to_order(frame.order, q1, q2, q3)
+    return attitude_to_order(frame.order, quaternion_of(q, i))
 
 
 @inline
 def write_state(frame, m, q, m_out, q_out, i):
     """Write a momentum and an attitude of the standard form to row i of two arrays."""
-    m_out[i, 0], m_out[i, 1], m_out[i, 2] = from_order(frame.order, *times(frame.scale.m, m))
-    q_out[i, 0] = q[0]
-    q_out[i, 1], q_out[i, 2], q_out[i, 3] = from_order(frame.order, q[1], q[2], q[3])
+    m_out[i, 0], m_out[i, 1], m_out[i, 2] = from_order(frame.order, times(frame.scale.m, m))
+    q_out[i, 0], q_out[i, 1], q_out[i, 2], q_out[i, 3] = attitude_from_order(frame.order, q)
 
 
 @inline
 def to_user(frame, x):
     """Return a vector of the standard form in the user's body axes."""
-    x = from_order(frame.order, *x)
+    x = from_order(frame.order, x)
     return image(frame.axes, x) if frame.turned else x
 
 
@@ -86,14 +89,13 @@ def to_user(frame, x):
 def from_user(frame, x):
     """Return a vector of the user's body axes in the standard form, the inverse of ``to_user``."""
     x = image(columns(frame.axes), x) if frame.turned else x
-    return to_order(frame.order, *x)
+    return to_order(frame.order, x)
 
 
 @inline
 def user_matrix(frame, q):
     """Return the matrix Q of q from the user's body axes to space; q has the sorted axes of the standard form."""
-    q1, q2, q3 = from_order(frame.order, q[1], q[2], q[3])
-    x, y, z = matrix((q[0], q1, q2, q3))
+    x, y, z = matrix(attitude_from_order(frame.order, q))
     if frame.turned:
         return image(frame.axes, x), image(frame.axes, y), image(frame.axes, z)
     return x, y, z

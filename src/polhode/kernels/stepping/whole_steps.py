@@ -68,7 +68,7 @@ class Step(NamedTuple):
 def to_user_matrix(frame, Q):
     """Return a matrix of the standard form, Q or dV/dQ, in the user's body and space axes."""
     x, y, z = columns(Q)
-    a, b, c = columns((from_order(frame.order, *x), from_order(frame.order, *y), from_order(frame.order, *z)))
+    a, b, c = columns((from_order(frame.order, x), from_order(frame.order, y), from_order(frame.order, z)))
     return to_user(frame, a), to_user(frame, b), to_user(frame, c)
 
 
@@ -76,7 +76,7 @@ def to_user_matrix(frame, Q):
 def from_user_matrix(frame, G):
     """Return a matrix of the user's axes in the standard form, the inverse of ``to_user_matrix``."""
     a, b, c = columns((from_user(frame, G[0]), from_user(frame, G[1]), from_user(frame, G[2])))
-    return columns((to_order(frame.order, *a), to_order(frame.order, *b), to_order(frame.order, *c)))
+    return columns((to_order(frame.order, a), to_order(frame.order, b), to_order(frame.order, c)))
 
 
 @inline
