@@ -14,9 +14,10 @@ from oracles.addition import addition_flow
 from oracles.top import top_flow
 from polhode import forces, problems
 from polhode.core.errors import InputError, RunWarning
-from polhode.integration import choice
-from polhode.integration.choice import SearchResult, measured
+from polhode.integration import step_search
 from polhode.integration.problem import Problem
+from polhode.integration.step_search import SearchResult
+from polhode.integration.strength import measured
 from polhode.methods.adaptive import Adaptive
 from polhode.methods.splitting import Splitting
 from polhode.solve import integrate
@@ -160,7 +161,7 @@ def test_chaos_is_said_not_to_be_met():
 
 def searched(error_of, order=4.0, wanted=1e-9, shortest=1e-9):
     """The step that is found if errors are ``error_of`` (h), and round-off may be 2e-14/h."""
-    return choice._search(error_of, 1.0, (shortest, 1.0), order, wanted, lambda h: 2e-14 / h)
+    return step_search.search(error_of, 1.0, (shortest, 1.0), order, wanted, lambda h: 2e-14 / h)
 
 
 def test_one_step_that_does_not_halve_the_error_ends_no_search():
@@ -177,10 +178,10 @@ def test_one_step_that_does_not_halve_the_error_ends_no_search():
 
 
 def test_why_a_search_ends_is_true():
-    assert searched(lambda h: 1e-3 + 1e-3 * h**4).unmet == choice.NO_NEARER
-    assert searched(lambda h: 1e-3 * h**4 + 1e-14 / h, wanted=1e-14).unmet == choice.ROUND_OFF
-    assert searched(lambda h: 1e-3 * h, shortest=1e-3).unmet == choice.TOO_LONG
-    assert searched(lambda h: None) == SearchResult(1.0, np.inf, choice.NO_END)
+    assert searched(lambda h: 1e-3 + 1e-3 * h**4).unmet == step_search.NO_NEARER
+    assert searched(lambda h: 1e-3 * h**4 + 1e-14 / h, wanted=1e-14).unmet == step_search.ROUND_OFF
+    assert searched(lambda h: 1e-3 * h, shortest=1e-3).unmet == step_search.TOO_LONG
+    assert searched(lambda h: None) == SearchResult(1.0, np.inf, step_search.NO_END)
     assert searched(lambda h: 1e-3 * h).met  # slowly, but it comes nearer
 
 

@@ -13,10 +13,9 @@ integrated by ``Adaptive``, and the step size for all others is confirmed by a r
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from math import inf, log, nan
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from dataclasses import dataclass
+from math import inf, nan
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,14 +24,21 @@ from polhode.core.arrays import FloatArray
 from polhode.core.errors import InputError, MethodWarning, RunWarning
 from polhode.core.messages import Hint, joined
 from polhode.core.warning import warn
-from polhode.forces.base import Force
-from polhode.free.propagation import propagate
 from polhode.integration.base_trajectory import BaseTrajectory
 from polhode.integration.problem import Problem
 from polhode.integration.rows import EndState, Integrable
-from polhode.integration.running import new_run
+from polhode.integration.step_search import (
+    MOST_TRIALS,
+    ROUND_OFF,
+    ROUNDING,
+    SMALLEST,
+    TOO_LONG,
+    SearchResult,
+    search,
+)
+from polhode.integration.strength import RADIANS, Strength, measured
 from polhode.integration.stretches import Steps, checked_times, finite_times, step_length
-from polhode.integration.time_structure import CELLS, TimeStructure
+from polhode.integration.trials import Task, end_state
 from polhode.methods import as_method
 from polhode.methods.adaptive import SMALLEST_RTOL, Adaptive, checked_tolerances
 from polhode.methods.closed_form import ClosedForm
@@ -52,49 +58,16 @@ VELOCITY = ("Adaptive",)
 # The method for each family if the user gives h.
 BY_FAMILY = {WEAK: "ABA1064", STRONG: "RKN6_14a", WEAK + STRONG: "RKN6_14a", DAMPED: "S6_10", VELOCITY: "V2"}
 WEAK_TORQUE, STRONG_TORQUE = 0.01, 0.1  # parts of the momentum per radian; both families are tried between these
-RADIANS = 20.0  # rotation in the first part of the time span, in which schemes are compared
-AIM = 0.2  # part of the wanted error that a corrected step size aims at
-HIGHEST, LOWEST = 0.5, 0.05  # parts of the wanted error between which a step size is accepted
-ROUNDING = 2.0**-46  # smallest error that can be asked for
 LARGEST_TOLERANCE = 1e-2
 SMALLEST_TOLERANCE = 4 * SMALLEST_RTOL  # the error can still be estimated by a run with a smaller tolerance
-ASYMPTOTIC = 0.1  # a larger error does not predict the error of a shorter step
-MOST_TRIALS = 12
-MOST_TORQUES = 1_000_000  # torque evaluations in a first trial run; longer runs are judged by their first part
 SHORTER = 4  # factor by which steps of that trial run may still become shorter
-CLEARLY_SHORTER = 0.75
 SLOW_TRIALS = 2  # trials whose errors decrease at less than half the order, after which a scheme is rejected
-STALLED = 3  # trials with shorter steps that did not halve the error, after which the search ends
-STEP_ROUNDING = 4.0 * 2.0**-53  # round-off error, per radian and per square root of the number of steps
 CLEARLY_BETTER = 0.1
 CONFIRMING = 0.1  # part of the wanted error that is the tolerance of the confirming run
-SAMPLES = 64
 DEFAULT_RTOL = 1e-9
 FREE = "no torque, so the motion is exact"
 FREE_STEPS = 100  # steps of a method that is exact for a free body
 FREE_STATES = 3000  # intervals between the states of a free body in closed form: enough for a plot
-
-
-class Strength(NamedTuple):
-    """Size of the torque relative to the free motion."""
-
-    torque: float  # part of the momentum by which the torque changes it per radian
-    radian: float  # time in which the body rotates by one radian
-
-
-MORE = ", which is more than was asked for: "
-ROUND_OFF = MORE + "round-off does not allow less"
-NO_NEARER = MORE + "shorter steps do not reduce the error"
-SLOW = MORE + "errors do not decrease as the order of the method predicts"
-TOO_LONG = MORE + "trial runs with even shorter steps would take too long"
-SMALLEST = MORE + f"the smallest tolerance of Adaptive is {SMALLEST_RTOL:.2g}"
-TOO_MANY = MORE + f"{MOST_TRIALS} trial runs did not reach the wanted error"
-NO_END = "; its error is unknown because a trial run did not reach the end"
-HIDDEN = joined(
-    f", but the torque has features shorter than a {CELLS // 2}th of the time span, some of which may be missed; "
-    "give their times as ",
-    Hint("Torque(..., breaks=...)", "breaks = [...] of the force"),
-)
 
 
 @dataclass(frozen=True)
@@ -119,66 +92,6 @@ class Choice:
             return None
         grid = Steps(span, np.empty(0), step_length(self.h))
         return grid.times(np.append(np.arange(0, grid.count, every, dtype=np.int64), grid.count))
-
-
-@dataclass(frozen=True)
-class Task:
-    """Problem or system, time span and tolerances, with the time scales that are known before any trial run."""
-
-    problem: Integrable
-    span: tuple[float, float]
-    rtol: float
-    atol: float
-    radian: float  # time in which the body rotates by one radian
-    structure: TimeStructure
-    most_torques: int = MOST_TORQUES
-    ends: dict[Any, EndState | None] = field(default_factory=dict)  # results of trial runs
-
-    @property
-    def length(self) -> float:
-        """Length of the time span."""
-        return abs(self.span[1] - self.span[0])
-
-    @property
-    def is_ready_made(self) -> bool:
-        """Whether the force is one of the library, which is known to be smooth."""
-        return self.problem.rows.is_ready_made
-
-    @property
-    def wanted(self) -> float:
-        """Wanted error, not below round-off."""
-        return max(self.rtol, ROUNDING)
-
-    def order_of(self, method: Method) -> float:
-        """Return the order of the method with the forces of the problem."""
-        return self.problem.rows.order_of(method)
-
-    def first(self, part: float) -> Task:
-        """Return the task for the first `part` (0 to 1) of the time span, with the same part of the error."""
-        t0, t1 = self.span
-        return self if part >= 1 else replace(self, span=(t0, t0 + part * (t1 - t0)), rtol=self.rtol * part)
-
-    def judged(self, method: Method, h: float) -> Task:
-        """Return the task for trial runs: the first part of a long time span, unless the torque changes in time."""
-        if np.isfinite(self.structure.longest).any():
-            return self
-        return self.first(self.most_torques / (self.length / h * method.stages))
-
-    def rounding(self, steps: float) -> float:
-        """Return the round-off error that is expected after `steps` steps."""
-        return STEP_ROUNDING * max(1.0, self.length / self.radian) * max(1.0, steps) ** 0.5
-
-    def trial_error(self, method: Method, h: float) -> float:
-        """Return the estimated error with step size `h`, by a run with half of it."""
-        return self.error(_end_state(self, method, h), _end_state(self, method, h / 2, 2))
-
-    def error(self, a: EndState | None, b: EndState | None) -> float:
-        """Return the error of state `a` with respect to `b`; infinite if either run did not reach the end."""
-        return inf if a is None or b is None else max(self.problem.rows.differences(a, b, self.atol / self.wanted))
-
-    def unmet(self, result: SearchResult) -> str:
-        """Return the reason why the wanted error cannot be guaranteed; empty if it can."""
-        return HIDDEN if result.met and self.structure.hidden.any() else result.unmet
 
 
 def choose(
@@ -311,33 +224,6 @@ def with_user_method(task: Task, method: Method) -> Choice:
     return Choice(method, result.x, "", result.error, task.unmet(result))
 
 
-def measured(problem: Problem, span: tuple[float, float]) -> Strength:
-    """Return the largest relative size of the torque, of all bodies, along the first radians of the free motion."""
-    body, state, force = problem.body, problem.state, problem.force
-    batch = problem.rows.batch
-    speed = float(np.linalg.norm(body.omega(state.m), axis=-1).max())
-    length = min(abs(span[1] - span[0]), RADIANS / speed if speed > 0 else inf)
-    t = np.linspace(0.0, np.copysign(length, span[1] - span[0]), SAMPLES).reshape(-1, *(1,) * len(batch))
-    m, q = propagate(body, state.m, state.q, t)
-    w = body.omega(m)
-    f = _sizes(force, span[0] + t, q, w)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        part = np.nan_to_num(f / (np.linalg.norm(m, axis=-1) * np.linalg.norm(w, axis=-1)), nan=0.0, posinf=inf)
-    fastest = max(float(np.linalg.norm(w, axis=-1).max()), float((f.max() / body.moments.min()) ** 0.5))
-    return Strength(float(part.max()), 1.0 / fastest if fastest > 0 else length)
-
-
-def _sizes(force: Force, t: FloatArray, q: FloatArray, w: FloatArray) -> FloatArray:
-    """Return ``|f|`` at times t, or only at the first time if the torque raises.
-
-    The run itself reports such an error where it occurs.
-    """
-    try:
-        return np.nan_to_num(np.linalg.norm(force.torque(t, q, w), axis=-1), nan=0.0, posinf=0.0)
-    except Exception:
-        return _sizes(force, t[:1], q[:1], w[:1]) if len(t) > 1 else np.zeros(1)
-
-
 def _family(problem: Problem, strength: Strength) -> tuple[str, tuple[str, ...]]:
     """Return the reason for a family of schemes, and the names of its schemes."""
     force = problem.force
@@ -366,17 +252,17 @@ def _find_step(
     order = task.order_of(method) if truth is None else 1  # errors at a jump are of first order
     longest = min(judged.length, task.structure.longest.min() / 2)
     shortest = max(shortest, judged.length * method.stages / (SHORTER * task.most_torques))
-    known = None if truth is None else _end_state(judged, truth)
+    known = None if truth is None else end_state(judged, truth)
 
     def error(h: float) -> float:
         """Return the estimated error with step size `h`."""
-        return judged.trial_error(method, h) if truth is None else judged.error(_end_state(judged, method, h), known)
+        return judged.trial_error(method, h) if truth is None else judged.error(end_state(judged, method, h), known)
 
     def rounding(h: float) -> float:
         """Return the round-off error with step size `h`."""
         return judged.rounding(judged.length / h)
 
-    result = _search(error, min(first, longest), (shortest, longest), order, judged.wanted, rounding, patience)
+    result = search(error, min(first, longest), (shortest, longest), order, judged.wanted, rounding, patience)
     return result._replace(error=result.error * task.length / judged.length)
 
 
@@ -390,12 +276,12 @@ def _is_confirmed(task: Task, method: Method, result: SearchResult) -> bool:
         return True
     judged = task.judged(method, result.x)
     coarse = Adaptive(max(CONFIRMING * judged.wanted, SMALLEST_RTOL), task.atol)
-    ends = [_end_state(judged, method, result.x), _end_state(judged, coarse), _end_state(judged, _finer(coarse))]
+    ends = [end_state(judged, method, result.x), end_state(judged, coarse), end_state(judged, _finer(coarse))]
     if min(judged.error(ends[0], ends[1]), judged.error(ends[0], ends[2])) <= judged.wanted:
         return True
     if coarse.rtol > SMALLEST_TOLERANCE and judged.error(ends[1], ends[2]) <= judged.wanted:
         return False
-    next_error = judged.error(_end_state(judged, method, result.x / 2, 2), _end_state(judged, method, result.x / 4, 4))
+    next_error = judged.error(end_state(judged, method, result.x / 2, 2), end_state(judged, method, result.x / 4, 4))
     rounding = judged.rounding(4 * judged.length / result.x)
     return next_error <= max(result.error * 2.0 ** (-task.order_of(method) / 2), rounding)
 
@@ -414,8 +300,8 @@ def own_steps_choice(task: Task, family: Method, why: str = "") -> Choice:
 
     def error(x: float) -> float | None:
         """Return the estimated error with tolerance `x`; None if a run did not reach the end."""
-        coarse = _end_state(task, method(x))
-        fine = truth[0] if truth else _end_state(task, _finer(method(x)))
+        coarse = end_state(task, method(x))
+        fine = truth[0] if truth else end_state(task, _finer(method(x)))
         return None if coarse is None or fine is None else task.error(coarse, fine)
 
     def rounding(x: float) -> float:
@@ -423,10 +309,10 @@ def own_steps_choice(task: Task, family: Method, why: str = "") -> Choice:
         return task.rounding(task.length / task.radian)
 
     bounds = SMALLEST_TOLERANCE, LARGEST_TOLERANCE
-    result = _search(error, max(task.rtol, SMALLEST_TOLERANCE), bounds, 1.0, task.wanted, rounding)
+    result = search(error, max(task.rtol, SMALLEST_TOLERANCE), bounds, 1.0, task.wanted, rounding)
     if result.met and not task.is_ready_made:
-        truth.append(_end_state(task, _finer(_finer(method(result.x)))))
-        result = _search(error, result.x, bounds, 1.0, task.wanted, rounding)
+        truth.append(end_state(task, _finer(_finer(method(result.x)))))
+        result = search(error, result.x, bounds, 1.0, task.wanted, rounding)
     unmet = task.unmet(result)
     return Choice(method(result.x), None, why, result.error, SMALLEST if unmet == TOO_LONG else unmet)
 
@@ -434,113 +320,6 @@ def own_steps_choice(task: Task, family: Method, why: str = "") -> Choice:
 def _finer(method: Method) -> Method:
     """Return a method that chooses its steps with a smaller tolerance, by which errors of `method` are estimated."""
     return method.finer(None)[0]
-
-
-def _end_state(task: Task, method: Method, h: float | None = None, least: int = 1) -> EndState | None:
-    """Return the state of all bodies at the end of a run; None if a body did not reach it.
-
-    A run with fixed steps has at least `least` steps between breaks of the torque. No run is made twice.
-    """
-    key = task.span, method, h, least
-    if key not in task.ends:
-        task.ends[key] = _end_of_run(task, method, h, least)
-    return task.ends[key]
-
-
-def _end_of_run(task: Task, method: Method, h: float | None, least: int) -> EndState | None:
-    """Run, and return the state of all bodies at the end; see `_end_state`."""
-    run = new_run(task.problem, task.span, method, h, least=least, longest=task.structure.longest)
-    states = run.end()
-    if run.interrupted:
-        raise KeyboardInterrupt
-    if (run.current.status < 0).any():
-        return None
-    return tuple(array[0] for array in run.rows.to_user(states.m, states.q))
-
-
-class SearchResult(NamedTuple):
-    """Result of a search for a step size or a tolerance."""
-
-    x: float  # step size or tolerance
-    error: float
-    unmet: str  # the reason why the wanted error is not met; empty if it is met
-
-    @property
-    def met(self) -> bool:
-        """Whether the wanted error is met."""
-        return not self.unmet
-
-
-def _search(
-    error_of: Callable[[float], float | None], x: float, bounds: tuple[float, float], order: float, wanted: float,
-    rounding: Callable[[float], float], patience: int = MOST_TRIALS,
-) -> SearchResult:  # fmt: skip
-    """Search for a step size or tolerance x whose error is about a fifth of the wanted error.
-
-    Parameters
-    ----------
-    error_of : callable
-        ``error_of(x)`` returns the error, or None if no x leads to the end of the run.
-    x : float
-        First trial value.
-    bounds : tuple of two floats
-        Smallest and largest x.
-    order : float
-        Expected order of the error in x.
-    wanted : float
-        Wanted error.
-    rounding : callable
-        ``rounding(x)`` returns the round-off error to expect.
-    patience : int, optional
-        Number of trials whose errors may decrease at less than half the order.
-
-    Returns
-    -------
-    SearchResult
-        The best x, its error, and the reason if the wanted error is not met.
-    """
-    before = None
-    stalled = slow = 0
-    lowest = LOWEST * wanted if LOWEST * wanted > ROUNDING else 0.0  # an error at round-off level is never too small
-    best = SearchResult(x, inf, TOO_MANY)
-    for _ in range(MOST_TRIALS):
-        error = error_of(x)
-        if error is None:
-            return best if best.met else SearchResult(x, inf, NO_END)
-        result = SearchResult(x, error, "" if error <= wanted else TOO_MANY)
-        if lowest <= error <= HIGHEST * wanted or (error < wanted and x >= bounds[1]):
-            return result
-        if x <= CLEARLY_SHORTER * best.x and best.error < ASYMPTOTIC:
-            slow += error > best.error * (x / best.x) ** (order / 2)
-        if error <= 0.5 * best.error:
-            stalled = 0
-        elif x <= CLEARLY_SHORTER * best.x:
-            stalled += 1
-            if best.error <= rounding(best.x):
-                return best if best.met else best._replace(unmet=ROUND_OFF)
-            if stalled >= STALLED and best.error < ASYMPTOTIC:
-                break
-        best = min(best, result, key=lambda trial: trial.error)
-        if slow >= patience and best.error > rounding(best.x):
-            return best if best.met else best._replace(unmet=SLOW)
-        if error > ASYMPTOTIC:
-            factor = 0.5
-        else:
-            slope = order if before is None else _slope(before, result, order)
-            factor = min(8.0, max(0.1, (AIM * wanted / max(error, ROUNDING / 8)) ** (1.0 / slope)))
-        before = result
-        x = min(bounds[1], x * factor)
-        if x < bounds[0]:
-            best = best if best.met else best._replace(unmet=TOO_LONG)
-            break
-    return best if best.met or stalled < STALLED else best._replace(unmet=NO_NEARER)
-
-
-def _slope(a: SearchResult, b: SearchResult, order: float) -> float:
-    """Return the observed order of the error between two trials, limited to 0.5 to 3 times the expected order."""
-    if not (a.error < ASYMPTOTIC and a.x != b.x and b.error > 0):
-        return order
-    return min(3.0 * order, max(0.5 * order, log(a.error / b.error) / log(a.x / b.x)))
 
 
 def explained(result: Result, choice: Choice) -> Result:
@@ -579,6 +358,6 @@ def closing_check(problem: Integrable, result: BaseTrajectory) -> tuple[float, .
     span = (float(result.t[0]), float(result.t[-1]))
     finer, h = method.finer(abs(result.h))
     task = Task(problem, span, ROUNDING, 0.0, inf, problem.rows.structure(span))
-    end = _end_state(task, finer, h, least=2)
+    end = end_state(task, finer, h, least=2)
     last = tuple(getattr(result, name)[-1] for name in problem.rows.names)
     return (inf,) * len(last) if end is None else problem.rows.differences(last, end)

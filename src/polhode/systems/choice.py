@@ -15,11 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polhode.integration.choice import (
-    MOST_TORQUES,
-    RADIANS,
     STRONG,
     Choice,
-    Task,
     best_of_family,
     has_to_choose,
     own_steps_choice,
@@ -28,6 +25,8 @@ from polhode.integration.choice import (
     with_user_method,
 )
 from polhode.integration.running import new_run
+from polhode.integration.strength import RADIANS
+from polhode.integration.trials import MOST_TORQUES, Task
 from polhode.kernels.stepping.status import Status
 from polhode.methods.many_bodies import M, P, Q, X
 from polhode.methods.method import Method
