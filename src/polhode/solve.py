@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import numpy.typing as npt
 
-from polhode.core.capacity import memory_for
 from polhode.core.checks import whole_number
 from polhode.core.errors import RunWarning
 from polhode.core.messages import Hint, joined
 from polhode.core.progress import Report
 from polhode.core.warning import warn
 from polhode.integration.choice import Choice, choose, closing_check, explained
-from polhode.integration.event_finder import EventFinder
+from polhode.integration.output import OutputOptions, computed
 from polhode.integration.problem import Problem, checked_span
 from polhode.integration.rows import Integrable
 from polhode.integration.running import new_run
@@ -26,13 +25,6 @@ from polhode.systems.trajectory import SystemTrajectory
 
 if TYPE_CHECKING:
     from polhode.methods import MethodLike
-
-FEWER_STATES = joined(
-    "keep fewer, with ",
-    Hint("save_every=... or t_eval=...", "--set output.save_every=... or --set output.states=..."),
-    ", or write them to a disk as they are computed",
-    Hint(": polhode.stream(problem, 'run.zarr', method=..., h=...)", ", with --set output.format=zarr"),
-)
 
 
 class Options(TypedDict, total=False):
@@ -144,9 +136,9 @@ def integrate(
     (201, True)
     """
     span = problem.t_span if t_span is None else checked_span(t_span)
-    output = OutputOptions(t_eval, save_every, dense_output, events, progress)
+    output = OutputOptions(t_eval, whole_number(save_every, "save_every", 1), dense_output, events, progress)
     try:
-        choice = choice_for(problem, span, method, h, rtol, atol)
+        choice = choice_for(problem, span, method, h, rtol, atol, output)
         return integrate_chosen(problem, span, choice, output, estimate_error=estimate_error)
     except KeyboardInterrupt as stop:
         vars(stop).setdefault("trajectory", None)  # before the first step
@@ -212,21 +204,14 @@ def start(
 
 def choice_for(
     problem: Problem | System, span: tuple[float, float], method: MethodLike | None = None, h: float | None = None,
-    rtol: float | None = None, atol: float = 0.0,
+    rtol: float | None = None, atol: float = 0.0, output: OutputOptions | None = None,
 ) -> Choice:  # fmt: skip
-    """Choose a method, a step size or both, whichever the user omitted, for bodies or for a system."""
+    """Choose a method, a step size or both, whichever the user omitted, for bodies or for a system.
+
+    With `output`, the choice includes the run, if it was made in order to choose.
+    """
     choose_it = choose_for_system if isinstance(problem, System) else choose
-    return choose_it(problem, span, method, h, rtol, atol)  # type: ignore[arg-type]
-
-
-class OutputOptions(NamedTuple):
-    """The arguments of ``integrate`` that determine its output."""
-
-    t_eval: npt.ArrayLike | None = None
-    save_every: int = 1
-    dense_output: bool = False
-    events: Any = None
-    progress: bool | Report = False
+    return choose_it(problem, span, method, h, rtol, atol, output)  # type: ignore[arg-type]
 
 
 def integrate_chosen(
@@ -234,16 +219,10 @@ def integrate_chosen(
     estimate_error: bool = False,
 ) -> Any:  # fmt: skip
     """Integrate a problem with the method and the step size of a choice; see ``integrate``."""
-    run = new_run(problem, span, choice.method, choice.h)
-    every = whole_number(output.save_every, "save_every", 1)
-    times = choice.times(span, output.t_eval, every)
-    finder = None if output.events is None else EventFinder(output.events, run)
-    count = run.states_to_save(times, every, output.dense_output)
-    rows = run.rows
-    what = f"{count} states of {rows.size} bodies each" if rows.size > 1 else f"{count} states"
-    with memory_for(what, 8 * count * (rows.floats * rows.count + 1), FEWER_STATES):
-        states, sol = run.compute(times, every, output.dense_output, finder, output.progress)
-    result = run.trajectory(states, sol, finder, own_times=output.t_eval is None)
+    made = choice.computed
+    if made is None:
+        made = computed(new_run(problem, span, choice.method, choice.h), choice.h, output)
+    result = made.trajectory(own_times=output.t_eval is None)
     if choice.is_made:
         result = explained(result, choice)
     return result.replaced(error_estimate=closing_check(problem, result)) if estimate_error else result

@@ -63,7 +63,7 @@ def test_nothing_is_lost_where_nothing_was_computed(monkeypatch):
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(trials, "_end_of_run", interrupted)
+    monkeypatch.setattr(trials, "new_run", interrupted)
     with pytest.raises(KeyboardInterrupt) as caught:
         ph.integrate(ph.problems.heavy_top())
     assert caught.value.trajectory is None

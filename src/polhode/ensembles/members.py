@@ -27,11 +27,12 @@ from polhode.ensembles.variation import OWN_TIME, batch_of, member, varied
 from polhode.files.environment import environment
 from polhode.free.propagation import propagate
 from polhode.integration.choice import Choice
+from polhode.integration.output import OutputOptions
 from polhode.integration.problem import Problem
 from polhode.integration.trajectory import Trajectory
 from polhode.kernels.stepping.status import Status
 from polhode.methods.method import Method
-from polhode.solve import OutputOptions, integrate_chosen
+from polhode.solve import integrate_chosen
 
 Factory = Callable[[Rows], Problem]
 Reduce = Callable[[Trajectory], Mapping[str, Any]]

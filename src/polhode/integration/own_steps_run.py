@@ -82,7 +82,9 @@ class OwnStepsRun(Run):
         return states, sol
 
     def end(self) -> States:
-        """Run to the end and return the states there."""
+        """Run to the end, unless it is reached already, and return the states there."""
+        if self.stretch == len(self.stretches.ends):
+            return States(np.array([self.t1]), self.current.m[None], self.current.q[None])
         return self._to_end(np.array([self.t1]))
 
     def _to_end(

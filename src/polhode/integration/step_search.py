@@ -1,21 +1,31 @@
-"""Search for the step size or the tolerance with which a run meets a wanted error."""
+"""Search for the step size or the tolerance with which a run meets a wanted error.
+
+Trial runs become finer until the error of the last one is small enough, and this run is the result: no run is repeated.
+Its error is estimated from the runs before it. Their differences to the last run are their errors, which show the order
+with which errors decrease; one more factor of this kind, never more than the order of the method promises, leads to the
+error of the last run. A first pair of runs proves less: then the error of the last run is only known to be smaller than
+that of the run before, unless the ratio of their errors was measured elsewhere.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import inf, log
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from polhode.integration.output import Computed
+from polhode.integration.rows import EndState
 from polhode.methods.adaptive import SMALLEST_RTOL
 
-AIM = 0.2  # part of the wanted error that a corrected step size aims at
-HIGHEST, LOWEST = 0.5, 0.05  # parts of the wanted error between which a step size is accepted
+AIM = 0.3  # part of the wanted error that the next trial run aims at
+HIGHEST = 0.7  # part of the wanted error that an estimate may have
+TINY = 1e-300
 ROUNDING = 2.0**-46  # smallest error that can be asked for
 ASYMPTOTIC = 0.1  # a larger error does not predict the error of a shorter step
 MOST_TRIALS = 12
-CLEARLY_SHORTER = 0.75
-STALLED = 3  # trials with shorter steps that did not halve the error, after which the search ends
-
+STALLED = 3  # finer trials that did not halve the error, after which the search ends
+ITERATIONS = 5  # for the observed order
+STEEPEST = 1.5  # largest observed order, relative to that of the method, that chooses the next step
 MORE = ", which is more than was asked for: "
 ROUND_OFF = MORE + "round-off does not allow less"
 NO_NEARER = MORE + "shorter steps do not reduce the error"
@@ -26,12 +36,30 @@ TOO_MANY = MORE + f"{MOST_TRIALS} trial runs did not reach the wanted error"
 NO_END = "; its error is unknown because a trial run did not reach the end"
 
 
+class Trial(NamedTuple):
+    """Trial run with a step size or a tolerance `x`."""
+
+    x: float
+    end: EndState | None  # None if a body did not reach the end
+    computed: Computed | None = None  # the run with its output, if it may be the result
+
+
+class Estimate(NamedTuple):
+    """What trial runs say about the last of them."""
+
+    error: float  # of the last run, which is at most this large
+    likely: float  # the error by which the next step size is chosen
+    observed: float  # the smallest error that was measured and not estimated
+    order: float  # observed, with which errors decrease
+
+
 class SearchResult(NamedTuple):
     """Result of a search for a step size or a tolerance."""
 
     x: float  # step size or tolerance
     error: float
     unmet: str  # the reason why the wanted error is not met; empty if it is met
+    computed: Computed | None = None
 
     @property
     def met(self) -> bool:
@@ -39,73 +67,155 @@ class SearchResult(NamedTuple):
         return not self.unmet
 
 
-def search(
-    error_of: Callable[[float], float | None], x: float, bounds: tuple[float, float], order: float, wanted: float,
-    rounding: Callable[[float], float], patience: int = MOST_TRIALS,
-) -> SearchResult:  # fmt: skip
-    """Search for a step size or tolerance x whose error is about a fifth of the wanted error.
+class Goal(NamedTuple):
+    """Wanted error, and what is known about the errors of a method."""
+
+    wanted: float
+    order: float  # expected order of the error in x
+    bounds: tuple[float, float]  # smallest and largest x
+    factors: tuple[float, float]  # smallest and largest ratio of x in two successive trials
+    rounding: Callable[[float], float]  # rounding(x) is the round-off error to expect
+    patience: int = MOST_TRIALS  # number of trials whose errors may decrease at less than half the order
+    stalls: int = STALLED  # number of successive trials that may not halve the error; twice as many if it is large
+    snapped: Callable[[float], float] = float  # snapped(x) is the value at or below x with which runs can be made
+    must_end: bool = False  # whether a run that does not reach the end shows that no x does
+
+
+Judge = Callable[[Sequence[Trial]], Estimate]
+
+
+def search(trial_at: Callable[[float, int], Trial], first: Sequence[float], judge: Judge, goal: Goal) -> SearchResult:
+    """Search for a step size or tolerance x whose error is below the wanted error.
 
     Parameters
     ----------
-    error_of : callable
-        ``error_of(x)`` returns the error, or None if no x leads to the end of the run.
-    x : float
-        First trial value.
-    bounds : tuple of two floats
-        Smallest and largest x.
-    order : float
-        Expected order of the error in x.
-    wanted : float
-        Wanted error.
-    rounding : callable
-        ``rounding(x)`` returns the round-off error to expect.
-    patience : int, optional
-        Number of trials whose errors may decrease at less than half the order.
+    trial_at : callable
+        ``trial_at(x, k)`` makes the trial run number k (0, 1, ...).
+    first : sequence of float
+        The x of the first trial runs.
+    judge : callable
+        ``judge(trials)`` estimates the error of the last of them.
+    goal : Goal
+        Wanted error and properties of the method.
 
     Returns
     -------
     SearchResult
         The best x, its error, and the reason if the wanted error is not met.
     """
-    before = None
+    trials: list[Trial] = []
+    best = SearchResult(first[0], inf, TOO_MANY)
+    observed = inf
     stalled = slow = 0
-    lowest = LOWEST * wanted if LOWEST * wanted > ROUNDING else 0.0  # an error at round-off level is never too small
-    best = SearchResult(x, inf, TOO_MANY)
-    for _ in range(MOST_TRIALS):
-        error = error_of(x)
-        if error is None:
-            return best if best.met else SearchResult(x, inf, NO_END)
-        result = SearchResult(x, error, "" if error <= wanted else TOO_MANY)
-        if lowest <= error <= HIGHEST * wanted or (error < wanted and x >= bounds[1]):
-            return result
-        if x <= CLEARLY_SHORTER * best.x and best.error < ASYMPTOTIC:
-            slow += error > best.error * (x / best.x) ** (order / 2)
-        if error <= 0.5 * best.error:
-            stalled = 0
-        elif x <= CLEARLY_SHORTER * best.x:
-            stalled += 1
-            if best.error <= rounding(best.x):
-                return best if best.met else best._replace(unmet=ROUND_OFF)
-            if stalled >= STALLED and best.error < ASYMPTOTIC:
-                break
-        best = min(best, result, key=lambda trial: trial.error)
-        if slow >= patience and best.error > rounding(best.x):
+    x = goal.snapped(first[0])
+    for k in range(MOST_TRIALS):
+        trials.append(trial_at(x, k))
+        if trials[-1].end is None and goal.must_end:
+            return SearchResult(x, inf, NO_END, trials[-1].computed)
+        if k + 1 < len(first):
+            x = goal.snapped(min(first[k + 1], x * goal.factors[1]))
+            continue
+        estimate = judge(trials)
+        if estimate.observed <= goal.rounding(x) / 4:
+            estimate = estimate._replace(error=estimate.observed)  # round-off does not decrease with any order
+        met = estimate.error <= HIGHEST * goal.wanted or (estimate.error <= goal.wanted and x >= goal.bounds[1])
+        if estimate.error <= best.error:
+            unmet = "" if estimate.error <= goal.wanted else TOO_MANY
+            best = SearchResult(x, estimate.error, unmet, trials[-1].computed)
+        if met:
+            return best
+        if observed < inf:
+            stalled = stalled + 1 if estimate.observed > 0.5 * observed else 0
+        if stalled and min(observed, estimate.observed) <= goal.rounding(x):
+            return best if best.met else best._replace(unmet=ROUND_OFF)
+        if stalled >= (goal.stalls if observed < ASYMPTOTIC else 2 * goal.stalls):
+            return best if best.met else best._replace(unmet=NO_NEARER)
+        slow += estimate.observed < ASYMPTOTIC and estimate.order < goal.order / 2
+        if slow >= goal.patience:
             return best if best.met else best._replace(unmet=SLOW)
-        if error > ASYMPTOTIC:
-            factor = 0.5
-        else:
-            slope = order if before is None else _slope(before, result, order)
-            factor = min(8.0, max(0.1, (AIM * wanted / max(error, ROUNDING / 8)) ** (1.0 / slope)))
-        before = result
-        x = min(bounds[1], x * factor)
-        if x < bounds[0]:
-            best = best if best.met else best._replace(unmet=TOO_LONG)
+        observed = min(observed, estimate.observed)
+        if x <= goal.bounds[0]:
+            return best if best.met else best._replace(unmet=TOO_LONG)
+        x = goal.snapped(max(goal.bounds[0], x * _factor(estimate, goal)))
+    return best if best.met or not stalled else best._replace(unmet=NO_NEARER)
+
+
+def _factor(estimate: Estimate, goal: Goal) -> float:
+    """Return the ratio of the next x to the last one."""
+    low, high = goal.factors
+    if estimate.observed > ASYMPTOTIC:
+        return max(low, high * high)
+    order = min(STEEPEST * goal.order, max(0.5 * goal.order, estimate.order))
+    return float(min(high, max(low, (AIM * goal.wanted / max(estimate.likely, ROUNDING / 8)) ** (1.0 / order))))
+
+
+def by_finest(error: Callable[[Any, Any], float], order: float, trusted: float, ratio: float | None = None) -> Judge:
+    """Return the judge of trials that become finer, by their differences to the last one.
+
+    Parameters
+    ----------
+    error : callable
+        ``error(a, b)`` is the difference of the end states a and b.
+    order : float
+        Expected order of the error in x.
+    trusted : float
+        Largest order with which the error of the last trial is assumed to be smaller than that of the one before.
+    ratio : float, optional
+        Ratio of the errors of the first two trials, if it is known.
+    """
+
+    def judge(trials: Sequence[Trial]) -> Estimate:
+        """Return the estimate for the last trial."""
+        if len(trials) == 1:
+            return Estimate(inf, inf, inf, order)
+        *_, before, last = trials
+        observed = error(before.end, last.end)
+        if observed == 0.0 or observed > ASYMPTOTIC:
+            return Estimate(observed, observed, observed, order)
+        finer = before.x / last.x
+        if len(trials) == 2 and ratio is not None:
+            seen = log(ratio) / log(finer)
+            return Estimate(observed / (ratio - 1.0), observed / (ratio - 1.0), observed, seen)
+        if len(trials) == 2:
+            return Estimate(observed, _reduced(observed, finer**order), observed, order)
+        first = trials[-3]
+        seen = _observed_order(error(first.end, last.end) / observed, first.x / last.x, finer)
+        likely, sure = (_reduced(observed, finer ** min(seen, most)) for most in (order, trusted))
+        return Estimate(sure, likely, observed, seen)
+
+    return judge
+
+
+def _observed_order(ratio: float, coarse: float, medium: float) -> float:
+    """Return the order p of errors x^p, from the differences of two trials to a third, finer one.
+
+    The ratio of the differences is (coarse^p - 1)/(medium^p - 1) if the steps are `coarse` and `medium` times as long
+    as those of the third trial. The equation is solved by iteration.
+    """
+    order = known = log(max(ratio, TINY)) / log(coarse / medium)
+    for _ in range(ITERATIONS):
+        if order <= 0.0:
             break
-    return best if best.met or stalled < STALLED else best._replace(unmet=NO_NEARER)
+        order = known - log((1.0 - coarse**-order) / (1.0 - medium**-order)) / log(coarse / medium)
+    return order
 
 
-def _slope(a: SearchResult, b: SearchResult, order: float) -> float:
-    """Return the observed order of the error between two trials, limited to 0.5 to 3 times the expected order."""
-    if not (a.error < ASYMPTOTIC and a.x != b.x and b.error > 0):
-        return order
-    return min(3.0 * order, max(0.5 * order, log(a.error / b.error) / log(a.x / b.x)))
+def _reduced(observed: float, ratio: float) -> float:
+    """Return the error of a trial, by the difference to a coarser one whose error is `ratio` times as large."""
+    return observed / max(ratio - 1.0, 1.0)
+
+
+def by_itself(error_of: Callable[[Trial], float], order: float) -> Judge:
+    """Return the judge of trials whose errors are known one by one: ``error_of(trial)``."""
+    errors: list[float] = []
+
+    def judge(trials: Sequence[Trial]) -> Estimate:
+        """Return the error of the last trial."""
+        errors.append(error_of(trials[-1]))
+        last = errors[-1]
+        seen = order
+        if len(errors) > 1 and last > 0.0 and errors[-2] < ASYMPTOTIC:
+            seen = log(max(errors[-2], TINY) / last) / log(trials[-2].x / trials[-1].x)
+        return Estimate(last, last, last, seen)
+
+    return judge

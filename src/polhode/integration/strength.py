@@ -1,4 +1,11 @@
-"""Size of a torque relative to the free motion, from samples along its beginning."""
+"""Size of a torque relative to the free motion, and the schemes and step sizes that suit it.
+
+The torque is sampled along the beginning of the free motion. The change of momentum per radian of rotation, relative to
+the momentum, decides whether a torque is weak, so that near-integrable (ABA) schemes are best, or strong, so that
+Runge-Kutta-Nyström schemes are. The step size that a scheme needs is estimated by a power law of the error in LENGTH
+radians and of the strength; ``benchmarks/rtol.py fit`` measures its numbers on random bodies. They hold within a factor
+of about 1.4: enough for a first trial run.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +14,30 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polhode.core.arrays import FloatArray
-from polhode.forces.base import Force
-from polhode.free.propagation import propagate
+from polhode.core.arrays import FloatArray, writable
+from polhode.forces import functions
+from polhode.forces.nothing import nothing
 from polhode.integration.problem import Problem
+from polhode.integration.rows import ProblemRows
+from polhode.methods.method import Clock, Saved, Wanted
+from polhode.methods.splitting import Splitting
 
-RADIANS = 20.0  # rotation in the first part of the time span, in which schemes are compared
+RADIANS = 20.0  # rotation in the time from which samples are taken
 SAMPLES = 64
+WEAK_TORQUE = 0.015  # part of the momentum per radian
+LENGTH = 25.0  # radians in which the power laws give the error
+LONGEST_STEP = 4.0  # radians
+SECOND_ORDER = 0.2  # the error of ABA82 in LENGTH radians, relative to the square of the strength
+LOOSE, TIGHT = 1e-6, 3e-12  # errors in LENGTH radians, above and below which orders 4 and 8 are better than order 6
+# Radians per step are c * error**a * strength**b.
+POWER_LAWS = {
+    "ABA82": (4.18, 0.079, -0.093),
+    "ABA1064": (5.39, 0.143, -0.243),
+    "PABA1264": (3.43, 0.123, -0.221),
+    "RKN4_6b": (4.57, 0.202, -0.346),
+    "RKN6_14a": (4.90, 0.131, -0.291),
+    "RKN8_19": (3.36, 0.106, -0.295),
+}
 
 
 class Strength(NamedTuple):
@@ -22,29 +46,68 @@ class Strength(NamedTuple):
     torque: float  # part of the momentum by which the torque changes it per radian
     radian: float  # time in which the body rotates by one radian
 
+    @property
+    def is_weak(self) -> bool:
+        """Whether the torque is a small perturbation of the free motion."""
+        return self.torque <= WEAK_TORQUE
+
+    def step(self, name: str, error: float) -> float:
+        """Return the step size with which a scheme has about this error in LENGTH radians."""
+        c, a, b = POWER_LAWS[name]
+        return self.radian * min(LONGEST_STEP, c * error**a * min(self.torque, 1.0) ** b)
+
+    def weak_schemes(self, error: float) -> tuple[str, ...]:
+        """Return the names of the schemes for weak torques, of which the first has no processor."""
+        return ("ABA82",) if error >= SECOND_ORDER * self.torque**2 else ("ABA1064", "PABA1264")
+
+
+def strong_scheme(error: float) -> str:
+    """Return the name of the best scheme for strong torques, by the wanted error in LENGTH radians."""
+    if error >= LOOSE:
+        return "RKN4_6b"
+    return "RKN6_14a" if error >= TIGHT else "RKN8_19"
+
 
 def measured(problem: Problem, span: tuple[float, float]) -> Strength:
     """Return the largest relative size of the torque, of all bodies, along the first radians of the free motion."""
-    body, state, force = problem.body, problem.state, problem.force
-    batch = problem.rows.batch
-    speed = float(np.linalg.norm(body.omega(state.m), axis=-1).max())
+    body, rows = problem.body, problem.rows
+    speed = float(rows.speed(rows.m[None]).max())
     length = min(abs(span[1] - span[0]), RADIANS / speed if speed > 0 else inf)
-    t = np.linspace(0.0, np.copysign(length, span[1] - span[0]), SAMPLES).reshape(-1, *(1,) * len(batch))
-    m, q = propagate(body, state.m, state.q, t)
+    t = np.linspace(0.0, np.copysign(length, span[1] - span[0]), SAMPLES)
+    m, q = free_samples(rows, t)
     w = body.omega(m)
-    f = _sizes(force, span[0] + t, q, w)
+    f = _sizes(rows, span[0] + t, q, w)
+    momentum, speeds = np.linalg.norm(m, axis=-1), np.linalg.norm(w, axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        part = np.nan_to_num(f / (np.linalg.norm(m, axis=-1) * np.linalg.norm(w, axis=-1)), nan=0.0, posinf=inf)
-    fastest = max(float(np.linalg.norm(w, axis=-1).max()), float((f.max() / body.moments.min()) ** 0.5))
+        part = np.nan_to_num(f / (momentum * speeds), nan=0.0, posinf=inf)
+    fastest = max(float(speeds.max()), float((f.max() / body.moments.min()) ** 0.5))
     return Strength(float(part.max()), 1.0 / fastest if fastest > 0 else length)
 
 
-def _sizes(force: Force, t: FloatArray, q: FloatArray, w: FloatArray) -> FloatArray:
-    """Return ``|f|`` at times t, or only at the first time if the torque raises.
+def free_samples(rows: ProblemRows, t: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return (m, q) of the free motion at evenly spaced times t, by the loop that trial runs use as well."""
+    method = Splitting(None, "V2")
+    states = rows.not_reached(t)
+    bodies = rows.bodies._replace(damping=np.zeros((1, 3)))
+    steps = np.arange(len(t))
+    current = rows.new_state(method, rows.m, rows.q)
+    clock = Clock(np.zeros(1), t[1:2])
+    method.advance(nothing())(bodies, clock, Wanted(steps, len(t)), 0, rows.count, current, Saved(states.m, states.q))
+    return rows.to_user(states.m, states.q)
+
+
+def _sizes(rows: ProblemRows, t: FloatArray, q: FloatArray, w: FloatArray) -> FloatArray:
+    """Return ``|f|`` of all bodies at times t, without damping, or only at the first time if the torque raises.
 
     The run itself reports such an error where it occurs.
     """
+    count = rows.count
+    params = np.broadcast_to(rows.bodies.params, (count, rows.bodies.params.shape[-1]))
+    out = np.empty((len(t) * count, 3))
+    arguments = np.repeat(t, count), q.reshape(-1, 4), w.reshape(-1, 3), writable(np.tile(params, (len(t), 1))), out
     try:
-        return np.nan_to_num(np.linalg.norm(force.torque(t, q, w), axis=-1), nan=0.0, posinf=0.0)
+        functions.torques(rows.force.torque_function(), arguments)
     except Exception:
-        return _sizes(force, t[:1], q[:1], w[:1]) if len(t) > 1 else np.zeros(1)
+        return _sizes(rows, t[:1], q[:1], w[:1]) if len(t) > 1 else np.zeros((1, *rows.batch))
+    sizes = np.linalg.norm(out, axis=-1).reshape(len(t), *rows.batch)
+    return np.nan_to_num(sizes, nan=0.0, posinf=0.0)

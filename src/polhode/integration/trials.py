@@ -1,22 +1,65 @@
-"""Trial runs, whose ends show the error that a step size or a tolerance leads to."""
+"""Trial runs: the step size or the tolerance with which a method meets a wanted error at the end of a time span.
+
+The runs of a short time span are those of ``step_search``, from coarse to fine, and the last of them is the result. In
+a long time span, runs over its first part find the step size and how much smaller errors are with it than with twice
+the step; then one run with twice the step over the whole span is enough to know the error of the result. User-defined
+torques may behave differently later: with them, a third run over the whole span measures this ratio.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from math import inf
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, inf, log
+from typing import NamedTuple
 
 import numpy as np
 
 from polhode.core.messages import Hint, joined
+from polhode.integration.output import OutputOptions, computed
 from polhode.integration.rows import EndState, Integrable
 from polhode.integration.running import new_run
-from polhode.integration.step_search import ROUNDING, SearchResult
+from polhode.integration.step_search import (
+    AIM,
+    ASYMPTOTIC,
+    MOST_TRIALS,
+    ROUNDING,
+    SMALLEST,
+    TOO_LONG,
+    Goal,
+    Judge,
+    SearchResult,
+    Trial,
+    by_finest,
+    by_itself,
+    search,
+)
+from polhode.integration.strength import LENGTH
 from polhode.integration.time_structure import CELLS, TimeStructure
+from polhode.methods.adaptive import SMALLEST_RTOL
 from polhode.methods.method import Method
 
 MOST_TORQUES = 1_000_000  # torque evaluations in a first trial run; longer runs are judged by their first part
+SHORTER = 4  # factor by which steps of that trial run may still become shorter
 STEP_ROUNDING = 4.0 * 2.0**-53  # round-off error, per radian and per square root of the number of steps
+FIRST_PART = 1 / 64  # part of a long time span in which the step size is found first ...
+FIRST_RADIANS = 20.0  # ... if it is not shorter than this
+LONG = 8  # times the first part that a long time span has at least
+MOST_CALIBRATING = 8  # trial runs in that part
+FINER_STEP = 1.7  # ratio of the step sizes of these
+COARSE = (2.5, 1.5)  # first step sizes of a short time span, relative to the expected one
+STEPS = (1 / 2, 1 / 1.3)  # smallest and largest ratio of the step sizes of successive trials
+IRREGULAR = (0.43, 1 / 1.3)  # the same with torques that jump: halved steps would end at the same times
+TOLERANCES = (1e-4, 1 / 8)  # the same for tolerances
+FINER = 32.0  # ratio of the first tolerances
+TOLERANCE_ORDER = 0.8  # with which errors decrease with the tolerance
+# Jumps and kinks of a user-defined torque may affect only one of two runs.
+TRUSTED = 0.5  # part of the order that is trusted then
+TRUSTED_TOLERANCE = 0.2
+LARGEST_TOLERANCE = 1e-2
+AIM_OF_PAIR = 0.35  # part of the wanted error that the step size of the whole time span aims at
+RESONANT = 1.2  # radians per step in a long time; errors with longer steps grow in resonance with the rotation
+STEEPEST_RATIO = 1.75  # largest order that the first part of a time span may show, relative to that of the method
 HIDDEN = joined(
     f", but the torque has features shorter than a {CELLS // 2}th of the time span, some of which may be missed; "
     "give their times as ",
@@ -35,7 +78,7 @@ class Task:
     radian: float  # time in which the body rotates by one radian
     structure: TimeStructure
     most_torques: int = MOST_TORQUES
-    ends: dict[Any, EndState | None] = field(default_factory=dict)  # results of trial runs
+    output: OutputOptions | None = None  # of runs that may be the result; None if they are made again
 
     @property
     def length(self) -> float:
@@ -52,6 +95,15 @@ class Task:
         """Wanted error, not below round-off."""
         return max(self.rtol, ROUNDING)
 
+    @property
+    def error_per_length(self) -> float:
+        """Wanted error in LENGTH radians, if errors grow in proportion to the time."""
+        return self.wanted * min(1.0, LENGTH * self.radian / self.length)
+
+    def without_output(self) -> Task:
+        """Return the task with trial runs none of which is the result."""
+        return replace(self, output=None)
+
     def order_of(self, method: Method) -> float:
         """Return the order of the method with the forces of the problem."""
         return self.problem.rows.order_of(method)
@@ -59,7 +111,9 @@ class Task:
     def first(self, part: float) -> Task:
         """Return the task for the first `part` (0 to 1) of the time span, with the same part of the error."""
         t0, t1 = self.span
-        return self if part >= 1 else replace(self, span=(t0, t0 + part * (t1 - t0)), rtol=self.rtol * part)
+        if part >= 1:
+            return self
+        return replace(self, span=(t0, t0 + part * (t1 - t0)), rtol=self.rtol * part, output=None)
 
     def judged(self, method: Method, h: float) -> Task:
         """Return the task for trial runs: the first part of a long time span, unless the torque changes in time."""
@@ -71,36 +125,206 @@ class Task:
         """Return the round-off error that is expected after `steps` steps."""
         return STEP_ROUNDING * max(1.0, self.length / self.radian) * max(1.0, steps) ** 0.5
 
-    def trial_error(self, method: Method, h: float) -> float:
-        """Return the estimated error with step size `h`, by a run with half of it."""
-        return self.error(end_state(self, method, h), end_state(self, method, h / 2, 2))
+    def trial(self, method: Method, x: float, h: float | None = None, least: int = 1, keep: bool = False) -> Trial:
+        """Run to the end; with the output of the user, if `keep` is true.
+
+        A run with fixed steps `h` has at least `least` steps between breaks of the torque.
+        """
+        run = new_run(self.problem, self.span, method, h, least=least, longest=self.structure.longest)
+        made = computed(run, h, self.output) if keep and self.output is not None else None
+        if run.interrupted and made is not None:
+            made.trajectory(own_times=True)  # raises an exception that has the states
+        has_end = made is not None and made.states.t[-1:] == self.span[1]
+        states = made.states if made is not None and has_end else run.end()
+        if run.interrupted:
+            raise KeyboardInterrupt
+        if (run.current.status < 0).any():
+            return Trial(x, None, made)
+        return Trial(x, tuple(array[0] for array in run.rows.to_user(states.m[-1:], states.q[-1:])), made)
 
     def error(self, a: EndState | None, b: EndState | None) -> float:
         """Return the error of state `a` with respect to `b`; infinite if either run did not reach the end."""
         return inf if a is None or b is None else max(self.problem.rows.differences(a, b, self.atol / self.wanted))
+
+    def own_error(self, method: Method) -> Callable[[Trial], float] | None:
+        """Return the function that estimates the error of one trial, or None if several trials do it together.
+
+        Between breaks of the torque that are closer than a step, all step sizes lead to the same steps. Only a run with
+        at least two steps between any two of them shows the error.
+        """
+        low, high = sorted(self.span)
+        breaks = self.problem.rows.breaks
+        if not ((breaks > low) & (breaks < high)).any():
+            return None
+        return lambda trial: self.error(trial.end, self.trial(method, trial.x / 2, trial.x / 2, least=2).end)
 
     def unmet(self, result: SearchResult) -> str:
         """Return the reason why the wanted error cannot be guaranteed; empty if it can."""
         return HIDDEN if result.met and self.structure.hidden.any() else result.unmet
 
 
-def end_state(task: Task, method: Method, h: float | None = None, least: int = 1) -> EndState | None:
-    """Return the state of all bodies at the end of a run; None if a body did not reach it.
+def find_step(
+    task: Task, method: Method, guess: float, order: float, *, patience: int = MOST_TRIALS,
+    truth: EndState | None = None,
+) -> SearchResult:  # fmt: skip
+    """Find the step size with which `method` meets rtol at the end of the span.
 
-    A run with fixed steps has at least `least` steps between breaks of the torque. No run is made twice.
+    Parameters
+    ----------
+    task : Task
+        What to integrate, and the wanted error.
+    method : Method
+        Method with a fixed step size.
+    guess : float
+        Step size that may be right.
+    order : float
+        Order of the error that may be expected at such step sizes.
+    patience : int, optional
+        Number of trials whose errors may decrease at less than half the order.
+    truth : tuple of ndarray, optional
+        States at the end, if they are known.
+
+    Returns
+    -------
+    SearchResult
+        The step size, its error, and the run over the whole span, if it was made with output.
     """
-    key = task.span, method, h, least
-    if key not in task.ends:
-        task.ends[key] = _end_of_run(task, method, h, least)
-    return task.ends[key]
+    judged = task.judged(method, max(guess, task.radian / SHORTER)) if truth is None else task
+    goal = _goal_for_steps(judged, method, order, patience)
+    guess = min(goal.bounds[1], max(guess, SHORTER * goal.bounds[0]))
+
+    own_error = judged.own_error(method) if truth is None else lambda trial: judged.error(trial.end, truth)
+    if truth is not None:  # of a torque that jumps, with errors that decrease irregularly
+        goal = goal._replace(factors=IRREGULAR, stalls=MOST_TRIALS)
+    if own_error is not None:
+        beginning = Beginning([guess], by_itself(own_error, order), 0)
+    else:
+        beginning = _beginning(judged, method, guess, goal)
+
+    def trial_at(h: float, k: int) -> Trial:
+        return judged.trial(method, h, h, keep=k >= beginning.coarse)
+
+    result = search(trial_at, beginning.steps, beginning.judge, goal)
+    return result._replace(error=result.error * task.length / judged.length)
 
 
-def _end_of_run(task: Task, method: Method, h: float | None, least: int) -> EndState | None:
-    """Run, and return the state of all bodies at the end; see `_end_state`."""
-    run = new_run(task.problem, task.span, method, h, least=least, longest=task.structure.longest)
-    states = run.end()
-    if run.interrupted:
-        raise KeyboardInterrupt
-    if (run.current.status < 0).any():
-        return None
-    return tuple(array[0] for array in run.rows.to_user(states.m, states.q))
+def _goal_for_steps(task: Task, method: Method, order: float, patience: int) -> Goal:
+    """Return the goal of a search for a step size."""
+    longest = min(task.length, task.structure.longest.min() / 2)
+    if task.length > LONG * FIRST_RADIANS * task.radian:
+        longest = min(longest, RESONANT * task.radian)
+    shortest = min(longest, task.length * method.stages / (SHORTER * task.most_torques))
+
+    def rounding(h: float) -> float:
+        """Return the round-off error with step size `h`."""
+        return task.rounding(task.length / h)
+
+    def snapped(h: float) -> float:
+        """Return the size of equal steps that are not longer than `h`: runs with two such sizes are different."""
+        return task.length / ceil(task.length / h * (1 - 1e-12))
+
+    return Goal(task.wanted, order, (shortest, longest), STEPS, rounding, patience, snapped=snapped)
+
+
+class Beginning(NamedTuple):
+    """Beginning of a search."""
+
+    steps: list[float]  # of the first trials
+    judge: Judge
+    coarse: int  # number of trials that are expected to be too coarse for a result
+
+
+def _beginning(task: Task, method: Method, guess: float, goal: Goal) -> Beginning:
+    """Return the beginning of a search over the whole span."""
+    longest = goal.bounds[1]
+    part = max(FIRST_PART, FIRST_RADIANS * task.radian / task.length)
+    known = _calibrated(task.first(part), method, guess, goal) if part <= 1 / LONG else None
+    trusted = goal.order if task.is_ready_made else TRUSTED * goal.order
+    if task.is_ready_made and known is not None and known.ratio is not None:
+        ratio = min(known.ratio, 2.0 ** (STEEPEST_RATIO * goal.order))
+        return Beginning([2 * known.h, known.h], by_finest(task.error, goal.order, trusted, ratio), 1)
+    if known is None:
+        return Beginning(_series(guess, COARSE, task.length), by_finest(task.error, goal.order, trusted), 2)
+    h = min(known.h, longest)
+    return Beginning([3 * h, 1.7 * h, h], by_finest(task.error, goal.order, trusted), 2)
+
+
+def _series(h: float, multiples: Sequence[float], longest: float) -> list[float]:
+    """Return multiples of a step size, none of which is longer than `longest`."""
+    return [min(longest, multiple * h) for multiple in multiples]
+
+
+class Calibration(NamedTuple):
+    """What the first part of a time span shows about the whole."""
+
+    h: float  # step size
+    ratio: float | None  # of the errors with step sizes 2h and h; None if round-off hides it
+
+
+def _calibrated(part: Task, method: Method, guess: float, goal: Goal) -> Calibration | None:
+    """Return the step size for the whole time span, by trials on its first `part`; None if they do not converge."""
+    wanted = AIM_OF_PAIR * part.wanted
+    floor = part.rounding(part.length / guess)
+    target = max(wanted, floor / 3)
+    trials = [part.trial(method, h, h) for h in _series(guess, (1.7, 1.0), goal.bounds[1])]
+    while part.error(trials[-2].end, trials[-1].end) > target:
+        if len(trials) == MOST_CALIBRATING:
+            return None
+        h = trials[-1].x / FINER_STEP
+        trials.append(part.trial(method, h, h))
+    finest = trials[-1].end
+    errors = [part.error(trial.end, finest) for trial in trials[:-1]]
+    fine = next(k for k, error in enumerate(errors) if error <= target)
+    h = trials[fine].x
+    if fine and errors[fine - 1] < ASYMPTOTIC:
+        h *= (trials[fine - 1].x / h) ** (log(target / errors[fine]) / log(errors[fine - 1] / errors[fine]))
+    if target > wanted:
+        return Calibration(h * max(STEPS[0], (wanted / target) ** (1.0 / goal.order)), None)
+    for _ in range(2):  # errors between two trials are not always those of a power law
+        larger, error = (part.error(part.trial(method, x, x).end, finest) for x in (2 * h, h))
+        if not 0 < 2 * error < larger < ASYMPTOTIC:
+            return Calibration(h, None)
+        correction = min(1.3, max(1 / 1.3, (wanted / error) ** (log(2.0) / log(larger / error))))
+        if abs(log(correction)) < log(1.1) or h * correction > goal.bounds[1]:
+            break
+        h *= correction
+    return Calibration(h, larger / error)
+
+
+def find_tolerance(task: Task, family: Method) -> tuple[Method, SearchResult]:
+    """Find the tolerance with which a method that chooses its steps meets rtol at the end of the span.
+
+    Parameters
+    ----------
+    task : Task
+        What to integrate, and the wanted error.
+    family : Method
+        Method with any tolerance.
+
+    Returns
+    -------
+    method : Method
+        Method with the tolerance that was found.
+    result : SearchResult
+        The tolerance, its error, and the run over the whole span, if it was made with output.
+    """
+
+    def method(x: float) -> Method:
+        """Return the method with tolerance `x`, rounded to two digits."""
+        return family.with_tolerance(max(float(f"{x:.2g}"), SMALLEST_RTOL), task.atol)
+
+    def rounding(x: float) -> float:
+        """Return the round-off error, whatever the tolerance."""
+        return task.rounding(task.length / task.radian)
+
+    bounds = SMALLEST_RTOL, LARGEST_TOLERANCE
+    last = max(bounds[0], AIM * task.error_per_length)
+    is_known = task.is_ready_made
+    first = _series(last, (FINER, 1.0) if is_known else (FINER**2, FINER, 1.0), bounds[1])
+    ratio, trusted = (FINER**TOLERANCE_ORDER, TOLERANCE_ORDER) if is_known else (None, TRUSTED_TOLERANCE)
+    judge = by_finest(task.error, TOLERANCE_ORDER, trusted, ratio)
+    goal = Goal(task.wanted, TOLERANCE_ORDER, bounds, TOLERANCES, rounding, must_end=True)
+    coarse = len(first) - 1
+    result = search(lambda x, k: task.trial(method(x), x, keep=k >= coarse), first, judge, goal)
+    unmet = task.unmet(result)
+    return method(result.x), result._replace(unmet=SMALLEST if unmet == TOO_LONG else unmet)

@@ -32,6 +32,7 @@ from polhode.files import saving as store
 from polhode.files.atomic import replacing, telling
 from polhode.files.long_run_writer import Streamed
 from polhode.integration.choice import DEFAULT_RTOL, Choice, choose, explained
+from polhode.integration.output import FEWER_STATES, OutputOptions
 from polhode.integration.own_steps_run import EVEN_STATES
 from polhode.integration.problem import Problem
 from polhode.integration.running import new_run
@@ -42,7 +43,7 @@ from polhode.scenarios import report
 from polhode.scenarios.scenario import AUTO, Scenario, defaults_of, read_scenario
 from polhode.scenarios.toml_text import to_toml
 from polhode.show.plot import KINDS
-from polhode.solve import FEWER_STATES, OutputOptions, integrate_chosen
+from polhode.solve import integrate_chosen
 
 LONG = 200_000  # states: a run that saves more writes them to disk while it runs
 READ_AGAIN = 10_000_000  # states: such a run with no more is read back for pictures and errors

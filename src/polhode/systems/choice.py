@@ -8,6 +8,7 @@ motion makes RADIANS radians: an error per time.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
@@ -15,17 +16,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polhode.integration.choice import (
-    STRONG,
     Choice,
-    best_of_family,
+    by_scheme,
+    by_tolerance,
     has_to_choose,
-    own_steps_choice,
     user_method_of,
     wanted_tolerances,
     with_user_method,
 )
+from polhode.integration.output import OutputOptions
 from polhode.integration.running import new_run
-from polhode.integration.strength import RADIANS
+from polhode.integration.step_search import Trial
+from polhode.integration.strength import RADIANS, Strength, strong_scheme
 from polhode.integration.trials import MOST_TORQUES, Task
 from polhode.kernels.stepping.status import Status
 from polhode.methods.many_bodies import M, P, Q, X
@@ -45,7 +47,7 @@ BY_ENERGY = "bodies that interact; errors are those of the energy, as states of 
 
 def choose_for_system(
     system: System, span: tuple[float, float], method: MethodLike | None = None, h: float | None = None,
-    rtol: float | None = None, atol: float = 0.0,
+    rtol: float | None = None, atol: float = 0.0, output: OutputOptions | None = None,
 ) -> Choice:  # fmt: skip
     """Choose a method, a step size or both, whichever the user omitted; see ``integration.choice.choose``.
 
@@ -63,6 +65,8 @@ def choose_for_system(
         Step size of the user; by default, one is chosen.
     rtol, atol : float, optional
         Wanted error: see above.
+    output : OutputOptions, optional
+        Output of the run, if the choice shall include the run. By default it does not.
 
     Returns
     -------
@@ -87,44 +91,54 @@ def choose_for_system(
     radian = fastest_radian(system, span)
     if rtol is None:
         return Choice(simplest, radian / STEPS_PER_RADIAN, BY_MOTION)
-    return _by_trials(system, span, user_method, tolerances, radian)
+    return _by_trials(system, span, user_method, tolerances, radian, output)
 
 
 def _by_trials(
-    system: System, span: tuple[float, float], method: Method | None, tolerances: tuple[float, float], radian: float
-) -> Choice:
+    system: System, span: tuple[float, float], method: Method | None, tolerances: tuple[float, float], radian: float,
+    output: OutputOptions | None,
+) -> Choice:  # fmt: skip
     """Choose by trial runs, by the errors of states in a short time span, by those of the energy in a long one."""
     most = max(LEAST_TRIAL, MOST_TORQUES // system.count**2)
     structure = system.rows.structure(span)
-    task = Task(system, span, *tolerances, radian, structure, most)
+    reused = output if output is not None and output.events is None else None  # an event may end a run
+    task = Task(system, span, *tolerances, radian, structure, most, reused)
     why = BY_STATES
     if task.length > RADIANS * radian and system.interaction.has_energy:
         piece = span[0], span[0] + np.copysign(RADIANS * radian, span[1] - span[0])
         task = EnergyTask(system, piece, *tolerances, radian, structure, most)
         why = BY_ENERGY
     if method is None:
-        return best_of_family(task, why, STRONG)
+        error = task.error_per_length
+        name = strong_scheme(error)
+        return by_scheme(task, name, Strength(1.0, radian).step(name, error), why)
     if not method.chooses_steps:
         return with_user_method(task, method)
     if isinstance(task, EnergyTask):
         return Choice(method.with_tolerance(*tolerances), None, "rtol is the error of each step")
-    return own_steps_choice(task, method)
+    return by_tolerance(task, method)
 
 
 @dataclass(frozen=True)
 class EnergyTask(Task):
     """Task whose errors are those of the energy in the time span, relative to the kinetic energy."""
 
-    def trial_error(self, method: Method, h: float) -> float:
-        """Return the largest error of the energy with step size `h`; infinite if the run failed."""
+    def own_error(self, method: Method) -> Callable[[Trial], float]:
+        """Return the function that returns the error of a trial with fixed steps."""
+        return lambda trial: inf if trial.end is None else float(trial.end[0])
+
+    def trial(self, method: Method, x: float, h: float | None = None, least: int = 1, keep: bool = False) -> Trial:
+        """Run to the end; with fixed steps, what is compared is the largest error of the energy, not the last state."""
+        if method.chooses_steps:
+            return super().trial(method, x)
         run = new_run(self.problem, self.span, method, h)
         states, _ = run.compute(None, 1, False, None, False)
         if run.interrupted:
             raise KeyboardInterrupt
         if (run.current.status != Status.REACHED_END).any():
-            return inf
+            return Trial(x, None)
         result = run.trajectory(states)
-        return float(np.abs(result.energy - result.energy[0]).max() / result.kinetic.max())
+        return Trial(x, (np.abs(result.energy - result.energy[0]).max() / result.kinetic.max(),))
 
 
 def fastest_radian(system: System, span: tuple[float, float]) -> float:

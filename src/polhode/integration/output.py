@@ -1,0 +1,83 @@
+"""Output of a run: the states that the user asked for, and the check that they fit into memory."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from polhode.core.arrays import FloatArray
+from polhode.core.capacity import memory_for
+from polhode.core.messages import Hint, joined
+from polhode.core.progress import Report
+from polhode.integration.event_finder import EventFinder
+from polhode.integration.rows import States
+from polhode.integration.running import Run
+from polhode.integration.solution import Solution
+from polhode.integration.stretches import Steps, checked_times, finite_times, step_length
+from polhode.methods.method import Method
+
+FEWER_STATES = joined(
+    "keep fewer, with ",
+    Hint("save_every=... or t_eval=...", "--set output.save_every=... or --set output.states=..."),
+    ", or write them to a disk as they are computed",
+    Hint(": polhode.stream(problem, 'run.zarr', method=..., h=...)", ", with --set output.format=zarr"),
+)
+
+
+class OutputOptions(NamedTuple):
+    """The arguments of ``integrate`` that determine its output."""
+
+    t_eval: npt.ArrayLike | None = None
+    save_every: int = 1
+    dense_output: bool = False
+    events: Any = None
+    progress: bool | Report = False
+
+    def states_of(self, steps: float) -> float:
+        """Return the number of states that a run of so many steps computes for the output."""
+        if self.dense_output or self.events is not None:
+            return steps
+        return steps / self.save_every if self.t_eval is None else np.size(self.t_eval)
+
+
+class Computed(NamedTuple):
+    """Run that has reached its end, with its output."""
+
+    run: Run
+    states: States
+    sol: Solution | None
+    finder: EventFinder | None
+
+    def trajectory(self, own_times: bool) -> Any:
+        """Return the trajectory; see ``Run.trajectory``."""
+        return self.run.trajectory(self.states, self.sol, self.finder, own_times=own_times)
+
+
+def computed(run: Run, h: float | None, output: OutputOptions) -> Computed:
+    """Run to the end, and save the states that the user asked for; `h` is the step size, if there is one."""
+    every = output.save_every
+    times = times_to_save(run.method, h, (run.t0, run.t1), output.t_eval, every)
+    finder = None if output.events is None else EventFinder(output.events, run)
+    count = run.states_to_save(times, every, output.dense_output)
+    rows = run.rows
+    what = f"{count} states of {rows.size} bodies each" if rows.size > 1 else f"{count} states"
+    with memory_for(what, 8 * count * (rows.floats * rows.count + 1), FEWER_STATES):
+        states, sol = run.compute(times, every, output.dense_output, finder, output.progress)
+    return Computed(run, states, sol, finder)
+
+
+def times_to_save(
+    method: Method, h: float | None, span: tuple[float, float], t_eval: npt.ArrayLike | None, every: int
+) -> FloatArray | None:
+    """Return the times at which states are saved, or None for those of the steps.
+
+    They are `t_eval`; for methods that choose their steps and take `h`, every `every`-th multiple of `h`.
+    """
+    if t_eval is not None:
+        return finite_times(t_eval) if method.any_time else checked_times(t_eval, span)
+    if h is None or not method.chooses_steps:
+        return None
+    grid = Steps(span, np.empty(0), step_length(h))
+    return grid.times(np.append(np.arange(0, grid.count, every, dtype=np.int64), grid.count))
