@@ -180,7 +180,7 @@ def by_finest(error: Callable[[Any, Any], float], order: float, trusted: float, 
             return Estimate(observed, _reduced(observed, finer**order), observed, order)
         first = trials[-3]
         seen = _observed_order(error(first.end, last.end) / observed, first.x / last.x, finer)
-        likely, sure = (_reduced(observed, finer ** min(seen, most)) for most in (order, trusted))
+        likely, sure = (_reduced(observed, finer ** min(seen, most)) for most in (STEEPEST * order, trusted))
         return Estimate(sure, likely, observed, seen)
 
     return judge

@@ -31,12 +31,12 @@ SECOND_ORDER = 0.2  # the error of ABA82 in LENGTH radians, relative to the squa
 LOOSE, TIGHT = 1e-6, 3e-12  # errors in LENGTH radians, above and below which orders 4 and 8 are better than order 6
 # Radians per step are c * error**a * strength**b.
 POWER_LAWS = {
-    "ABA82": (4.18, 0.079, -0.093),
-    "ABA1064": (5.39, 0.143, -0.243),
-    "PABA1264": (3.43, 0.123, -0.221),
-    "RKN4_6b": (4.57, 0.202, -0.346),
-    "RKN6_14a": (4.90, 0.131, -0.291),
-    "RKN8_19": (3.36, 0.106, -0.295),
+    "ABA82": (4.40, 0.084, -0.091),
+    "ABA1064": (5.66, 0.147, -0.241),
+    "PABA1264": (3.62, 0.132, -0.226),
+    "RKN4_6b": (5.66, 0.217, -0.379),
+    "RKN6_14a": (4.65, 0.133, -0.323),
+    "RKN8_19": (2.94, 0.106, -0.346),
 }
 
 
