@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from polhode.core.checks import whole_number
 from polhode.core.errors import RunWarning
-from polhode.core.messages import Hint, joined
+from polhode.core.messages import joined
 from polhode.core.progress import Report
 from polhode.core.warning import warn
 from polhode.integration.choice import Choice, choose, closing_check, explained

@@ -20,7 +20,7 @@ from polhode import Status, forces, problems
 from polhode.core.errors import InputError, RunError, RunWarning
 from polhode.integration.own_steps_run import OwnStepsRun
 from polhode.kernels.compiler import JIT
-from polhode.kernels.stepping.header import Saved, Wanted
+from polhode.kernels.stepping.header import Interpolation, Saved, Wanted
 from polhode.methods.adaptive import SMALLEST_RTOL, Adaptive
 from polhode.solve import integrate
 from test_torqued_golden import CASES, PROBLEMS, errors, times
@@ -260,7 +260,8 @@ def test_interpolate_at_the_left_end():
     left, m, q = np.array([0.0, 0.3]), np.tile(current.m, (2, 1)), np.tile(current.q, (2, 1))
     out = np.empty((2, 3)), np.empty((2, 4))
     window = np.full(2, -np.inf), np.full(2, np.inf)
-    run.method.between(run.rows.force)(run.bodies, left, np.array([1.0, 0.3]), *window, 0, 2, m, q, left, *out)
+    steps = Interpolation(run.bodies, left, np.array([1.0, 0.3]), *window, 0, 2, m, q, left, *out)
+    run.method.between(run.rows.force)(steps)
     same(out, (m, q))
 
 

@@ -172,14 +172,13 @@ class Run(ABC):
 
     def snapshot(self) -> dict[str, npt.NDArray[Any]]:
         """Return copies of all arrays that are needed to continue the run."""
-        return {name: np.copy(value) for name, value in vars(self.current).items()} | {
-            "seconds": np.array(self.seconds)
-        }
+        arrays = {name: np.copy(value) for name, value in self.current._asdict().items() if value.size}
+        return arrays | {"seconds": np.array(self.seconds)}
 
     def restore(self, snapshot: dict[str, npt.NDArray[Any]]) -> None:
         """Restore a snapshot; results do not depend, to the bit, on whether the run was interrupted."""
-        known = vars(self.current)
-        known |= {name: np.array(snapshot[name]) for name in known if name in snapshot}  # earlier versions had fewer
+        known = {name: np.array(snapshot[name]) for name in self.current._fields if name in snapshot}
+        self.current = self.current._replace(**known)
         self.seconds = float(snapshot["seconds"])
 
     @property

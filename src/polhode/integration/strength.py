@@ -19,7 +19,7 @@ from polhode.forces import functions
 from polhode.forces.nothing import nothing
 from polhode.integration.problem import Problem
 from polhode.integration.rows import ProblemRows
-from polhode.methods.method import Clock, Saved, Wanted
+from polhode.kernels.stepping.header import Clock, Saved, Wanted
 from polhode.methods.splitting import Splitting
 
 RADIANS = 20.0  # rotation in the time from which samples are taken
@@ -92,7 +92,7 @@ def free_samples(rows: ProblemRows, t: FloatArray) -> tuple[FloatArray, FloatArr
     steps = np.arange(len(t))
     current = rows.new_state(method, rows.m, rows.q)
     clock = Clock(np.zeros(1), t[1:2])
-    method.advance(nothing())(bodies, clock, Wanted(steps, len(t)), 0, rows.count, current, Saved(states.m, states.q))
+    method.advance(nothing())(bodies, clock, Wanted(len(t), steps), 0, rows.count, current, Saved(states.m, states.q))
     return rows.to_user(states.m, states.q)
 
 
