@@ -302,7 +302,8 @@ class FreeMotion:
 
     def state(self, t: npt.ArrayLike) -> State:
         """Return momentum and attitude at the times ``t`` as a State of shape t.shape + batch."""
-        return State(*self.sample(t))
+        m, q = self.sample(t)
+        return self.initial._exactly(m=m, q=q)
 
     def jacobian(self, t: npt.ArrayLike) -> Jacobian:
         """Return the derivatives of m(t) and q(t) with respect to the initial m and q, the principal moments and t.
