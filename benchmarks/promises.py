@@ -82,8 +82,8 @@ class Case(NamedTuple):
     rtol: float
 
 
-def random_case(rng: np.random.Generator, kind: str) -> Case:
-    """Return a random problem of a kind."""
+def random_case(rng: np.random.Generator, kind: str, part: float = 1.0) -> Case:
+    """Return a random problem of a kind, over a part of its time span."""
     moments = np.sort(rng.uniform(0.5, 1.0, 3)) * rng.choice([1.0, 3.0])
     bodies = 3 if kind == "batch" else 1
     m = rng.normal(size=(bodies, 3)) * 10.0 ** rng.uniform(-0.5, 0.5)
@@ -94,7 +94,7 @@ def random_case(rng: np.random.Generator, kind: str) -> Case:
     radians = rng.uniform(200.0, 1500.0) if kind == "long" else 10.0 ** rng.uniform(0.3, 1.9)
     if kind == "long":
         size *= 1e-2
-    t_end = radians / speed * rng.choice([1.0, 1.0, 1.0, -1.0])
+    t_end = part * radians / speed * rng.choice([1.0, 1.0, 1.0, -1.0])
     if kind == "drag":
         t_end = abs(t_end)  # backwards, quadratic drag leads to infinity in a finite time
     force, torque = random_force(rng, kind, size, moments, abs(t_end))
@@ -224,11 +224,11 @@ def outcome(case: Case, end: tuple[np.ndarray, np.ndarray]) -> Outcome:
     return Outcome(error_of(traj, *end), error_of(other, *end), warned, work, traj)
 
 
-def cases(count: int, seed: int):
-    """Yield random problems of all kinds in turn."""
+def cases(count: int, seed: int, part: float = 1.0):
+    """Yield random problems of all kinds in turn, each over a part of its time span."""
     rng = np.random.default_rng(seed)
     for k in range(count):
-        yield random_case(rng, KINDS[k % len(KINDS)])
+        yield random_case(rng, KINDS[k % len(KINDS)], part)
 
 
 def main() -> None:

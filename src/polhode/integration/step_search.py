@@ -51,6 +51,7 @@ class Estimate(NamedTuple):
     likely: float  # the error by which the next step size is chosen
     observed: float  # the smallest error that was measured and not estimated
     order: float  # observed, with which errors decrease
+    before: float = 0.0  # error of the run before the last one, if it was measured
 
 
 class SearchResult(NamedTuple):
@@ -118,11 +119,11 @@ def search(trial_at: Callable[[float, int], Trial], first: Sequence[float], judg
         estimate = judge(trials)
         if estimate.observed <= goal.rounding(x) / 4:
             estimate = estimate._replace(error=estimate.observed)  # round-off does not decrease with any order
-        met = estimate.error <= HIGHEST * goal.wanted or (estimate.error <= goal.wanted and x >= goal.bounds[1])
+        if best.error < estimate.before < inf and best.x == trials[-2].x:
+            best = _result(trials[-2], estimate.before, goal)  # more than was estimated
         if estimate.error <= best.error:
-            unmet = "" if estimate.error <= goal.wanted else TOO_MANY
-            best = SearchResult(x, estimate.error, unmet, trials[-1].computed)
-        if met:
+            best = _result(trials[-1], estimate.error, goal)
+        if estimate.error <= HIGHEST * goal.wanted or (estimate.error <= goal.wanted and x >= goal.bounds[1]):
             return best
         if observed < inf:
             stalled = stalled + 1 if estimate.observed > 0.5 * observed else 0
@@ -138,6 +139,11 @@ def search(trial_at: Callable[[float, int], Trial], first: Sequence[float], judg
             return best if best.met else best._replace(unmet=TOO_LONG)
         x = goal.snapped(max(goal.bounds[0], x * _factor(estimate, goal)))
     return best if best.met or not stalled else best._replace(unmet=NO_NEARER)
+
+
+def _result(trial: Trial, error: float, goal: Goal) -> SearchResult:
+    """Return a trial with this error as the result, for the time being."""
+    return SearchResult(trial.x, error, "" if error <= goal.wanted else TOO_MANY, trial.computed)
 
 
 def _factor(estimate: Estimate, goal: Goal) -> float:
@@ -171,17 +177,17 @@ def by_finest(error: Callable[[Any, Any], float], order: float, trusted: float, 
         *_, before, last = trials
         observed = error(before.end, last.end)
         if observed == 0.0 or observed > ASYMPTOTIC:
-            return Estimate(observed, observed, observed, order)
+            return Estimate(observed, observed, observed, order, observed)
         finer = before.x / last.x
         if len(trials) == 2 and ratio is not None:
             seen = log(ratio) / log(finer)
-            return Estimate(observed / (ratio - 1.0), observed / (ratio - 1.0), observed, seen)
+            return Estimate(observed / (ratio - 1.0), observed / (ratio - 1.0), observed, seen, observed)
         if len(trials) == 2:
-            return Estimate(observed, _reduced(observed, finer**order), observed, order)
+            return Estimate(observed, _reduced(observed, finer**order), observed, order, observed)
         first = trials[-3]
         seen = _observed_order(error(first.end, last.end) / observed, first.x / last.x, finer)
         likely, sure = (_reduced(observed, finer ** min(seen, most)) for most in (STEEPEST * order, trusted))
-        return Estimate(sure, likely, observed, seen)
+        return Estimate(sure, likely, observed, seen, observed)
 
     return judge
 

@@ -25,6 +25,7 @@ from polhode.methods.splitting import Splitting
 RADIANS = 20.0  # rotation in the time from which samples are taken
 SAMPLES = 64
 WEAK_TORQUE = 0.015  # part of the momentum per radian
+WEAKEST = 1e-16  # of torques that are zero where they are sampled
 LENGTH = 25.0  # radians in which the power laws give the error
 LONGEST_STEP = 4.0  # radians
 SECOND_ORDER = 0.2  # the error of ABA82 in LENGTH radians, relative to the square of the strength
@@ -54,7 +55,8 @@ class Strength(NamedTuple):
     def step(self, name: str, error: float) -> float:
         """Return the step size with which a scheme has about this error in LENGTH radians."""
         c, a, b = POWER_LAWS[name]
-        return self.radian * min(LONGEST_STEP, c * error**a * min(self.torque, 1.0) ** b)
+        torque = min(1.0, max(self.torque, WEAKEST))
+        return self.radian * min(LONGEST_STEP, c * error**a * torque**b)
 
     def weak_schemes(self, error: float) -> tuple[str, ...]:
         """Return the names of the schemes for weak torques, of which the first has no processor."""

@@ -197,7 +197,7 @@ def find_step(
     if truth is not None:  # of a torque that jumps, with errors that decrease irregularly
         goal = goal._replace(factors=IRREGULAR, stalls=MOST_TRIALS)
     if own_error is not None:
-        beginning = Beginning([guess], by_itself(own_error, order), 0)
+        beginning = Beginning(_series(guess, COARSE[1:], goal.bounds[1]), by_itself(own_error, order), 0)
     else:
         beginning = _beginning(judged, method, guess, goal)
 
