@@ -341,12 +341,11 @@ def step_momentum(w, long):
         inv = Invariants(al, be, ga, 0.0, C1, C3, 0.0, 0.0, w[at.n + l], w[at.axis3 + l] > 0.0)
         D, root = w[at.D + l], w[at.root + l]
         arc = Arc(s if long else 1.0, 1.0 if long else root, c, d)
-        end = momentum_end(inv, D, long, arc, (m1, m2, m3))
-        x0, x1, x2, x3 = end.x
-        put_triple(w, at.end, l, *end.m)
-        put_triple(w, at.end + 3 * LANES, l, *end.i)
+        (n1, n2, n3), (i1, i2, i3), (x0, x1, x2, x3), xx = momentum_end(inv, D, long, arc, (m1, m2, m3))
+        put_triple(w, at.end, l, n1, n2, n3)
+        put_triple(w, at.end + 3 * LANES, l, i1, i2, i3)
         put_triple(w, at.end + 6 * LANES, l, x1, x2, x3)
-        put_pair(w, at.end + 9 * LANES, l, x0, end.xx)
+        put_pair(w, at.end + 9 * LANES, l, x0, xx)
 
 
 @inline

@@ -422,10 +422,11 @@ def to_arcs(motion, series, w):
         sz, cz = circle(w[at.x + l])
         put_pair(w, at.z, l, sz, cz)
     for l in range(LANES):
-        arc, turn = arc_and_turn(motion, series, *pair(w, at.z, l))
-        put_pair(w, at.arc, l, arc.s, arc.r)
-        put_pair(w, at.arc + 2 * LANES, l, arc.c, arc.d)
-        put_pair(w, at.turn, l, *turn)
+        sz, cz = pair(w, at.z, l)
+        (s, r, c, d), (re, im) = arc_and_turn(motion, series, sz, cz)
+        put_pair(w, at.arc, l, s, r)
+        put_pair(w, at.arc + 2 * LANES, l, c, d)
+        put_pair(w, at.turn, l, re, im)
 
 
 @inline

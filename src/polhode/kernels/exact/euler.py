@@ -473,11 +473,11 @@ def rotation(G, long, end, m, turn):
     """Return the rotation of the step, the quaternion by which q is multiplied in (5)."""
     m1, m2, m3 = m
     sphi, cphi = turn
-    scale, x = consistent(long, G, m, end)
+    scale, (x0, x1, x2, x3) = consistent(long, G, m, end)
     f = 1.0 / (scale * G * sqrt(end.xx))
     y0 = G * cphi * f
     y = sphi * f
-    return product((y0, y * m1, y * m2, y * m3), x)
+    return product((y0, y * m1, y * m2, y * m3), (x0, x1, x2, x3))
 
 
 @inline

@@ -9,6 +9,9 @@ There are two pitfalls. First, functions with array arguments must not have bran
 arrays, can omit the counting only in code with a single path, and counting waits for all pending stores. Second,
 ``a[i] if choice else b[i]`` becomes a load from a selected address, which prevents vectorization: select between
 computed numbers only.
+
+Numbers are stored by ``put_pair`` and ``put_triple`` one by one: calls with an unpacked vector, ``put_triple(w, field,
+l, *v)``, add 6 % to the time of compilation of a block kernel (12.3 instead of 11.6 s), and do not run faster.
 """
 
 from __future__ import annotations
