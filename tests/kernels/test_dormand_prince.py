@@ -146,13 +146,14 @@ def test_all_conditions_of_order_7_within_a_step(x):
 
 @entry_point("UniTuple(f8, 3)(f8, f8, f8)", cache=False)
 def rotation(s1, s2, s3):
-    return exponential.rotation(s1, s2, s3)
+    return exponential.rotation((s1, s2, s3))
 
 
 @entry_point("UniTuple(f8, 3)(f8, f8, f8, f8, f8, f8)", cache=False)
 def rate(s1, s2, s3, w1, w2, w3):
-    _, _, c = exponential.rotation(s1, s2, s3)
-    return exponential.rate(c, s1, s2, s3, w1, w2, w3)
+    s = s1, s2, s3
+    _, _, c = exponential.rotation(s)
+    return exponential.rate(c, s, (w1, w2, w3))
 
 
 @pytest.mark.parametrize("angle", [0.0, 1e-200, 1e-8, 1e-3, 0.1, 1.0, 1.5, 2.5, 3.14])

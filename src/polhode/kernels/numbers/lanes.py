@@ -10,8 +10,8 @@ arrays, can omit the counting only in code with a single path, and counting wait
 ``a[i] if choice else b[i]`` becomes a load from a selected address, which prevents vectorization: select between
 computed numbers only.
 
-Numbers are stored by ``put_pair`` and ``put_triple`` one by one: calls with an unpacked vector, ``put_triple(w, field,
-l, *v)``, add 6 % to the time of compilation of a block kernel (12.3 instead of 11.6 s), and do not run faster.
+``put_pair`` and ``put_triple`` take separate numbers, because tuples bring nothing here: ``propagate_range`` compiles
+in 11.2 s with numbers and in 11.4 s with unpacked tuples (medians of five, which scatter by 10 %), and runs as fast.
 """
 
 from __future__ import annotations
