@@ -227,7 +227,8 @@ def with_user_method(task: Task, method: Method) -> Choice:
     order = task.order_of(method)
     guess = task.radian * min(1.0, task.error_per_length ** (1.0 / order))
     if task.structure.rough.any():
-        truth = task.without_output().trial(find_tolerance(task.without_output(), Adaptive())[0].finer(None)[0], 0.0)
+        finer, _ = find_tolerance(task.for_truth(), Adaptive())[0].finer(None)
+        truth = task.for_truth().trial(finer, 0.0)
         result = find_step(task, method, task.radian, 1.0, truth=truth.end)
     else:
         result = find_step(task, method, guess, order)

@@ -155,7 +155,10 @@ def _factor(estimate: Estimate, goal: Goal) -> float:
     return float(min(high, max(low, (AIM * goal.wanted / max(estimate.likely, ROUNDING / 8)) ** (1.0 / order))))
 
 
-def by_finest(error: Callable[[Any, Any], float], order: float, trusted: float, ratio: float | None = None) -> Judge:
+def by_finest(
+    error: Callable[[Any, Any], float], order: float, trusted: float, ratio: float | None = None, *,
+    is_irregular: bool = False,
+) -> Judge:  # fmt: skip
     """Return the judge of trials that become finer, by their differences to the last one.
 
     Parameters
@@ -168,6 +171,8 @@ def by_finest(error: Callable[[Any, Any], float], order: float, trusted: float, 
         Largest order with which the error of the last trial is assumed to be smaller than that of the one before.
     ratio : float, optional
         Ratio of the errors of the first two trials, if it is known.
+    is_irregular : bool, optional
+        Whether a trial may by chance be close to a finer one: then the error of the one before it counts as well.
     """
 
     def judge(trials: Sequence[Trial]) -> Estimate:
@@ -185,8 +190,11 @@ def by_finest(error: Callable[[Any, Any], float], order: float, trusted: float, 
         if len(trials) == 2:
             return Estimate(observed, _reduced(observed, finer**order), observed, order, observed)
         first = trials[-3]
-        seen = _observed_order(error(first.end, last.end) / observed, first.x / last.x, finer)
+        larger = error(first.end, last.end)
+        seen = _observed_order(larger / observed, first.x / last.x, finer)
         likely, sure = (_reduced(observed, finer ** min(seen, most)) for most in (STEEPEST * order, trusted))
+        if is_irregular:
+            sure = max(sure, _reduced(larger, (first.x / last.x) ** trusted))
         return Estimate(sure, likely, observed, seen, observed)
 
     return judge

@@ -55,8 +55,9 @@ FINER = 32.0  # ratio of the first tolerances
 TOLERANCE_ORDER = 0.8  # with which errors decrease with the tolerance
 # Jumps and kinks of a user-defined torque may affect only one of two runs.
 TRUSTED = 0.5  # part of the order that is trusted then
-TRUSTED_TOLERANCE = 0.2
+TRUSTED_TOLERANCE = (0.2, 0.3)  # the same for tolerances: by the last two trials, or by three if a torque jumps
 LARGEST_TOLERANCE = 1e-2
+TRUTH = 0.05  # part of the wanted error that the truth may have, if it is computed
 AIM_OF_PAIR = 0.35  # part of the wanted error that the step size of the whole time span aims at
 RESONANT = 1.2  # radians per step in a long time; errors with longer steps grow in resonance with the rotation
 STEEPEST_RATIO = 1.75  # largest order that the first part of a time span may show, relative to that of the method
@@ -100,9 +101,9 @@ class Task:
         """Wanted error in LENGTH radians, if errors grow in proportion to the time."""
         return self.wanted * min(1.0, LENGTH * self.radian / self.length)
 
-    def without_output(self) -> Task:
-        """Return the task with trial runs none of which is the result."""
-        return replace(self, output=None)
+    def for_truth(self) -> Task:
+        """Return the task for runs with which others are compared: with a smaller error, and without output."""
+        return replace(self, rtol=TRUTH * self.rtol, output=None)
 
     def order_of(self, method: Method) -> float:
         """Return the order of the method with the forces of the problem."""
@@ -321,8 +322,9 @@ def find_tolerance(task: Task, family: Method) -> tuple[Method, SearchResult]:
     last = max(bounds[0], AIM * task.error_per_length)
     is_known = task.is_ready_made
     first = _series(last, (FINER, 1.0) if is_known else (FINER**2, FINER, 1.0), bounds[1])
-    ratio, trusted = (FINER**TOLERANCE_ORDER, TOLERANCE_ORDER) if is_known else (None, TRUSTED_TOLERANCE)
-    judge = by_finest(task.error, TOLERANCE_ORDER, trusted, ratio)
+    is_rough = bool(task.structure.rough.any())
+    ratio, trusted = (FINER**TOLERANCE_ORDER, TOLERANCE_ORDER) if is_known else (None, TRUSTED_TOLERANCE[is_rough])
+    judge = by_finest(task.error, TOLERANCE_ORDER, trusted, ratio, is_irregular=is_rough)
     goal = Goal(task.wanted, TOLERANCE_ORDER, bounds, TOLERANCES, rounding, must_end=True)
     coarse = len(first) - 1
     result = search(lambda x, k: task.trial(method(x), x, keep=k >= coarse), first, judge, goal)
