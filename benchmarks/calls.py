@@ -110,28 +110,10 @@ def calls_of_heyoka() -> Iterator[Call]:
     """The Taylor integrator, compiled before."""
     if importlib.util.find_spec("heyoka") is None:
         return
-    import heyoka as hy
+    from heyoka_form import one_body
+    from truth import Body
 
-    m, q = hy.make_vars("m1", "m2", "m3"), hy.make_vars("q0", "q1", "q2", "q3")
-    w = [m[k] / MOMENTS[k] for k in range(3)]
-    equations = [
-        (m[0], m[1] * w[2] - m[2] * w[1]),
-        (m[1], m[2] * w[0] - m[0] * w[2]),
-        (m[2], m[0] * w[1] - m[1] * w[0]),
-        (q[0], -0.5 * (q[1] * w[0] + q[2] * w[1] + q[3] * w[2])),
-        (q[1], 0.5 * (q[0] * w[0] + q[2] * w[2] - q[3] * w[1])),
-        (q[2], 0.5 * (q[0] * w[1] + q[3] * w[0] - q[1] * w[2])),
-        (q[3], 0.5 * (q[0] * w[2] + q[1] * w[1] - q[2] * w[0])),
-    ]
-    y0 = np.array(MOMENTUM + ATTITUDE)
-    integrator = hy.taylor_adaptive(equations, y0, tol=1e-9)
-
-    def run():
-        integrator.time = 0.0
-        integrator.state[:] = y0
-        integrator.propagate_until(TIME)
-
-    yield "heyoka, propagate_until", run
+    yield "heyoka, propagate_until", one_body(Body(MOMENTS, MOMENTUM, (TIME,)), 1e-9)[0]
 
 
 def microseconds(call: Callable[[], object]) -> float:

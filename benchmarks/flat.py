@@ -14,16 +14,14 @@ from math import sqrt
 
 import numpy as np
 
+import polhode as ph
+from loops import in_loops
 from polhode import problems
-from polhode.integration.own_steps_run import new_saved
-from polhode.integration.rows import not_reached
-from polhode.integration.running import new_run
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.numba_internals import borrowed, keep
 from polhode.kernels.numbers.quat import matrix
 from polhode.kernels.stepping.dormand_prince import COLUMN, END, FIFTH, FIRST, NODE, STAGES, THIRD, WEIGHT
-from polhode.kernels.stepping.header import Wanted, call_torque
-from polhode.methods.adaptive import Adaptive
+from polhode.kernels.stepping.header import call_torque
 
 SIZE, STRIDE = 7, 8
 SAFETY, MOST, LEAST = 0.9, 10.0, 0.2
@@ -115,27 +113,18 @@ def solve(problem, rtol, atol, first_step=1e-2):
     params = np.array(force.params)
     per_I, damping = 1.0 / problem.body.moments, np.diagonal(force.damping).copy()
     torque = force.torque_address()
-    began = time.perf_counter()
+    began = time.process_time()
     flat(torque, (params, per_I, damping, *problem.t_span, first_step, rtol, atol, y, counts))
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     return y[:3], y[3:], {"steps": int(counts[0]), "rejected": int(counts[1]), "seconds": seconds}
 
 
 def solve_adaptive(problem, rtol, atol):
     """The same by ``Adaptive``, its loop alone."""
-    method = Adaptive(rtol, atol)
-    run = new_run(problem, problem.t_span, method)
-    current, advance = run.current, method.advance(run.force)
-    clock, wanted, saved = (
-        run.stretches.window(0),
-        Wanted(2**62),
-        new_saved(not_reached(np.empty(0), 1), 0),
-    )
-    began = time.perf_counter()
-    advance(run.bodies, clock, wanted, 0, 1, current, saved)
-    seconds = time.perf_counter() - began
-    counts = {"steps": int(current.steps[0]), "rejected": int(current.rejected[0]), "seconds": seconds}
-    return current.m[0], current.q[0], counts
+    method = ph.Adaptive(rtol, atol)
+    end, seconds = in_loops(lambda: ph.integrate(problem, method=method, t_eval=[problem.t_span[1]]))
+    counts = {"steps": end.stats.steps, "rejected": end.stats.rejected, "seconds": seconds}
+    return end.m[-1], end.q[-1], counts
 
 
 def nanoseconds(solver, problem, rtol, atol):

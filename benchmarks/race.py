@@ -1,143 +1,218 @@
-"""The race: error of the attitude at the end against time, for our methods, SciPy, a compiled DOP853 and heyoka.
+"""The race: what our methods, heyoka, SciPy and a compiled DOP853 need for the same error of the attitude at the end.
 
     python benchmarks/race.py [case ...] [--curves]
 
-Cases: perturbed satellite weak_top strong_top rotations batch. Each prints what everybody needs for the same error
-(interpolated between runs, in logarithms) and the ratio to ours; with --curves also every run. Compiling and start-up
-do not count. heyoka takes part if it is installed. Times of our methods are those of the compiled loop, as for the
-others, and in brackets those of the whole call of ``integrate``, of which Python takes 0.2 ms.
+Cases: weak_top strong_top satellite perturbed, the batches weak_tops strong_tops satellites, and rotations. Truth is
+that of ``truth.py``, in 25 digits; the error is that of the quaternion. With --curves every run is printed.
+
+Times are of two kinds, for everybody who has them. A *whole call* is what a user types in Python, after compilation:
+``integrate(...)``; the state of heyoka's integrator set, ``propagate_until``, the attitude read; ``solve_ivp``. A
+*loop* is the compiled integration alone. Times are those of the processor, on one core. All runs of a case take turns,
+and the least time of each counts. A run counts for an error only if all runs of the same program with shorter steps or
+smaller tolerances are at least as accurate, so that a lucky one helps nobody; between two runs, times are interpolated
+in logarithms. heyoka (``heyoka_form.py``) takes part if it is installed.
 """
 
 from __future__ import annotations
 
-import copy
+import importlib.util
 import os
 import sys
 import time
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from math import inf, log
+from typing import Any
 
 import numpy as np
 from scipy.integrate import solve_ivp
+from scipy.spatial.transform import Rotation
 
 import polhode as ph
+import truth
 from flat import solve as flat_solve
+from loops import in_loops
 from polhode import problems
-from polhode.core.rotation import matrix
-from polhode.integration.own_steps_run import new_saved
-from polhode.integration.rows import not_reached
-from polhode.integration.running import new_run
-from polhode.kernels.stepping.header import Wanted
 
-REPEATS = 15
-PATIENCE = 4.0  # seconds for the repeats of one run
+SECONDS = 12.0  # for the rounds of a case, of which there are at least ROUNDS
+ROUNDS = 3
+CHUNK = 2e-3  # seconds for which a short run is repeated in each round
+BODIES = 2048  # of a batch
+TURNS, SAMPLES = 1e5, 20
+
+OURS, CHOSEN, HEYOKA, FLAT, SCIPY = "method and h given", "rtol=", "heyoka", "compiled DOP853", "SciPy DOP853"
+TAYLOR = (1e-4, 1e-6, 1e-8, 1e-10, 1e-12, 1e-14, 2.3e-16)
 
 
-@dataclass
-class Point:
-    error: float
-    seconds: float
-    whole: float  # of the call, with all that Python does
-    told: str
+def geometric(longest: float, count: int, ratio: float = 1.3) -> tuple[float, ...]:
+    return tuple(longest / ratio**k for k in range(count))
+
+
+def powers(first: int, last: int) -> tuple[float, ...]:
+    return tuple(10.0**-k for k in range(first, last + 1))
 
 
 @dataclass
 class Case:
+    """A problem of one body, the errors at which everybody is compared, and steps and tolerances of the runs."""
+
     name: str
     make: Callable[[], ph.Problem]
-    error: float  # at which everybody is compared
-    targets: str
-    methods: dict[str, tuple[float, ...]]  # steps of our methods
-    flat: tuple[float, ...] = (1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13)
-    taylor: tuple[float, ...] = (1e-6, 1e-8, 1e-10, 1e-12, 1e-14, 1e-15)
-    scipy: tuple[float, ...] = (1e-8, 1e-10, 1e-12)
-    scipy_part: float = 1.0  # of the time span, when all of it takes too long; the time is scaled
-
-
-def geometric(longest, count, ratio=1.25):
-    return tuple(longest / ratio**k for k in range(count))
+    errors: tuple[float, ...]
+    methods: dict[str, tuple[float, ...]]  # steps
+    chosen: tuple[float, ...] = powers(4, 13)
+    adaptive: tuple[float, ...] = ()
+    flat: tuple[float, ...] = ()
+    scipy: tuple[float, ...] = (1e-5, 1e-7, 1e-9, 1e-11)
 
 
 CASES = {
     case.name: case
     for case in (
-        Case("perturbed", problems.perturbed, 1e-9, "2x heyoka at 1e-9, 4x at 1e-7",
-             {"ABA864": geometric(4, 11), "ABA1064": geometric(5, 12), "ABA82": geometric(4, 9),
-              "PABA1264": geometric(2.5, 8)}, scipy_part=0.004),
-        Case("satellite", problems.satellite, 3e-8, "5x heyoka",
-             {"ABA864": geometric(0.1, 12), "ABA1064": geometric(0.15, 12), "ABA82": geometric(0.1, 9),
-              "WH17G": geometric(0.06, 9)}, scipy_part=0.02),
-        Case("weak_top", lambda: problems.heavy_top(1e-3), 1e-11, "1.5x heyoka",
-             {"ABA864": geometric(2.5, 9), "ABA1064": geometric(3, 9), "ABA104": geometric(3, 9),
-              "WH17G": geometric(1.5, 9)}),
-        Case("strong_top", lambda: problems.heavy_top(1.0), 4e-11, "Adaptive within 1.5x of the compiled DOP853",
-             {"RKN6_11b": geometric(0.4, 9), "RKN6_14a": geometric(0.4, 9), "RKN8_19": geometric(0.8, 9)}),
+        Case("weak_top", lambda: problems.heavy_top(1e-3), (1e-6, 1e-9, 1e-12),
+             {"ABA82": geometric(5, 9), "ABA1064": geometric(5, 10), "PABA1264": geometric(4, 8)},
+             adaptive=powers(5, 12), flat=powers(5, 13), scipy=powers(5, 12)),
+        Case("strong_top", lambda: problems.heavy_top(1.0), (1e-6, 1e-10, 1e-12),
+             {"RKN6_14a": geometric(0.8, 10), "RKN8_19": geometric(1, 8)},
+             adaptive=powers(5, 13), flat=powers(5, 13), scipy=powers(6, 13)),
+        Case("satellite", problems.satellite, (1e-4, 1e-8, 1e-10),
+             {"ABA82": geometric(0.1, 6), "ABA1064": geometric(0.16, 7), "PABA1264": geometric(0.16, 9)},
+             chosen=powers(4, 11), flat=powers(9, 13)),
+        Case("perturbed", problems.perturbed, (1e-4, 1e-8, 2e-10),
+             {"ABA82": geometric(4, 5), "ABA1064": geometric(6, 8), "PABA1264": geometric(4, 10)},
+             chosen=powers(4, 11)),
     )
 }  # fmt: skip
 
 
-def fastest(run, prepared=None):
-    """The least time of several runs: (seconds, result). ``prepared`` is (prepare, run), where preparing is free."""
-    best, began = None, time.perf_counter()
-    for _ in range(REPEATS):
-        given = () if prepared is None else (prepared[0](),)
-        start = time.perf_counter()
-        result = run() if prepared is None else prepared[1](*given)
-        seconds = time.perf_counter() - start
-        if best is None or seconds < best[0]:
-            best = seconds, result
-        if time.perf_counter() - began > PATIENCE:
-            break
-    return best
+@dataclass
+class Batch:
+    """Bodies of one inertia under one torque, and the runs for all of them."""
+
+    name: str
+    make: Callable[[], ph.Problem]  # body and force of which are used
+    methods: dict[str, tuple[float, ...]]
+    adaptive: tuple[float, ...] = ()
+    errors: tuple[float, ...] = (1e-6, 1e-9)
+    taylor: tuple[float, ...] = (1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
 
 
-def error_of(q, truth):
-    q = np.asarray(q) / np.linalg.norm(q)
-    return min(np.linalg.norm(q - truth), np.linalg.norm(q + truth))
-
-
-def ours(problem, method, told, truth, h=None):
-    """The compiled loop alone, as for the others, and the whole call."""
-
-    def run():
-        return ph.integrate(problem, method=method, h=h, save_every=2**40, t_eval=None if h else [problem.t_span[1]])
-
-    run()
-    whole, result = fastest(run)
-    seconds, _ = fastest(None, loop_alone(problem, result.method, h))
-    return Point(error_of(result.q[-1], truth), seconds, whole, told)
-
-
-def loop_alone(problem, method, h):
-    """Return functions that prepare a state, and advance it to the end by the compiled loop alone."""
-    run = new_run(problem, problem.t_span, method, h)
-    if method.chooses_steps:
-        clock, end = run.stretches.window(0), np.empty(0)
-    else:
-        clock, end = run.grid.clock(0), np.array([run.count])
-    saved = new_saved(not_reached(end.astype(float), 1), 0)
-    return lambda: copy.deepcopy(run.current), lambda current: run.advance(
-        run.bodies, clock, Wanted(2**62, times=end), 0, 1, current, saved
+BATCHES = {
+    batch.name: batch
+    for batch in (
+        Batch("weak_tops", lambda: problems.heavy_top(1e-3),
+              {"ABA82": geometric(4, 4, 2.0), "ABA1064": geometric(4, 8), "PABA1264": geometric(3, 5)}),
+        Batch("strong_tops", lambda: problems.heavy_top(1.0), {"RKN6_14a": geometric(0.6, 8)}, powers(6, 12)),
+        Batch("satellites", problems.satellite, {"ABA1064": geometric(0.1, 7), "PABA1264": geometric(0.1, 8)}),
     )
+}  # fmt: skip
 
 
-def flat_runs(problem, tolerances, truth):
-    points = []
-    for rtol in tolerances:
-        flat_solve(problem, rtol, rtol)
-        seconds, (_, q, _) = fastest(lambda rtol=rtol: flat_solve(problem, rtol, rtol))
-        points.append(Point(error_of(q, truth), seconds, seconds, f"rtol {rtol:g}"))
-    return points
+@dataclass
+class Run:
+    """One run of one program, which may be repeated; the least seconds of a whole call and of the loop alone."""
+
+    program: str
+    setting: str
+    error: float
+    whole: Callable[[], Any]
+    loop: Callable[[], float] | None = None  # returns its own seconds
+    part: float = 1.0  # of the time span; times are divided by it
+    seconds: dict[str, float] = field(default_factory=lambda: {"whole": inf, "loop": inf})
+
+    def measure(self) -> None:
+        self.repeat("whole", lambda: timed(self.whole))
+        if self.loop is not None:
+            self.repeat("loop", self.loop)
+
+    def repeat(self, kind: str, seconds_of_a_call: Callable[[], float]) -> None:
+        until = time.perf_counter() + CHUNK
+        while True:
+            self.seconds[kind] = min(self.seconds[kind], seconds_of_a_call() / self.part)
+            if time.perf_counter() > until:
+                return
 
 
-def right_hand_side(problem):
-    """y' for SciPy, y = (m, q), in plain NumPy-free Python."""
+def timed(call: Callable[[], Any]) -> float:
+    began = time.process_time()
+    call()
+    return time.process_time() - began
+
+
+def measure_in_turns(runs: list[Run]) -> None:
+    """All runs in each round, so that what else the machine does disturbs everybody alike."""
+    began, rounds = time.perf_counter(), 0
+    while rounds < ROUNDS or time.perf_counter() < began + SECONDS:
+        for run in runs:
+            run.measure()
+        rounds += 1
+
+
+def error_of(q: np.ndarray, Q: np.ndarray) -> float:
+    """The largest distance of quaternions (n, 4), of any length and sign, from the attitudes Q (n, 3, 3)."""
+    difference = Rotation.from_quat(np.atleast_2d(q), scalar_first=True).as_matrix() - Q
+    return float(np.linalg.norm(difference, axis=(-2, -1)).max()) / 8**0.5
+
+
+# Programs: each yields its runs.
+
+
+def our_runs(case: Case, problem: ph.Problem, Q: np.ndarray) -> Iterator[Run]:
+    """By methods and steps that are given, and by ``rtol=``."""
+    end = [problem.t_span[1]]
+    for name, h in ((name, h) for name, steps in case.methods.items() for h in steps):
+        yield our_run(problem, name, Q, h)
+    for rtol in case.adaptive:
+        yield our_run(problem, ph.Adaptive(rtol), Q)
+    for rtol in case.chosen:
+
+        def chosen(rtol: float = rtol) -> ph.Trajectory:
+            return ph.integrate(problem, rtol=rtol, t_eval=end)
+
+        result = chosen()
+        yield Run(CHOSEN, f"{rtol:.0e}: {result.method!r}", error_of(result.q[-1], Q), chosen)
+
+
+def our_run(problem: ph.Problem, method: Any, Q: np.ndarray, h: float | None = None) -> Run:
+    def whole() -> ph.Trajectory:
+        return ph.integrate(problem, method=method, h=h, t_eval=[problem.t_span[1]])
+
+    setting = f"{method}, h = {h:.3g}" if h else repr(method)
+    return Run(OURS, setting, error_of(whole().q[-1], Q), whole, lambda: in_loops(whole)[1])
+
+
+def flat_runs(case: Case, problem: ph.Problem, Q: np.ndarray) -> Iterator[Run]:
+    """By DOP853 in R^7."""
+    for rtol in case.flat:
+
+        def whole(rtol: float = rtol) -> Any:
+            return flat_solve(problem, rtol, rtol)
+
+        yield Run(FLAT, f"{rtol:.0e}", error_of(whole()[1], Q), whole, lambda whole=whole: whole()[2]["seconds"])
+
+
+def scipy_runs(case: Case, problem: ph.Problem) -> Iterator[Run]:
+    """On the part of the span up to the first known state: the error of a phase grows with time, at least."""
+    body = truth.CASES[case.name]
+    end = body.times[0]
+    part, Q = end / body.times[-1], truth.attitudes(case.name, end)
+    y0 = np.concatenate([problem.state.m, problem.state.q])
+    slope = right_hand_side(problem)
+    for rtol in case.scipy:
+
+        def whole(rtol: float = rtol) -> np.ndarray:
+            return solve_ivp(slope, (0.0, end), y0, "DOP853", rtol=rtol, atol=rtol).y[3:, -1]
+
+        yield Run(SCIPY, f"{rtol:.0e}", error_of(whole(), Q) / part, whole, part=part)
+
+
+def right_hand_side(problem: ph.Problem) -> Callable[[float, np.ndarray], tuple[float, ...]]:
+    """y' for SciPy, y = (m, q), in Python without NumPy, which is faster for seven numbers."""
     I1, I2, I3 = problem.body.moments.tolist()
     torque, params = problem.force.torque_function(), np.array(problem.force.params)
 
-    def f(t, y):
+    def f(t: float, y: np.ndarray) -> tuple[float, ...]:
         m1, m2, m3, q0, q1, q2, q3 = y.tolist()
         w1, w2, w3 = m1 / I1, m2 / I2, m3 / I3
         Q = (
@@ -155,192 +230,157 @@ def right_hand_side(problem):
     return f
 
 
-def scipy_runs(problem, case, truth):
-    """On a part of the span if need be: time grows with the span, and the error of a phase like it, at least."""
-    points, (t0, t1) = [], problem.t_span
-    end = t0 + case.scipy_part * (t1 - t0)
-    if end != t1:
-        truth = truth_of(problem, (t0, end), case)
-    y0 = np.concatenate([problem.state.m, problem.state.q])
-    for rtol in case.scipy:
-        start = time.perf_counter()
-        found = solve_ivp(right_hand_side(problem), (t0, end), y0, "DOP853", rtol=rtol, atol=rtol)
-        seconds = time.perf_counter() - start
-        part = case.scipy_part
-        error = error_of(found.y[3:, -1], truth) / part
-        points.append(Point(error, seconds / part, seconds / part, f"rtol {rtol:g}"))
-    return points
+def heyoka_runs(case: Case, Q: np.ndarray) -> Iterator[Run]:
+    from heyoka_form import one_body
+
+    for tolerance in TAYLOR:
+        whole, loop = one_body(truth.CASES[case.name], tolerance)
+        yield Run(HEYOKA, f"{tolerance:.0e}", error_of(whole(), Q), whole, loop)
 
 
-def taylor_runs(problem, case, truth):
-    """heyoka's Taylor integrator, with the torque as expressions."""
-    import heyoka as hy
-
-    m = hy.make_vars("m1", "m2", "m3")
-    q = hy.make_vars("q0", "q1", "q2", "q3")
-    I = problem.body.moments
-    w = [m[k] / I[k] for k in range(3)]
-    f = taylor_torque(problem, q, I)
-    equations = [
-        (m[0], m[1] * w[2] - m[2] * w[1] + f[0]),
-        (m[1], m[2] * w[0] - m[0] * w[2] + f[1]),
-        (m[2], m[0] * w[1] - m[1] * w[0] + f[2]),
-        (q[0], -0.5 * (q[1] * w[0] + q[2] * w[1] + q[3] * w[2])),
-        (q[1], 0.5 * (q[0] * w[0] + q[2] * w[2] - q[3] * w[1])),
-        (q[2], 0.5 * (q[0] * w[1] + q[3] * w[0] - q[1] * w[2])),
-        (q[3], 0.5 * (q[0] * w[2] + q[1] * w[1] - q[2] * w[0])),
-    ]
-    y0, points = np.concatenate([problem.state.m, problem.state.q]), []
-    for tolerance in case.taylor:
-        integrator = hy.taylor_adaptive(equations, y0, tol=tolerance)
-
-        def run(integrator=integrator):
-            integrator.time = problem.t_span[0]
-            integrator.state[:] = y0
-            integrator.propagate_until(problem.t_span[1])
-            return integrator.state[3:].copy()
-
-        run()
-        seconds, found = fastest(run)
-        points.append(Point(error_of(found, truth), seconds, seconds, f"tol {tolerance:g}"))
-    return points
+def runs_of(case: Case) -> list[Run]:
+    problem, Q = case.make(), truth.attitudes(case.name)
+    runs = [*our_runs(case, problem, Q), *flat_runs(case, problem, Q), *scipy_runs(case, problem)]
+    return [*runs, *heyoka_runs(case, Q)] if has_heyoka() else runs
 
 
-def taylor_torque(problem, q, I):
-    """Of gravity on an offset mass center, or of a gravity gradient of fixed direction, as expressions in q."""
-    p = problem.force.params
-    rows = (
-        (
-            q[0] ** 2 + q[1] ** 2 - q[2] ** 2 - q[3] ** 2,
-            2 * (q[1] * q[2] - q[0] * q[3]),
-            2 * (q[1] * q[3] + q[0] * q[2]),
-        ),
-        (
-            2 * (q[1] * q[2] + q[0] * q[3]),
-            q[0] ** 2 - q[1] ** 2 + q[2] ** 2 - q[3] ** 2,
-            2 * (q[2] * q[3] - q[0] * q[1]),
-        ),
-        (
-            2 * (q[1] * q[3] - q[0] * q[2]),
-            2 * (q[2] * q[3] + q[0] * q[1]),
-            q[0] ** 2 - q[1] ** 2 - q[2] ** 2 + q[3] ** 2,
-        ),
-    )
-    if problem.name == "satellite":
-        k = p[0] / I[0]
-        u = rows[2]
-        return [k * (I[2] - I[1]) * u[1] * u[2], k * (I[0] - I[2]) * u[2] * u[0], k * (I[1] - I[0]) * u[0] * u[1]]
-    up = weight(problem)
-    u = [sum(float(up[i]) * rows[i][j] for i in range(3)) for j in range(3)]
-    return [u[1], -1.0 * u[0], 0.0]
+def runs_of_batch(batch: Batch) -> list[Run]:
+    """Whole calls for all bodies, on one core; an error is the largest of the bodies whose truth is known."""
+    base, body, Q = batch.make(), truth.bodies_of(batch.name)[0], truth.attitudes(batch.name)
+    m, q = truth.batch(batch.name, BODIES)
+    end = body.times[-1]
+    problem = ph.Problem(base.body, ph.State(m, q), base.force, (0.0, end))
+    settings = [(name, h) for name, steps in batch.methods.items() for h in steps]
+    runs = []
+    for method, h in [*settings, *((ph.Adaptive(rtol), None) for rtol in batch.adaptive)]:
+
+        def whole(method: Any = method, h: float | None = h) -> np.ndarray:
+            return ph.integrate(problem, method=method, h=h, t_eval=[end]).q[-1]
+
+        setting = f"{method}, h = {h:.3g}" if h else repr(method)
+        runs.append(Run(OURS, setting, error_of(whole()[: len(Q)], Q), whole))
+    if has_heyoka():
+        from heyoka_form import many_bodies
+
+        for tolerance in batch.taylor:
+            whole = many_bodies(body, m, q, tolerance)
+            runs.append(Run(HEYOKA, f"{tolerance:.0e}", error_of(whole()[: len(Q)], Q), whole))
+    return runs
 
 
-def weight(problem):
-    """The vector s with f = (u2, -u1, 0), u = Q^T s, read off the torque at two attitudes."""
-    force, s = problem.force, np.zeros(3)
-    s[1], s[0] = force.torque(0.0, (1, 0, 0, 0))[0], -force.torque(0.0, (1, 0, 0, 0))[1]
-    s[2] = force.torque(0.0, (np.sqrt(0.5), np.sqrt(0.5), 0, 0))[0]  # body y is space z
-    assert np.allclose(force.torque(0.0, (0.1, 0.7, 0.5, 0.5)), np.cross(matrix((0.1, 0.7, 0.5, 0.5)).T @ s, (0, 0, 1)))
-    return s
+def has_heyoka() -> bool:
+    return importlib.util.find_spec("heyoka") is not None
 
 
-def truth_of(problem, span, case):
-    """By a scheme of order 8 or the near-integrable one of high order, with steps far below those that race."""
-    scheme = "RKN8_19" if case.name == "strong_top" else "ABA1064"
-    h = {"perturbed": 0.25, "satellite": 0.01, "weak_top": 0.2, "strong_top": 0.05}[case.name]
-    return ph.integrate(problem, span, method=scheme, h=h, save_every=2**40).q[-1]
+# What is compared
 
 
-def at_error(points, error):
-    """Seconds for that error, interpolated; None outside."""
-    points = sorted((p for p in points if p.error > 0), key=lambda p: p.seconds)
-    for a, b in pairwise(points):
-        if b.error <= error <= a.error:
-            part = np.log(a.error / error) / np.log(a.error / b.error) if a.error > b.error else 0.0
-            return a.seconds * (b.seconds / a.seconds) ** part, a.whole * (b.whole / a.whole) ** part
-    good = [p for p in points if p.error <= error]
-    return (good[0].seconds, good[0].whole) if good and good[0] is points[0] else None
+def at_error(runs: list[Run], error: float, kind: str) -> tuple[float, str] | None:
+    """Seconds for that error, and the setting of the run that reaches it; None if none of the runs does.
+
+    The runs are given from the least accurate to the most accurate setting.
+    """
+    runs = [run for run in runs if run.seconds[kind] < inf]
+    errors = np.maximum.accumulate([run.error for run in runs][::-1])[::-1]  # of this run and all later ones
+    good = [run for run, worst in zip(runs, errors, strict=True) if worst <= error]
+    if not good:
+        return None
+    best = min(good, key=lambda run: run.seconds[kind])
+    seconds = best.seconds[kind]
+    if best is good[0] is not runs[0]:
+        k = len(runs) - len(good)
+        part = log(errors[k - 1] / error) / log(errors[k - 1] / errors[k])
+        seconds = runs[k - 1].seconds[kind] ** (1 - part) * seconds**part
+    return seconds, best.setting
 
 
-def race(case, curves):
-    problem = case.make()
-    truth = truth_of(problem, problem.t_span, case)
-    runs = {}
-    for name, steps in case.methods.items():
-        if name in ph.schemes.SCHEMES:
-            runs[name] = [ours(problem, name, f"h {h:.4g}", truth, h) for h in steps]
-    runs["Adaptive"] = [ours(problem, ph.Adaptive(rtol), f"rtol {rtol:g}", truth) for rtol in case.flat]
-    runs["compiled DOP853, R^7"] = flat_runs(problem, case.flat, truth)
-    try:
-        runs["heyoka"] = taylor_runs(problem, case, truth)
-    except ImportError:
-        print("(heyoka is not installed)")
-    runs["SciPy DOP853"] = scipy_runs(problem, case, truth)
-    print(f"\n{case.name}: t = {problem.t_span[0]:g} to {problem.t_span[1]:g}; target: {case.targets}")
+def compare(runs: list[Run], error: float, kind: str) -> dict[str, tuple[float, str]]:
+    """The best of each program: of our methods, the fastest one."""
+    groups: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        method = run.setting.split(",")[0].split("(")[0] if run.program == OURS else ""
+        groups.setdefault((run.program, method), []).append(run)
+    best: dict[str, tuple[float, str]] = {}
+    for (program, _), group in groups.items():
+        found = at_error(group, error, kind)
+        if found is not None and found[0] < best.get(program, (inf, ""))[0]:
+            best[program] = found
+    return best
+
+
+def race(name: str) -> tuple[list[Run], dict[float, dict[str, dict[str, tuple[float, str]]]]]:
+    """All runs of a case or batch, and by error and kind of time what each program needs."""
+    warnings.simplefilter("ignore")  # of tolerances that round-off does not allow, and of negative kicks
+    os.environ["POLHODE_NUM_THREADS"] = "1"
+    case = CASES[name] if name in CASES else BATCHES[name]
+    runs = runs_of(case) if isinstance(case, Case) else runs_of_batch(case)
+    measure_in_turns(runs)
+    kinds = ("whole", "loop") if isinstance(case, Case) else ("whole",)
+    return runs, {error: {kind: compare(runs, error, kind) for kind in kinds} for error in case.errors}
+
+
+def rotations() -> dict[str, tuple[float, float]]:
+    """Very many turns of the perturbed body: seconds of the whole call and largest relative error of the energy."""
+    speed = np.linalg.norm(np.array(problems.perturbed().body.omega(problems.perturbed().state.m)))
+    times = np.linspace(0.0, TURNS * 2 * np.pi / float(speed), SAMPLES + 1)
+    problem = problems.perturbed(float(times[-1]))
+    found = {}
+    for scheme, h in (("ABA1064", 1.0), ("PABA1264", 2.0), ("PABA1264", 1.0)):
+        began = time.process_time()
+        run = ph.integrate(problem, method=scheme, h=h, t_eval=times)
+        found[f"{scheme}, h = {h:g}"] = time.process_time() - began, float(np.abs(run.energy_error()).max())
+    if has_heyoka():
+        from heyoka_form import along
+
+        for tolerance in (1e-12, 2.3e-16):
+            along(truth.CASES["perturbed"], times[:2], tolerance)  # compiles, and heyoka keeps what it compiled
+            began = time.process_time()
+            m, q = along(truth.CASES["perturbed"], times, tolerance)
+            seconds = time.process_time() - began
+            energy = energies(m, q)
+            found[f"heyoka, {tolerance:.0e}"] = seconds, float(np.abs(energy / energy[0] - 1).max())
+    return found
+
+
+def energies(m: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Of the perturbed body."""
+    body = truth.CASES["perturbed"]
+    axes = Rotation.from_quat(q, scalar_first=True).as_matrix()[:, :, 2]
+    return 0.5 * (m**2 / body.I).sum(axis=1) + axes @ body.s
+
+
+# What is printed
+
+
+def duration(seconds: float) -> str:
+    size, unit = (1.0, "s") if seconds >= 1.0 else (1e-3, "ms") if seconds >= 1e-3 else (1e-6, "us")
+    return f"{seconds / size:.3g} {unit}"
+
+
+def print_race(name: str, curves: bool) -> None:
+    runs, found = race(name)
+    print(f"\n{name}")
     if curves:
-        for name, points in runs.items():
-            for p in points:
-                cost = f"{1e3 * p.seconds:10.4g} ms   ({1e3 * p.whole:.4g})"
-                print(f"    {name:22} {p.told:12} error {p.error:8.1e}   {cost}")
-    for error in sorted({case.error, 100 * case.error, case.error / 10}, reverse=True):
-        found = {name: at_error(points, error) for name, points in runs.items()}
-        mine = {n: f[0] for n, f in found.items() if f and (n in ph.schemes.SCHEMES or n == "Adaptive")}
-        best = min(mine, key=mine.get) if mine else None
-        print(f"  at an error of {error:.0e}" + (f": {best}" if best else ": none of ours"))
-        for name, f in sorted(found.items(), key=lambda item: item[1][0] if item[1] else np.inf):
-            if f:
-                ratio = f"{f[0] / mine[best]:8.2f}" if best else ""
-                print(f"    {name:22} {1e3 * f[0]:10.4g} ms ({1e3 * f[1]:10.4g})   {ratio}")
+        for run in sorted(runs, key=lambda run: (run.program, -run.error)):
+            times = ", ".join(f"{kind} {duration(x)}" for kind, x in run.seconds.items() if x < inf)
+            print(f"    {run.program:20} {run.setting:28} error {run.error:8.1e}   {times}")
+    for error, kinds in found.items():
+        for kind, best in kinds.items():
+            print(f"  error {error:.0e}, {kind}")
+            for program, (seconds, setting) in sorted(best.items(), key=lambda item: item[1]):
+                print(f"    {program:20} {duration(seconds):>10}   {setting}")
 
 
-def rotations():
-    """A million rotations of the perturbed body, with the energy at round-off; and heyoka."""
-    turns = 1e6
-    problem = problems.perturbed()
-    speed = np.linalg.norm(problem.body.omega(problem.state.m))
-    t_end = turns * 2 * np.pi / speed
-    problem = problems.perturbed(t_end)
-    print(f"\nrotations: {turns:g} turns, t = {t_end:.4g}; target: 2x heyoka at its error")
-    for scheme, h in (("ABA1064", 1.0), ("ABA1064", 0.5), ("ABA864", 0.5), ("WH17G", 0.5)):
-        if scheme in ph.schemes.SCHEMES:
-            run = ph.integrate(problem, method=scheme, h=h, save_every=2**40)
-            print(f"    {scheme} h = {h}: {run.stats.seconds:.3g} s, energy {abs(run.energy_error()[-1]):.1e}")
-    try:
-        case = CASES["perturbed"]
-        case.taylor = (1e-15,)
-        start = time.perf_counter()
-        global REPEATS
-        REPEATS = 1
-        points = taylor_runs(problem, case, np.array([1.0, 0, 0, 0]))
-        print(f"    heyoka: {points[0].seconds:.3g} s ({time.perf_counter() - start:.3g} with compilation)")
-    except ImportError:
-        print("    (heyoka is not installed)")
-
-
-def batch(count=10_000, steps=100):
-    """Many satellites at once: nanoseconds per body and step."""
-    rng = np.random.default_rng(1)
-    base = problems.satellite()
-    omega = rng.normal(size=(count, 3)) * 15
-    problem = ph.Problem(base.body, omega=omega, force=base.force, t_span=(0.0, 0.1 * steps))
-    print(f"\nbatch: {count} satellites, {steps} steps of RKN6_14a")
-    for threads in ("1", "2"):
-        os.environ["POLHODE_NUM_THREADS"] = threads
-        runs = [ph.integrate(problem, method="RKN6_14a", h=0.1, save_every=2**40) for _ in range(3)]
-        seconds = min(run.stats.seconds for run in runs)
-        step = 1e9 * seconds / (count * steps)
-        print(f"    {threads} core(s): {step:.0f} ns per body and step, {step / 14:.0f} per stage")
-    del os.environ["POLHODE_NUM_THREADS"]
-
-
-def main():
-    warnings.simplefilter("ignore", UserWarning)
+def main() -> None:
     names = [name for name in sys.argv[1:] if not name.startswith("--")]
-    for name in names or [*CASES, "rotations", "batch"]:
-        if name in CASES:
-            race(CASES[name], "--curves" in sys.argv)
+    if not has_heyoka():
+        print("(heyoka is not installed)")
+    for name in names or [*CASES, *BATCHES, "rotations"]:
+        if name == "rotations":
+            for program, (seconds, energy) in rotations().items():
+                print(f"    {program:20} {duration(seconds):>10}   energy {energy:.1e}")
         else:
-            {"rotations": rotations, "batch": batch}[name]()
+            print_race(name, "--curves" in sys.argv)
 
 
 if __name__ == "__main__":
