@@ -23,7 +23,7 @@ help:
 	@echo "make lint       run ruff, mypy and import-linter"
 	@echo "make papers     reproduce the figures and tables of five papers in out/papers (one: ONLY=betsch2009_fig1)"
 	@echo "make bench      measure speed ratios to the published algorithm and SciPy, flow costs, start-up times, drift"
-	@echo "make claims     measure the tables of docs/accuracy.md and docs/speed.md and update them, with date and machine"
+	@echo "make claims     measure the numbers of the documentation and write them there (about ten minutes; needs heyoka)"
 
 # One stamp file per set of extras; it is out of date when pyproject.toml changes, for example after a git pull.
 $(VENV)/installed-%: pyproject.toml
@@ -77,8 +77,9 @@ docs: $(VENV)/installed-docs
 linkcheck: $(VENV)/installed-docs
 	$(BIN)/sphinx-build -b linkcheck docs docs/_build/linkcheck
 
+# Numbers are stored in benchmarks/claims.json; `make claims ONLY="step dense"` measures some of them again.
 claims: $(VENV)/installed-test
-	$(BIN)/python scripts/claims.py
+	$(BIN)/python scripts/claims.py $(ONLY)
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

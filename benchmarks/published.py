@@ -241,14 +241,14 @@ def published_steps(inertia, m, q, h, n, thrifty):
     q[0], q[1], q[2], q[3] = q0, q1, q2, q3
 
 
-@entry_point("void(f8[:, ::1], f8[:, ::1], f8[:, ::1], f8[::1], f8[:, ::1], f8[:, ::1])")
-def published_batch(inertia, m, q, h, m_out, q_out):
+@entry_point("void(f8[:, ::1], f8[:, ::1], f8[:, ::1], f8[::1], f8[:, ::1], f8[:, ::1], b1)")
+def published_batch(inertia, m, q, h, m_out, q_out, thrifty):
     """One step of each body: shapes (n, 3), (n, 3), (n, 4), (n,) -> (n, 3), (n, 4); one thread."""
     ratio = np.empty(LEVELS + 1)
     for j in range(len(h)):
         i1, i2, i3 = inertia[j, 0], inertia[j, 1], inertia[j, 2]
         m1, m2, m3 = m[j, 0], m[j, 1], m[j, 2]
         q0, q1, q2, q3 = q[j, 0], q[j, 1], q[j, 2], q[j, 3]
-        m1, m2, m3, q0, q1, q2, q3 = step(i1, i2, i3, m1, m2, m3, q0, q1, q2, q3, h[j], ratio, False)
+        m1, m2, m3, q0, q1, q2, q3 = step(i1, i2, i3, m1, m2, m3, q0, q1, q2, q3, h[j], ratio, thrifty)
         m_out[j, 0], m_out[j, 1], m_out[j, 2] = m1, m2, m3
         q_out[j, 0], q_out[j, 1], q_out[j, 2], q_out[j, 3] = q0, q1, q2, q3

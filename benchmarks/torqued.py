@@ -24,6 +24,7 @@ EPS = 2.0**-53
 STEPS = 10**7
 BODIES = 8
 STRENGTH, OFFSET = 1e-3, (0.0, 0.0, 1.0)
+SCHEMES = ("V2", "RKN6_14a", "ABA1064")
 REPEATS = 5
 
 
@@ -42,18 +43,25 @@ FORCES = {
 }
 
 
+def cost_of_stages(make):
+    """ns per stage by scheme, and the seconds that the first result of a new torque takes."""
+    began = time.perf_counter()
+    problem = ph.Problem((1.0, 1.5, 2.25), ph.State((0.5, 0.75, 1.76)), make(), (0.0, 2000.0))
+    ph.integrate(problem, (0.0, 1.0), h=0.5)
+    first = time.perf_counter() - began
+    cost = {}
+    for scheme in SCHEMES:
+        runs = [ph.integrate(problem, h=0.1, method=scheme, save_every=10**9).stats for _ in range(REPEATS)]
+        cost[scheme] = min(1e9 * run.seconds / run.torques for run in runs)
+    return cost, first
+
+
 def print_costs():
     os.environ["POLHODE_NUM_THREADS"] = "1"
     print(f"(a) {'force':28} {'scheme':10} ns per stage   seconds to the first result of a new torque")
     for name, make in FORCES.items():
-        start = time.perf_counter()
-        force = make()
-        problem = ph.Problem((1.0, 1.5, 2.25), ph.State((0.5, 0.75, 1.76)), force, (0.0, 2000.0))
-        ph.integrate(problem, (0.0, 1.0), h=0.5)
-        first = time.perf_counter() - start
-        for scheme in ("V2", "RKN6_14a", "ABA1064"):
-            runs = [ph.integrate(problem, h=0.1, method=scheme, save_every=10**9).stats for _ in range(REPEATS)]
-            ns = min(1e9 * run.seconds / run.torques for run in runs)
+        cost, first = cost_of_stages(make)
+        for scheme, ns in cost.items():
             print(f"    {name:28} {scheme:10} {ns:12.0f} {first:12.2f}", flush=True)
     del os.environ["POLHODE_NUM_THREADS"]
 

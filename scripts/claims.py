@@ -1,36 +1,45 @@
-"""The numbers of docs/accuracy.md and docs/speed.md, measured again: what stands between marks, with date and machine.
+"""The numbers of the documentation, measured again and stored: what stands between marks, with date and machine.
 
-    python scripts/claims.py                  # all of them, three runs each: some minutes; best on a quiet machine
+    python scripts/claims.py                  # all of them, three runs each: some ten minutes on a quiet machine
     python scripts/claims.py accuracy drift   # some of them
-    python scripts/claims.py --list           # which marks there are, and what measures them
+    python scripts/claims.py --pages          # measure nothing, write what is stored into the pages
+    python scripts/claims.py --list           # what can be measured
 
-In these pages a mark is a line ``<!-- claims:name -->``; what follows, up to ``<!-- /claims -->``, is replaced. The
-numbers come from the functions of ``benchmarks`` and ``tests`` that print them there (``claim_tables.py``). Where a
-sentence would no longer be true, the program stops and says so, and all pages stay as they are.
+``claim_tables.py`` measures, by the functions of ``benchmarks`` and ``tests`` that print the same there. The numbers go
+to ``benchmarks/claims.json``, and ``claim_texts.py`` makes tables and sentences of them. In a page a mark is a line
+``<!-- claims:name -->``; what follows, up to ``<!-- /claims -->``, is replaced. Where a sentence would no longer be
+true, the program stops and says so, and what was written before stays as it is.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.metadata
+import json
 import os
 import platform
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from claim_tables import GENERATORS, ClaimError
+import numpy as np
+
+from claim_tables import MEASURES, ClaimError
+from claim_texts import TEXTS
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ROOT / "docs" / "accuracy.md", ROOT / "docs" / "speed.md"
+PAGES = tuple(ROOT / "docs" / f"{name}.md" for name in ("accuracy", "speed", "race", "choose", "comparison"))
+STORED = ROOT / "benchmarks" / "claims.json"
 MARK = re.compile(r"<!-- claims:(?P<name>[\w-]+) -->\n(?P<body>.*?)<!-- /claims -->", re.DOTALL)
 THREADS = "POLHODE_NUM_THREADS"
-PACKAGES = ("numpy", "scipy", "numba")
+PACKAGES = ("numpy", "scipy", "numba", "heyoka")
 RUNS = 3
 BUSY = 0.75  # load for each core
-ANYWHERE = ("accuracy", "drift")  # what does not depend on the time that things take
+ANYWHERE = ("accuracy", "drift", "choose")  # what does not depend on the time that things take
+AGAINST_HEYOKA = ("calls", "race")
 
 
 def marks(text: str) -> list[str]:
@@ -44,34 +53,60 @@ def marks(text: str) -> list[str]:
     return names
 
 
-def rewritten(text: str, chosen: Iterable[str], make: Callable[[str], str]) -> str:
-    """The text with the chosen blocks replaced by ``make(name)``."""
+def rewritten(text: str, make: Callable[[str], str]) -> str:
+    """The text with each block replaced by ``make(name)``."""
     marks(text)
-    wanted = set(chosen)
-
-    def block(match: re.Match[str]) -> str:
-        if match["name"] not in wanted:
-            return match[0]
-        return f"<!-- claims:{match['name']} -->\n{make(match['name']).strip()}\n<!-- /claims -->"
-
-    return MARK.sub(block, text)
+    return MARK.sub(
+        lambda match: f"<!-- claims:{match['name']} -->\n{make(match['name']).strip()}\n<!-- /claims -->", text
+    )
 
 
-def chosen_marks(texts: Iterable[str], names: Sequence[str]) -> list[str]:
-    """The names of the blocks to be replaced: all that the texts have, or those that are given."""
-    known = [name for text in texts for name in marks(text)]
-    unknown = [name for name in names if name not in known]
+def written(stored: dict[str, Any]) -> Callable[[str], str]:
+    """The text of a mark, as stored numbers have it."""
+
+    def text(mark: str) -> str:
+        if mark not in TEXTS:
+            raise ClaimError(f"nothing writes {mark!r}; scripts/claim_texts.py has {', '.join(TEXTS)}")
+        measured, write = TEXTS[mark]
+        if measured not in stored:
+            raise ClaimError(f"{mark!r} needs numbers: type python scripts/claims.py {measured}")
+        return f"{write(stored[measured]['numbers'])}\n\n*{stored[measured]['stamp']}*"
+
+    return text
+
+
+def chosen(names: Sequence[str]) -> list[str]:
+    """What is to be measured: everything, or what is given."""
+    unknown = [name for name in names if name not in MEASURES]
     if unknown:
-        raise ClaimError(f"no mark is called {', '.join(unknown)}; there are: {', '.join(known) or 'none'}")
-    return list(names) or known
+        raise ClaimError(f"nothing measures {', '.join(unknown)}; there are: {', '.join(MEASURES)}")
+    return list(names) or list(MEASURES)
 
 
-def stamp(name: str) -> str:
-    """Date and machine, in one line: processor, cores, versions; no names of hosts or people."""
-    versions = ", ".join(f"{package} {importlib.metadata.version(package)}" for package in PACKAGES)
-    machine = f"{processor()}, {os.cpu_count()} cores{', busy' if name not in ANYWHERE and busy() else ''}"
+def stamp(name: str, others: bool) -> str:
+    """Date and machine, in one line: processor, cores, whether others were at work, versions; nothing private."""
+    versions = ", ".join(f"{package} {version}" for package in PACKAGES if (version := version_of(package)))
+    machine = f"{processor()}, {os.cpu_count()} cores{', busy' if others and name not in ANYWHERE else ''}"
     day = datetime.now(UTC).strftime("%Y-%m-%d")
-    return f"*{day}, {machine}; Python {platform.python_version()}, {versions} (`claims.py {name}`)*"
+    return f"{day}, {machine}; Python {platform.python_version()}, {versions} (`claims.py {name}`)"
+
+
+def version_of(package: str) -> str:
+    """Empty if the package is not installed."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def check_conditions(names: Sequence[str], others: bool, busy_too: bool) -> None:
+    """Before anything is measured, because our own work would count as that of others."""
+    if others and not busy_too and not set(names) <= set(ANYWHERE):
+        raise ClaimError(
+            f"a load of {os.getloadavg()[0]:.1f}: speeds need a quiet machine; type --busy to go on anyway"
+        )
+    if set(names) & set(AGAINST_HEYOKA) and not version_of("heyoka"):
+        raise ClaimError(f"{' and '.join(AGAINST_HEYOKA)} need heyoka: type python -m pip install heyoka")
 
 
 def busy() -> bool:
@@ -88,50 +123,71 @@ def processor() -> str:
     return told[1].strip() if told else platform.processor() or platform.machine()
 
 
-def measured(name: str, runs: int, busy_too: bool = False) -> str:
-    """The new text of a block."""
-    if name not in GENERATORS:
-        raise ClaimError(f"nothing measures {name!r}; scripts/claim_tables.py has {', '.join(GENERATORS)}")
-    if name not in ANYWHERE and busy() and not busy_too:
-        raise ClaimError(
-            f"a load of {os.getloadavg()[0]:.1f}: {name} needs a quiet machine; type --busy to go on anyway"
-        )
-    print(f"== {name}", flush=True)
+def measured(name: str, runs: int, others: bool = False) -> dict[str, Any]:
+    """Numbers as JSON has them, and the stamp."""
+    print(f"== {name}", datetime.now(UTC).strftime("%H:%M:%S"), flush=True)
     threads = os.environ.get(THREADS, "")
     try:
-        text = f"{GENERATORS[name](runs)}\n\n{stamp(name)}"
+        numbers = MEASURES[name](runs)
     finally:
         os.environ[THREADS] = threads  # which benchmarks change
-    print(text, flush=True)
-    return text
+    return {"stamp": stamp(name, others), "numbers": plain(numbers)}
+
+
+def plain(numbers: Any) -> Any:
+    """Dictionaries with strings as keys, lists, and numbers of four digits."""
+    if isinstance(numbers, dict):
+        return {key if isinstance(key, str) else f"{key:g}": plain(value) for key, value in numbers.items()}
+    if isinstance(numbers, (list, tuple, np.ndarray)):
+        return [plain(value) for value in numbers]
+    if isinstance(numbers, (float, np.floating)):
+        return float(f"{numbers:.4g}")
+    return numbers
+
+
+def as_lines(stored: dict[str, Any]) -> str:
+    """JSON with a claim in each line."""
+    return "{\n" + ",\n".join(f"{json.dumps(name)}: {json.dumps(stored[name])}" for name in sorted(stored)) + "\n}\n"
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Measure the numbers of the documentation again.")
-    parser.add_argument("names", nargs="*", help="marks to fill in; all, unless told otherwise")
+    parser.add_argument("names", nargs="*", help="what to measure; everything, unless told otherwise")
     parser.add_argument("--file", type=Path, action="append", help="pages; those of docs, unless told otherwise")
+    parser.add_argument("--stored", type=Path, default=STORED, help="the file of numbers")
     parser.add_argument("--runs", type=int, default=RUNS, help="of which speeds are given as ranges")
     parser.add_argument("--busy", action="store_true", help="measure speeds although others are at work")
-    parser.add_argument("--list", action="store_true", help="show marks and what measures them")
+    parser.add_argument("--pages", action="store_true", help="measure nothing, and write the stored numbers")
+    parser.add_argument("--list", action="store_true", help="show what can be measured")
     given = parser.parse_args(arguments)
-    pages = {path: path.read_text() for path in given.file or PAGES}
-    sys.path[:0] = [str(ROOT / folder) for folder in ("benchmarks", "tests")]
+    sys.path[:0] = [str(ROOT / folder) for folder in ("benchmarks", "tests", "tests/free")]
+    if given.list:
+        for name, measure in MEASURES.items():
+            print(f"{name:12} {(measure.__doc__ or '').splitlines()[0]}")
+        return 0
+    stored = json.loads(given.stored.read_text()) if given.stored.exists() else {}
+    pages = given.file or PAGES
     try:
-        names = chosen_marks(pages.values(), given.names)
-        if given.list:
-            for name in names:
-                print(f"{name:12} {(GENERATORS[name].__doc__ or '').splitlines()[0]}")
-            return 0
-        new = {
-            path: rewritten(text, names, lambda name: measured(name, given.runs, given.busy))
-            for path, text in pages.items()
-        }
+        names = [] if given.pages else chosen(given.names)
+        others = busy()
+        check_conditions(names, others, given.busy)
+        for name in names:
+            stored[name] = measured(name, given.runs, others)
+            save(stored, given.stored, pages)
+        if given.pages:
+            save(stored, given.stored, pages)
     except ClaimError as problem:
         print(problem, file=sys.stderr)
         return 1
-    for path, text in new.items():
-        path.write_text(text)
     return 0
+
+
+def save(stored: dict[str, Any], path: Path, pages: Sequence[Path]) -> None:
+    """Write numbers and pages, or neither; after each claim, so that a failure later loses nothing."""
+    texts = {page: rewritten(page.read_text(), written(stored)) for page in pages}
+    path.write_text(as_lines(stored))
+    for page, text in texts.items():
+        page.write_text(text)
 
 
 if __name__ == "__main__":
