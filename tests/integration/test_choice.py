@@ -146,6 +146,27 @@ def error_of_top(m, q, m0, offset, t=5.0):
     return max(distance(m, true_m) / np.linalg.norm(m), distance(q, true_q))
 
 
+def strong_top(t, y):
+    """y' of (m, q) for ``problems.heavy_top(1.0)``."""
+    problem = problems.heavy_top(1.0)
+    return slope(t, y, problem.body.moments, problem.force.torque(t, y[3:] / np.linalg.norm(y[3:])))
+
+
+@pytest.fixture(scope="module")
+def end_of_strong_top():
+    problem = problems.heavy_top(1.0)
+    start = np.concatenate([problem.state.m, problem.state.q])
+    return solve_ivp(strong_top, problem.t_span, start, "DOP853", rtol=1e-11, atol=1e-12).y[:, -1]
+
+
+@pytest.mark.parametrize("rtol", 10.0 ** -np.arange(3.0, 9.0, 0.5))
+def test_trials_that_agree_by_chance_are_not_trusted(rtol, end_of_strong_top):
+    """With RKN4_6b, errors fall from 0.1 to 4e-6 from one trial to the next, and then not at all."""
+    m, q = end_of_strong_top[:3], end_of_strong_top[3:]
+    run = integrate(problems.heavy_top(1.0), rtol=rtol)
+    assert max(distance(run.m[-1], m) / np.linalg.norm(m), distance(run.q[-1], q)) <= rtol
+
+
 def test_a_torque_that_is_zero_at_first_is_no_error():
     """A sleeping top: upright, with no torque at all."""
     problem = Problem(MOMENTS, ph.State((0.0, 0.0, 2.0)), forces.gravity(1.0, (0.0, 0.0, 0.3)), (0.0, 5.0))

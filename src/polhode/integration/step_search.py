@@ -24,6 +24,8 @@ ROUNDING = 2.0**-46  # smallest error that can be asked for
 ASYMPTOTIC = 0.1  # a larger error does not predict the error of a shorter step
 MOST_TRIALS = 12
 STALLED = 3  # finer trials that did not halve the error, after which the search ends
+SLOWEST = 0.1  # least relative decrease of the error that is assumed
+BY_CHANCE = 2.5  # observed order, relative to that of the method, above which two trials may agree by chance
 ITERATIONS = 5  # for the observed order
 STEEPEST = 1.5  # largest observed order, relative to that of the method, that chooses the next step
 MORE = ", which is more than was asked for: "
@@ -119,8 +121,8 @@ def search(trial_at: Callable[[float, int], Trial], first: Sequence[float], judg
         estimate = judge(trials)
         if estimate.observed <= goal.rounding(x) / 4:
             estimate = estimate._replace(error=estimate.observed)  # round-off does not decrease with any order
-        if best.error < estimate.before < inf and best.x == trials[-2].x:
-            best = _result(trials[-2], estimate.before, goal)  # more than was estimated
+        if best.error < estimate.before / HIGHEST < inf and best.x == trials[-2].x:
+            best = _result(trials[-2], estimate.before / HIGHEST, goal)  # more than was estimated
         if estimate.error <= best.error:
             best = _result(trials[-1], estimate.error, goal)
         if estimate.error <= HIGHEST * goal.wanted or (estimate.error <= goal.wanted and x >= goal.bounds[1]):
@@ -193,6 +195,8 @@ def by_finest(
         larger = error(first.end, last.end)
         seen = _observed_order(larger / observed, first.x / last.x, finer)
         likely, sure = (_reduced(observed, finer ** min(seen, most)) for most in (STEEPEST * order, trusted))
+        if seen > BY_CHANCE * order:
+            sure = observed
         if is_irregular:
             sure = max(sure, _reduced(larger, (first.x / last.x) ** trusted))
         return Estimate(sure, likely, observed, seen, observed)
@@ -216,7 +220,7 @@ def _observed_order(ratio: float, coarse: float, medium: float) -> float:
 
 def _reduced(observed: float, ratio: float) -> float:
     """Return the error of a trial, by the difference to a coarser one whose error is `ratio` times as large."""
-    return observed / max(ratio - 1.0, 1.0)
+    return observed / max(ratio - 1.0, SLOWEST)
 
 
 def by_itself(error_of: Callable[[Trial], float], order: float) -> Judge:
