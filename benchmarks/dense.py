@@ -39,8 +39,9 @@ def one_after_the_other(motions, t, total):
         x, phi, low = clock(motion, time)
         sz, cz = circle(x)
         arc, turn = arc_and_turn(motion, series, sz, cz)
+        phase = turned_phase(phi, low, turn)
         (m1, m2, m3), X = momentum(motion, arc)
-        q0, q1, q2, q3 = attitude(motion, turned_phase(phi, low, turn), X)
+        q0, q1, q2, q3 = attitude(motion, phase, X)
         total[0] += m1 + m2 + m3 + q0 + q1 + q2 + q3
 
 
