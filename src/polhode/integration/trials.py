@@ -62,7 +62,7 @@ AIM_OF_PAIR = 0.35  # part of the wanted error that the step size of the whole t
 RESONANT = 1.2  # radians per step in a long time; errors with longer steps grow in resonance with the rotation
 STEEPEST_RATIO = 1.75  # largest order that the first part of a time span may show, relative to that of the method
 HIDDEN = joined(
-    f", but the torque has features shorter than a {CELLS // 2}th of the time span, some of which may be missed; "
+    f"the torque has features shorter than a {CELLS // 2}th of the time span, some of which may be missed; "
     "give their times as ",
     Hint("Torque(..., breaks=...)", "breaks = [...] of the force"),
 )
@@ -161,7 +161,9 @@ class Task:
 
     def unmet(self, result: SearchResult) -> str:
         """Return the reason why the wanted error cannot be guaranteed; empty if it can."""
-        return HIDDEN if result.met and self.structure.hidden.any() else result.unmet
+        if not self.structure.hidden.any():
+            return result.unmet
+        return joined(", but " if result.met else joined(result.unmet, "; "), HIDDEN)
 
 
 def find_step(
@@ -328,5 +330,6 @@ def find_tolerance(task: Task, family: Method) -> tuple[Method, SearchResult]:
     goal = Goal(task.wanted, TOLERANCE_ORDER, bounds, TOLERANCES, rounding, must_end=True)
     coarse = len(first) - 1
     result = search(lambda x, k: task.trial(method(x), x, keep=k >= coarse), first, judge, goal)
-    unmet = task.unmet(result)
-    return method(result.x), result._replace(unmet=SMALLEST if unmet == TOO_LONG else unmet)
+    if result.unmet == TOO_LONG:
+        result = result._replace(unmet=SMALLEST)
+    return method(result.x), result._replace(unmet=task.unmet(result))
