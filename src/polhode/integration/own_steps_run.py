@@ -16,7 +16,7 @@ from polhode.integration.rows import Integrable, Rows, States
 from polhode.integration.running import BY_TORQUE, GOING, Run, Schedule, first_piece, next_piece, run_time
 from polhode.integration.solution import Solution
 from polhode.integration.stretches import Stretches, checked_times
-from polhode.kernels.stepping.header import BatchState, Clock, Interpolation, Saved, Wanted
+from polhode.kernels.stepping.header import NO_TIMES, BatchState, Clock, Interpolation, Saved, Wanted
 from polhode.kernels.stepping.status import Status
 from polhode.methods.method import Method
 
@@ -27,7 +27,6 @@ LARGEST_PIECE = 2**18  # saved steps of all bodies together in one call
 EVEN_STATES = 1001  # that a long run saves by default
 WAITING = int(Status.ENDED_BY_EVENT)  # status of bodies that wait for others, so that loops do not advance them
 MARKS = 1000  # resolution of the progress bar
-NO_TIMES = np.empty(0)
 StepRows = tuple[FloatArray, FloatArray, FloatArray]  # t, m and q
 
 

@@ -13,11 +13,11 @@ from polhode.core.arrays import FloatArray
 from polhode.core.errors import InputError
 from polhode.integration.base_trajectory import Stats
 from polhode.integration.fixed_run import FixedRun
-from polhode.integration.own_steps_run import NO_TIMES, OwnStepsRun
+from polhode.integration.own_steps_run import OwnStepsRun
 from polhode.integration.rows import Integrable, States
 from polhode.integration.running import GOING, Run
 from polhode.integration.stretches import Steps, Stretches, step_length
-from polhode.kernels.stepping.header import Clock, Saved, Wanted
+from polhode.kernels.stepping.header import NO_TIMES, Clock, Saved, Wanted
 from polhode.methods.method import Method
 
 

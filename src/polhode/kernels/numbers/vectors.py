@@ -4,6 +4,18 @@ from __future__ import annotations
 
 from polhode.kernels.compiler.jit import inline
 
+IDENTITY = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+
+
+@inline
+def matrix_in(row, k):
+    """Return the matrix of the nine numbers of an array from index k on."""
+    return (
+        (float(row[k]), float(row[k + 1]), float(row[k + 2])),
+        (float(row[k + 3]), float(row[k + 4]), float(row[k + 5])),
+        (float(row[k + 6]), float(row[k + 7]), float(row[k + 8])),
+    )
+
 
 @inline
 def dot(a, b):

@@ -12,11 +12,10 @@ from typing import NamedTuple
 
 from polhode.kernels.compiler.jit import inline
 from polhode.kernels.exact.standard_form import from_order, to_order
-from polhode.kernels.numbers.vectors import by_components, image, plus, times
+from polhode.kernels.numbers.vectors import IDENTITY, by_components, image, matrix_in, plus, times
 from polhode.kernels.stepping.header import row_of
 
 OBLIQUE = 21  # length of a row of k, P and P^-1; a diagonal D has 3
-UNIT = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
 
 class Damping(NamedTuple):
@@ -40,17 +39,7 @@ def damping_of(damping, order, scale, per_I, i):
         return Damping(acts, True, order, D, matrix_in(row, 3), matrix_in(row, 12))
     D1, D2, D3 = to_order(order, D)
     k = by_components((abs(D1), abs(D2), abs(D3)), per_I)
-    return Damping(acts, False, order, times(scale, k), UNIT, UNIT)
-
-
-@inline
-def matrix_in(row, k):
-    """Return the matrix of the nine numbers from index k on."""
-    return (
-        (float(row[k]), float(row[k + 1]), float(row[k + 2])),
-        (float(row[k + 3]), float(row[k + 4]), float(row[k + 5])),
-        (float(row[k + 6]), float(row[k + 7]), float(row[k + 8])),
-    )
+    return Damping(acts, False, order, times(scale, k), IDENTITY, IDENTITY)
 
 
 @inline

@@ -19,11 +19,10 @@ from polhode.kernels.exact.standard_form import (
     vector_of,
 )
 from polhode.kernels.numbers.quat import matrix
-from polhode.kernels.numbers.vectors import columns, image, largest, times
+from polhode.kernels.numbers.vectors import IDENTITY, columns, image, largest, matrix_in, times
 from polhode.kernels.stepping.header import row_of
 
 SMALLEST_TURN = 2.0**-20  # radians in a step: bodies that are slower, or at rest, have the scale of this momentum
-SAME_AXES = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
 
 class UserFrame(NamedTuple):
@@ -41,7 +40,7 @@ def principal_frame(inertia, m, h, i):
     I = vector_of(inertia, i)
     slowest = SMALLEST_TURN * (min(I[0], I[1], I[2]) / abs(h))
     order, scale, I = standard_body(I, max(largest(vector_of(m, i)), slowest))
-    return UserFrame(order, scale, False, SAME_AXES), I
+    return UserFrame(order, scale, False, IDENTITY), I
 
 
 @inline
@@ -50,12 +49,7 @@ def frame_of(bodies, m, h, i):
     frame, I = principal_frame(bodies.inertia, m, h, i)
     if bodies.axes.shape[0] == 0:
         return frame, I
-    a = bodies.axes[row_of(bodies.axes, i)]
-    axes = (
-        (float(a[0]), float(a[1]), float(a[2])),
-        (float(a[3]), float(a[4]), float(a[5])),
-        (float(a[6]), float(a[7]), float(a[8])),
-    )
+    axes = matrix_in(bodies.axes[row_of(bodies.axes, i)], 0)
     return UserFrame(frame.order, frame.scale, True, axes), I
 
 

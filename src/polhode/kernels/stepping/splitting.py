@@ -6,13 +6,13 @@ A scheme is a table of stages, (DRIFT, a), (KICK, b) or (GRADIENT, c), which are
     kick      m += b h f,   f = f(t, Q, w), the torque in body axes; with damping m' = f - D w, solved exactly
     gradient  m -= c h^3 g,   g = -2 (D_w f + w x f),  w = f/I,   the torque of the potential f.I^-1 f               (1)
 
-The loop over stages, which merges adjacent ones, is that of ``stages``. The torque is evaluated
-at times from ``low`` to ``high`` only: if it jumps at an end of the time interval of these steps, its limit from the
-inside is used.
+The loop over stages, which merges adjacent ones, is that of ``stages``. The torque is evaluated at times from ``low``
+to ``high`` of the clock only: if it jumps at an end of the time interval of these steps, its limit from the inside is
+used.
 
 The free flow is that of ``repeat``, inlined. The torque is a function of fixed type: a new torque is compiled alone,
-and this loop is not recompiled. The torque has arguments in the user's axes and units: sorting and scaling are done
-here.
+and this loop is not recompiled. The torque has arguments in the user's axes and units, see
+``torques``.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from polhode.kernels.compiler.limits import NOBODY
 from polhode.kernels.exact.standard_form import INPUT, TIMES, quaternion_of, vector_of
 from polhode.kernels.numbers.exponential import FARTHEST, rate, rotation, turned, unit
 from polhode.kernels.numbers.quat import matrix
-from polhode.kernels.numbers.vectors import by_components, cross, dot, image, in_body
+from polhode.kernels.numbers.vectors import by_components, cross, dot, image, in_body, matrix_in
 from polhode.kernels.stepping.header import BOOL, Moving, row_of
 from polhode.kernels.stepping.step_length import eighth_root, end_of, factor_of, length_of
 
@@ -33,10 +33,7 @@ def set_matrices(q, axes, out, force, torque):
             force[i, c], torque[i, c] = 0.0, 0.0
         Q = quaternion_matrix(q, i)
         if axes.shape[0] > 0:
-            a = axes[row_of(axes, i)]
-            A = (float(a[0]), float(a[1]), float(a[2])), (float(a[3]), float(a[4]), float(a[5])), (
-                float(a[6]), float(a[7]), float(a[8]),
-            )  # fmt: skip
+            A = matrix_in(axes[row_of(axes, i)], 0)
             Q = image(A, Q[0]), image(A, Q[1]), image(A, Q[2])
         for j in range(3):
             out[i, j, 0], out[i, j, 1], out[i, j, 2] = Q[j][0], Q[j][1], Q[j][2]
