@@ -18,7 +18,7 @@ import polhode as ph
 from loops import in_loops
 from polhode import problems
 from polhode.kernels.compiler.jit import entry_point, inline
-from polhode.kernels.compiler.numba_internals import borrowed, keep
+from polhode.kernels.compiler.intrinsics import borrowed, keep
 from polhode.kernels.numbers.quat import matrix
 from polhode.kernels.stepping.dormand_prince import COLUMN, END, FIFTH, FIRST, NODE, STAGES, THIRD, WEIGHT
 from polhode.kernels.stepping.header import call_torque

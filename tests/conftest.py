@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -13,8 +12,6 @@ import numpy as np
 import pytest
 from hypothesis import settings
 from mpmath import mp, mpf
-
-os.environ["POLHODE_CHECK"] = "1"  # kernels reject named arguments of wrong types
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent

@@ -133,7 +133,7 @@ def test_replaced_is_checked():
 def test_replaced_is_not_compiled_again(monkeypatch):
     force = Torque(motor, (1.0, 2.0)) + Potential(quadratic, params=(1.0, 2.0))
     force.torque(0.0, ATTITUDE)
-    monkeypatch.setattr(functions.jit, "compile_user", None)
+    monkeypatch.setattr(functions, "compile_user", None)
     force.replaced(params=(5.0, 2.0, 1.0, 2.0)).torque(0.0, ATTITUDE)
 
 

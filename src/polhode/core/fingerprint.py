@@ -77,6 +77,18 @@ def identity(*values: Any) -> tuple[Fingerprint, tuple[Any, ...]]:
     return walk.parts, (digest(repr((tokens, walk.parts))), *map(Itself, walk.unknown))
 
 
+def is_lasting(*values: Any) -> bool:
+    """Return whether `identity` of functions and values means the same in other processes, now and later.
+
+    It does not if there are objects whose content cannot be inspected, or if functions call those of other packages
+    than Python's and NumPy's, of which a new version may be installed.
+    """
+    walk = _Walk(values)
+    for value in values:
+        walk.value(value)
+    return not walk.unknown and walk.packages <= FOUNDATION
+
+
 def merged(*fingerprints: Fingerprint) -> Fingerprint:
     """Return one fingerprint for several; parts with the same description are combined."""
     parts: Fingerprint = {}
@@ -130,6 +142,7 @@ class _Walk:
         self._own = {_package(getattr(x, "__module__", None)) for x in first} - FOUNDATION
         self.parts: Fingerprint = {}
         self.unknown: list[Any] = []  # objects whose content cannot be inspected
+        self.packages: set[str] = set()  # packages of code that is represented by its name
         self._seen: dict[int, tuple[str, Any]] = {}  # names and objects by address; the reference keeps it valid
         self._open: set[int] = set()  # containers in progress, because one may contain itself
 
@@ -182,6 +195,7 @@ class _Walk:
         walk._seen = dict(self._seen)
         token = walk.value(x)
         self.unknown += walk.unknown
+        self.packages |= walk.packages
         return digest(repr((token, walk.parts)))
 
     def _function(self, function: FunctionType) -> str:
@@ -189,6 +203,8 @@ class _Walk:
         name = function.__name__
         code = function.__code__
         library = self._is_foreign(function.__globals__.get("__name__"), code.co_filename)
+        if library:
+            self.packages.add(_package(function.__module__))
         token, is_new = self._named(function, f"{function.__module__}.{function.__qualname__}" if library else name)
         if not is_new:
             return token

@@ -15,11 +15,11 @@ PACKAGES = ("numpy", "numba", "llvmlite")
 def environment() -> dict[str, str]:
     """Return versions, kernels and processor as texts by name, to be stored with results and compared."""
     from polhode.kernels.compiler import JIT
-    from polhode.kernels.compiler.cache import LOADED
+    from polhode.kernels.compiler.cache import STAMP
 
     versions = {name: importlib.metadata.version(name) for name in PACKAGES}
     compiled = "compiled" if JIT else "uncompiled"
-    return {"polhode": __version__, "kernels": f"{LOADED}, {compiled}", "processor": processor(), **versions}
+    return {"polhode": __version__, "kernels": f"{STAMP}, {compiled}", "processor": processor(), **versions}
 
 
 def processor() -> str:

@@ -186,6 +186,10 @@ class Force(Value):
         """Return the address of the torque function, for compiled loops; it is valid as long as the force exists."""
         return self._torque.address()
 
+    def evaluate_torques(self, arguments: tuple[FloatArray, ...]) -> None:
+        """Write the torques at rows of `arguments` = (t, q, w, params, out) to out, without damping."""
+        functions.evaluate(functions.torques, self._torque, arguments)
+
     def energy_function(self) -> Any:
         """Return the function energy(t, Q, p) -> float, compiled on first use."""
         return self._required(self._energy, "energy").compiled()
@@ -264,7 +268,7 @@ class Force(Value):
         batch, (times, attitudes, params) = self._rows(t, q)
         out = np.full(prod(batch), np.nan)
         arguments = times[:, 0], attitudes, params, out
-        self._evaluate(functions.energies, energy, arguments)
+        functions.evaluate(functions.energies, energy, arguments)
         return out.reshape(batch)
 
     def torque(self, t: npt.ArrayLike, q: Any, w: npt.ArrayLike | None = None) -> FloatArray:
@@ -295,7 +299,7 @@ class Force(Value):
         batch, (times, attitudes, params, velocities) = self._rows(t, q, velocity)
         out = np.full((prod(batch), 3), np.nan)
         arguments = times[:, 0], attitudes, velocities, params, out
-        self._evaluate(functions.torques, self._torque, arguments)
+        self.evaluate_torques(arguments)
         return out.reshape(*batch, 3) - np.einsum("...ij,...j->...i", self.damping, velocity)
 
     def _rows(self, t: npt.ArrayLike, q: Any, w: FloatArray | None = None) -> tuple[tuple[int, ...], list[FloatArray]]:
@@ -307,14 +311,6 @@ class Force(Value):
         batch = common_batch(**shapes, damping=() if w is None else self.damping.shape[:-2])
         rows = [rows_of(array, batch, array.shape[-1]) for array in arrays.values()]
         return batch, [writable(array) for array in rows]
-
-    def _evaluate(self, loop: Any, function: Function, arguments: tuple[FloatArray, ...]) -> None:
-        """Run a compiled loop over the rows; if it fails, raise the error of the plain Python function."""
-        try:
-            loop(function.compiled(), arguments)
-        except Exception:
-            functions.replay(function, arguments)
-            raise
 
     def __hash__(self) -> int:
         """Return a hash that does not depend on user-defined functions, whose globals may change."""

@@ -23,12 +23,14 @@ from typing import Any
 import numpy as np
 from numpy.ctypeslib import as_array
 
-from polhode.core.fingerprint import Fingerprint, Itself, digest, fingerprint, identity, merged
+from polhode.core.fingerprint import Fingerprint, Itself, digest, fingerprint, identity, is_lasting, merged
 from polhode.core.pickling import HoldsFunctions
 from polhode.core.rotation import matrix
 from polhode.core.value import Comparable
 from polhode.core.warning import warn
-from polhode.kernels.compiler import JIT, jit, numba_internals
+from polhode.kernels.compiler import JIT, jit
+from polhode.kernels.compiler.intrinsics import call_by_address
+from polhode.kernels.compiler.user_functions import compile_user
 from polhode.kernels.numbers import quat
 from polhode.kernels.stepping import header
 
@@ -308,7 +310,6 @@ class Code:
 
     function: Any
     key: Any
-    address: Any = None  # of the function
 
 
 class Recent:
@@ -383,14 +384,8 @@ class Function(Comparable, HoldsFunctions):
         return self._shared().function if JIT else self.plain
 
     def address(self) -> Any:
-        """Return the address from which kernels call the function: see ``numba_internals.call_by_address``."""
-        function = self.compiled()
-        if not JIT:
-            return function
-        code = self._shared()
-        if code.address is None:
-            code.address = numba_internals.address_of(function, self.form.signature)
-        return code.address
+        """Return the address from which kernels call the function: see ``intrinsics.call_by_address``."""
+        return jit.address(self.compiled())
 
     def fingerprint(self) -> Fingerprint:
         """Return digests of the user-defined functions, as they were compiled or, before that, as they are now."""
@@ -442,17 +437,25 @@ class Function(Comparable, HoldsFunctions):
             if self.user is None:
                 raise
             warn_slow(self.user, problem)
-            call = jit.compile_user(through_callback(callback_to(self.plain, self.form)))
-            return Code(jit.compile_user(self.form.called(call), self.form.signature), callback_key)
+            call = compile_user(through_callback(callback_to(self.plain, self.form)))
+            return Code(compile_user(self.form.called(call), self.form.signature), callback_key)
 
     def _wrapped(self) -> Any:
         """Return the template applied to the compiled parts."""
-        parts = [part.compiled() if isinstance(part, Function) else jit.compile_user(part) for part in self._parts]
+        parts = [part.compiled() if isinstance(part, Function) else compile_user(part) for part in self._parts]
         return self._template(*parts, *self.settings)
 
     def _compile(self) -> Any:
         """Return the function compiled for the signature of its form."""
-        return jit.compile_user(self._wrapped(), self.form.signature)
+        return compile_user(self._wrapped(), self.form.signature, self.lasting_key())
+
+    def lasting_key(self) -> str | None:
+        """Return a text that is the same for equivalent functions in all processes, or None if there is none."""
+        own = [*self._own_parts(), self.settings]
+        inner = [part.lasting_key() for part in self._parts if isinstance(part, Function)]
+        if None in inner or not is_lasting(*own):
+            return None
+        return repr((type(self).__name__, self._template.__qualname__, inner, identity(*own)[1][0]))
 
 
 def _itself(function: Any) -> tuple[Itself, Itself]:
@@ -463,7 +466,8 @@ def _itself(function: Any) -> tuple[Itself, Itself]:
 def compiled_as_it_is(func: Any, signature: str) -> Any:
     """Return a user-defined function compiled for one signature, or the compiled code of an equivalent one."""
     key = signature, identity(func)[1]
-    code = RECENT.find(key) or RECENT.keep(Code(jit.compile_user(func, signature), key))
+    lasting = key[1][0] if is_lasting(func) else None
+    code = RECENT.find(key) or RECENT.keep(Code(compile_user(func, signature, lasting), key))
     return code.function
 
 
@@ -479,7 +483,7 @@ class OfArrays(Function):
 
     def _compile(self) -> Any:
         """Return the function compiled without a signature."""
-        return jit.compile_user(self._wrapped())
+        return compile_user(self._wrapped())
 
 
 class ReadyMade(Function):
@@ -496,13 +500,17 @@ class ReadyMade(Function):
         """Return the arguments for pickle and copy; kernels are pickled by name."""
         return ready_made, (self.form, self.plain)
 
+    def lasting_key(self) -> str:
+        """Return the name of the kernel."""
+        return f"{self.plain.__module__}.{self.plain.__qualname__}"
+
     def _content(self) -> Mapping[str, Any]:
         """Return what is compared: the kernel."""
         return {"kernel": self.plain}
 
     def _shared(self) -> Code:
         """Return the code of the kernel."""
-        self._code = self._code or Code(jit.compile_user(self.plain), self.plain)
+        self._code = self._code or Code(self.plain, self.plain)
         return self._code
 
 
@@ -542,40 +550,60 @@ def warn_slow(func: Any, problem: Exception) -> None:
     )
 
 
-def replay(function: Function, arguments: tuple[Any, ...]) -> None:
-    """Repeat the evaluation of a loop below in Python, for the traceback that compiled code does not have."""
+def evaluate(loop: Any, function: Function, arguments: tuple[Any, ...]) -> None:
+    """Run a loop below over the rows of arguments; if the function raises an exception, raise it.
+
+    Compiled code has no exceptions with a traceback: the evaluation is repeated in Python.
+    """
+    if not loop(function.address(), arguments):
+        return
     raise_ctrl_c()
     t, q, *w, params, out = arguments
     for n in range(len(out)):
         Q = tuple(map(tuple, matrix(q[n % len(q)]).tolist()))
         function.plain(float(t[n % len(t)]), Q, *(tuple(x[n % len(x)].tolist()) for x in w), params[n % len(params)])
+    raise RuntimeError(f"{function.form.name} raised an exception in compiled code that it does not raise in Python")
 
 
 ROWS = "f8[:,::1]"
 # (t, q, w, params, out): each has as many rows as out, or one row, which is repeated
-TORQUES = f"void(FunctionType({header.TORQUE}), Tuple((f8[::1], {ROWS}, {ROWS}, {ROWS}, {ROWS})))"
-ENERGIES = f"void(FunctionType({ENERGY}), Tuple((f8[::1], {ROWS}, {ROWS}, f8[::1])))"
+TORQUES = f"b1({header.ADDRESS}, Tuple((f8[::1], {ROWS}, {ROWS}, {ROWS}, {ROWS})))"
+ENERGIES = f"b1({header.ADDRESS}, Tuple((f8[::1], {ROWS}, {ROWS}, f8[::1])))"
+call_energy = call_by_address(ENERGY, 0.0)
 
 
 @jit.entry_point(TORQUES)
 def torques(torque, arguments):
-    """Write the torques at all rows of `arguments` = (t, q, w, params, out) to out (n, 3)."""
+    """Write the torques at all rows of `arguments` = (t, q, w, params, out) to out (n, 3).
+
+    Return whether the function raised an exception.
+    """
     t, q, w, params, out = arguments
     for n in range(out.shape[0]):
         i, j, k = n % q.shape[0], n % w.shape[0], n % params.shape[0]
         Q = quat.matrix((float(q[i, 0]), float(q[i, 1]), float(q[i, 2]), float(q[i, 3])))
         velocity = float(w[j, 0]), float(w[j, 1]), float(w[j, 2])
-        out[n, 0], out[n, 1], out[n, 2] = torque(float(t[n % t.size]), Q, velocity, params[k])
+        f, raised = header.call_torque(torque, (float(t[n % t.size]), Q, velocity, params[k]))
+        if raised:
+            return True
+        out[n, 0], out[n, 1], out[n, 2] = f
+    return False
 
 
 @jit.entry_point(ENERGIES)
 def energies(energy, arguments):
-    """Write the energies at all rows of `arguments` = (t, q, params, out) to out (n,)."""
+    """Write the energies at all rows of `arguments` = (t, q, params, out) to out (n,).
+
+    Return whether the function raised an exception.
+    """
     t, q, params, out = arguments
     for n in range(out.shape[0]):
         i, k = n % q.shape[0], n % params.shape[0]
         Q = quat.matrix((float(q[i, 0]), float(q[i, 1]), float(q[i, 2]), float(q[i, 3])))
-        out[n] = energy(float(t[n % t.size]), Q, params[k])
+        out[n], raised = call_energy(energy, (float(t[n % t.size]), Q, params[k]))
+        if raised:
+            return True
+    return False
 
 
 @jit.entry_point(header.TORQUE)

@@ -18,7 +18,7 @@ from polhode.core.warning import warn
 from polhode.forces import functions
 from polhode.integration.base_trajectory import Stats
 from polhode.integration.rows import Integrable, States
-from polhode.kernels.compiler.jit import COMPILE_TIME
+from polhode.kernels.compiler.compile_time import COMPILE_TIME
 from polhode.kernels.stepping.header import BatchState, Clock, Saved, Wanted
 from polhode.kernels.stepping.status import Status
 from polhode.methods.method import Advance, Method

@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from polhode.core.arrays import FloatArray, writable
-from polhode.forces import functions
 from polhode.forces.nothing import nothing
 from polhode.integration.problem import Problem
 from polhode.integration.rows import ProblemRows
@@ -108,7 +107,7 @@ def _sizes(rows: ProblemRows, t: FloatArray, q: FloatArray, w: FloatArray) -> Fl
     out = np.empty((len(t) * count, 3))
     arguments = np.repeat(t, count), q.reshape(-1, 4), w.reshape(-1, 3), writable(np.tile(params, (len(t), 1))), out
     try:
-        functions.torques(rows.force.torque_function(), arguments)
+        rows.force.evaluate_torques(arguments)
     except Exception:
         return _sizes(rows, t[:1], q[:1], w[:1]) if len(t) > 1 else np.zeros((1, *rows.batch))
     sizes = np.linalg.norm(out, axis=-1).reshape(len(t), *rows.batch)

@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from polhode.core.arrays import BoolArray, FloatArray, writable
-from polhode.forces import functions
 from polhode.forces.base import Force
 from polhode.kernels.stepping.time_structure import NOISE, analyze
 
@@ -74,5 +73,5 @@ def _torques(force: Force, t: FloatArray, params: FloatArray) -> FloatArray:
     states = (np.repeat(x, rows * len(t), axis=0) for x in (ATTITUDES, w))
     params_rows = writable(np.tile(np.repeat(params, len(t), axis=0), (2, 1)))
     out = np.empty((2 * rows * len(t), 3))
-    functions.torques(force.torque_function(), (t, *states, params_rows, out))
+    force.evaluate_torques((t, *states, params_rows, out))
     return np.nan_to_num(out @ DIRECTION, nan=0.0, posinf=0.0, neginf=0.0).reshape(2 * rows, len(t))

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import importlib
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from polhode.methods.method import Method
     from polhode.methods.scheme import Scheme
 
-    MethodLike = Method | Scheme | str
+    MethodLike: TypeAlias = Method | Scheme | str
 
 METHODS = {
     "Splitting": "splitting",

@@ -9,10 +9,8 @@ import numpy as np
 
 from polhode.core.arrays import FloatArray, writable
 from polhode.core.errors import InputError
-from polhode.kernels.compiler.jit import loaded
-from polhode.kernels.compiler.numba_internals import address_of
+from polhode.kernels.compiler.jit import address, loaded
 from polhode.kernels.stepping.header import BatchState, Bodies, Clock, Saved, Wanted, Work
-from polhode.kernels.stepping.whole_steps import GRADIENT
 from polhode.methods.method import Advance, Method
 from polhode.methods.record import MethodRecord
 
@@ -69,7 +67,7 @@ class WholeStep(Method):
 
     def tools(self, force: Force) -> tuple[Any, ...]:
         """Return what `loop` takes before the arrays: addresses, which are valid as long as the force exists."""
-        return (address_of(force.gradient_function(), GRADIENT),)
+        return (address(force.gradient_function()),)
 
     @property
     @abstractmethod

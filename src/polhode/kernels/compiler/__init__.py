@@ -6,4 +6,3 @@ Nothing in this package depends on rigid bodies.
 import os
 
 JIT = os.environ.get("POLHODE_JIT", "1") != "0"  # whether kernels are compiled
-CHECK = os.environ.get("POLHODE_CHECK") == "1"  # whether types of named arguments are checked, as in the tests

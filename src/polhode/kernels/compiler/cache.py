@@ -1,36 +1,44 @@
-"""The folder of compiled code on disk, and the stamp of the sources it was compiled from.
+"""Compiled code on disk: its folder, the stamp of the sources it was compiled from, and its files.
 
-This module imports nothing that compiles.
+``<cache>/<stamp>/bitcode/`` holds code of LLVM for every machine, ``<cache>/<stamp>/<processor>/`` machine code. Every
+file begins with a checksum and is replaced as a whole, so that several processes may read and write at the same time.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import re
 import shutil
 import sys
+import warnings
+from contextlib import suppress
 from pathlib import Path
+from uuid import uuid4
 
 PACKAGE = Path(__file__).resolve().parents[2]
-COMPILED_FOLDERS = ("kernels", "flows", "forces", "methods")  # every folder that holds code Numba compiles
+COMPILED_FOLDERS = ("kernels", "flows", "forces", "methods")  # every folder that holds compiled code
 KEPT_STAMPS = 8  # number of caches that are kept, for other checkouts and versions
+CHECKSUM = 16  # number of bytes at the beginning of every file
+WARNED: list[str] = []
+
+
+class CacheWarning(UserWarning):
+    """Warning that compiled code on disk is damaged or not safe to use; it is compiled again."""
 
 
 def source_stamp() -> str:
-    """Return a hash of the contents of every compiled source file, as 16 hexadecimal digits.
-
-    Numba itself only watches the file of the cached function.
-    """
+    """Return a hash of the contents of every compiled source file, as 16 hexadecimal digits."""
     digest = hashlib.sha256()
     for folder in COMPILED_FOLDERS:
-        for path in sorted((PACKAGE / folder).rglob("*.py")):
+        for path in sorted((PACKAGE / folder).rglob("*.[pl][yl]")):
             digest.update(str(path.relative_to(PACKAGE)).encode() + b"\0")
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
-LOADED = source_stamp()  # computed before any other kernel module is imported
+STAMP = source_stamp()  # of the sources that this process loads, computed before any kernel module is imported
 
 
 def cache_root() -> Path | None:
@@ -55,36 +63,89 @@ def cache_root() -> Path | None:
         return None
 
 
-def cache_folder() -> Path | None:
+@functools.cache
+def folder() -> Path | None:
     """Return the cache folder of the sources that this process has loaded, and create it if necessary.
 
     Returns
     -------
     Path or None
-        None if the folder is not writable, and then nothing is cached. Also None if a source file was edited after this
-        process began to load the sources: its code then belongs to neither stamp.
+        None if there is no such folder, or if other users could have changed its files.
     """
     root = cache_root()
-    if root is None or source_stamp() != LOADED:
+    if root is None:
         return None
-    folder = root / LOADED
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        os.utime(folder)
-    except OSError:
-        return None
-    if not os.access(folder, os.W_OK):
-        return None
-    _remove_old_caches(folder.parent)
-    return folder
+    own = root / STAMP
+    with suppress(OSError):  # a cache that cannot be written is read
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        own.mkdir(mode=0o700, exist_ok=True)
+        os.utime(own)
+        _remove_old_caches(root)
+    return own if own.is_dir() and _is_safe(root) and _is_safe(own) else None
+
+
+def _is_safe(path: Path) -> bool:
+    """Return whether no other user but the administrator can write into a folder, and warn if one can."""
+    if sys.platform == "win32":  # folders of a user are protected by inherited permissions
+        return True
+    status = path.stat()
+    safe = status.st_uid in (os.getuid(), 0) and not status.st_mode & 0o022
+    if not safe:
+        _warn(f"the cache folder {path} belongs to, or can be written by, another user: compiled code is not cached")
+    return safe
+
+
+def stamp_folders(root: Path) -> list[Path]:
+    """Return the caches of all versions of this package, the most recently used first."""
+    stamps = [p for p in root.iterdir() if re.fullmatch("[0-9a-f]{16}", p.name)] if root.is_dir() else []
+    return sorted(stamps, key=lambda p: p.stat().st_mtime, reverse=True)
 
 
 def _remove_old_caches(root: Path) -> None:
     """Remove all but the KEPT_STAMPS most recently used caches in the folder ``root``."""
-    try:
-        stamps = [p for p in root.iterdir() if re.fullmatch("[0-9a-f]{16}", p.name)]  # others are not ours
-        folders = sorted(stamps, key=lambda p: p.stat().st_mtime, reverse=True)
-    except OSError:  # another process removes old caches too
-        return
-    for old in folders[KEPT_STAMPS:]:
+    for old in stamp_folders(root)[KEPT_STAMPS:]:
         shutil.rmtree(old, ignore_errors=True)
+
+
+def read(part: str, name: str) -> bytes | None:
+    """Return the content of a file of the cache, or None; a damaged file is removed."""
+    if (own := folder()) is None:
+        return None
+    path = own / part / name
+    try:
+        content = path.read_bytes()
+    except OSError:  # the file does not exist, or cannot be read
+        return None
+    if _checksum(content[CHECKSUM:]) == content[:CHECKSUM]:
+        return content[CHECKSUM:]
+    with suppress(OSError):
+        path.unlink()
+    _warn(f"compiled code in {path} is damaged; damaged files are removed and compiled again")
+    return None
+
+
+def write(part: str, name: str, content: bytes) -> None:
+    """Write a file of the cache; failures of the disk are ignored."""
+    if (own := folder()) is None:
+        return
+    path = own / part / name
+    partial = path.with_name(f"{name}.{uuid4().hex}.partial")
+    try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        partial.write_bytes(_checksum(content) + content)
+        partial.replace(path)
+    except OSError:  # a full disk, or a folder that is only read
+        with suppress(OSError):
+            partial.unlink()
+
+
+def _checksum(content: bytes) -> bytes:
+    """Return the checksum of ``content`` as CHECKSUM bytes."""
+    return hashlib.blake2b(content, digest_size=CHECKSUM).digest()
+
+
+def _warn(message: str) -> None:
+    """Warn of damaged or unsafe code, once in each process."""
+    if not WARNED:
+        WARNED.append(message)
+        warnings.warn(message, CacheWarning, stacklevel=2)

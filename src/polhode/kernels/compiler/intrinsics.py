@@ -1,155 +1,58 @@
-"""Instructions that Numba has no functions for, by LLVM: fused products, rows as vectors, bits of numbers."""
+"""Instructions that Numba has no functions for, by LLVM: fused products, rows as vectors, bits of numbers, and others.
+
+``fma(a, b, c)``                     a*b + c, rounded once
+``prefetch(array, i)``               request that number i of an array is cached
+``four_rows_in``, ``four_rows_out``  copy rows of an array into lanes of a block, and back
+``as_rows(numbers, width)``          an array of numbers as rows
+``call_by_address``                  call a function by its address
+``borrowed``, ``keep``               arrays without reference counts
+
+Compiled code finds their definitions in ``numba_intrinsics``, which is imported only if something is compiled.
+"""
 
 from __future__ import annotations
 
+import functools
 import math
 
 from polhode.kernels.compiler import JIT
 from polhode.kernels.compiler.jit import inline_strict
 
 if JIT:
-    from llvmlite import ir
-    from numba import types
-    from numba.core import cgutils
-    from numba.extending import intrinsic
 
-    @intrinsic
-    def fma(typingctx, a, b, c):
-        """Return a*b + c, rounded once."""
+    class Intrinsic:
+        """Function that only compiled code can call."""
 
-        def codegen(context, builder, signature, args):
-            return builder.fma(*args)
+        def __init__(self, name, *settings):
+            """Store the name of its definition, and the arguments if the definition is a function that makes it."""
+            self._name, self._settings = name, settings
 
-        return types.float64(types.float64, types.float64, types.float64), codegen
+        @functools.cached_property
+        def _numba_type_(self):
+            """Type by which Numba finds the definition if it finds this object."""
+            from polhode.kernels.compiler import numba_internals
 
-    @intrinsic
-    def prefetch(typingctx, array, i):
-        """Request that number i of a contiguous array (index into the flat array, may be out of range) is cached."""
+            return numba_internals.type_of_intrinsic(self._name, *self._settings)
 
-        def codegen(context, builder, signature, args):
-            data = context.make_array(signature.args[0])(context, builder, args[0]).data
-            pointer = ir.IntType(8).as_pointer()
-            flag = ir.IntType(32)
-            kind = ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag])
-            request = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-            address = builder.bitcast(builder.gep(data, [args[1]]), pointer)
-            builder.call(request, [address, flag(0), flag(3), flag(1)])  # read access, highest locality, data cache
-            return context.get_dummy_value()
+    fma = Intrinsic("fma")
+    prefetch = Intrinsic("prefetch")
+    four_rows_in = Intrinsic("four_rows_in")
+    four_rows_out = Intrinsic("four_rows_out")
+    four_rows_past_cache = Intrinsic("four_rows_past_cache")
+    address = Intrinsic("address")
+    as_rows = Intrinsic("as_rows")
+    wait_for_memory = Intrinsic("wait_for_memory")
+    borrowed = Intrinsic("borrowed")
+    keep = Intrinsic("keep")
+    bits_of = Intrinsic("bits_of")
+    from_bits = Intrinsic("from_bits")
 
-        return types.void(array, types.int64), codegen
+    def call_by_address(signature, nothing):
+        """Return a function call(address, arguments) -> (result, raised) for functions of a signature.
 
-    def _vector_at(context, builder, array_type, array, number, count):
-        """Return a pointer to ``count`` doubles of an array as a vector.
-
-        ``number`` is the index of the first of them in the flat array.
+        ``raised`` is True if the function raised an exception; the result is then unspecified.
         """
-        data = context.make_array(array_type)(context, builder, array).data
-        return builder.bitcast(builder.gep(data, [number]), ir.VectorType(ir.DoubleType(), count).as_pointer())
-
-    def _constants(numbers):
-        """Return the integers ``numbers`` as a constant vector of LLVM, for shuffles."""
-        return ir.Constant(ir.VectorType(ir.IntType(32), len(numbers)), list(numbers))
-
-    def _void_of_rows(rows, i, w, columns, l):
-        """Return the signature of the intrinsics that copy rows."""
-        return types.void(rows, types.int64, w, columns, types.int64)
-
-    @intrinsic
-    def four_rows_in(typingctx, rows, i, w, columns, l):
-        """Copy four rows into lanes l, ..., l + 3 of a block.
-
-        ``i`` is the index of the first number in the flat array ``rows``, and ``columns`` is a tuple of the positions
-        of the columns in the block ``w``. The copy is one load and a few shuffles; the compiler would move single
-        numbers.
-        """
-
-        def codegen(context, builder, signature, args):
-            rows, i, w, columns, l = args
-            width = signature.args[3].count
-            source = _vector_at(context, builder, signature.args[0], rows, i, 4 * width)
-            numbers = builder.load(source, align=8)
-            for k, column in enumerate(cgutils.unpack_tuple(builder, columns, width)):
-                four = builder.shuffle_vector(numbers, numbers, _constants(range(k, 4 * width, width)))
-                target = _vector_at(context, builder, signature.args[2], w, builder.add(column, l), 4)
-                builder.store(four, target, align=8)
-            return context.get_dummy_value()
-
-        return _void_of_rows(rows, i, w, columns, l), codegen
-
-    def _rows_out(past_cache):
-        """Return the intrinsic that copies lanes of a block into four rows of three or four columns.
-
-        With ``past_cache`` the rows are stored without loading them into the cache first; they must be aligned to 16
-        bytes.
-        """
-
-        @intrinsic
-        def rows_out(typingctx, rows, i, w, columns, l):
-            """Copy lanes l, ..., l + 3 of a block into four rows: the inverse of ``four_rows_in``."""
-
-            def codegen(context, builder, signature, args):
-                rows, i, w, columns, l = args
-                width = signature.args[3].count
-                fours = []
-                for column in cgutils.unpack_tuple(builder, columns, width):
-                    source = _vector_at(context, builder, signature.args[2], w, builder.add(column, l), 4)
-                    fours.append(builder.load(source, align=8))
-                halves = fours[:2], (fours[2], fours[-1])
-                halves = [builder.shuffle_vector(a, b, _constants(range(8))) for a, b in halves]
-                by_rows = [4 * k + r for r in range(4) for k in range(width)]
-                for n in range(0, 4 * width, 4):
-                    numbers = builder.shuffle_vector(*halves, _constants(by_rows[n : n + 4]))
-                    place = builder.add(i, ir.Constant(i.type, n))
-                    target = _vector_at(context, builder, signature.args[0], rows, place, 4)
-                    stored = builder.store(numbers, target, align=16 if past_cache else 8)
-                    if past_cache:
-                        stored.set_metadata("nontemporal", builder.module.add_metadata([ir.IntType(32)(1)]))
-                return context.get_dummy_value()
-
-            return _void_of_rows(rows, i, w, columns, l), codegen
-
-        return rows_out
-
-    four_rows_out = _rows_out(past_cache=False)
-    four_rows_past_cache = _rows_out(past_cache=True)
-
-    @intrinsic
-    def address(typingctx, array):
-        """Return the address of the first number of an array."""
-
-        def codegen(context, builder, signature, args):
-            data = context.make_array(signature.args[0])(context, builder, args[0]).data
-            return builder.ptrtoint(data, ir.IntType(64))
-
-        return types.int64(array), codegen
-
-    @intrinsic
-    def wait_for_memory(typingctx):
-        """Wait until everything that was stored is visible, also to other threads."""
-
-        def codegen(context, builder, signature, args):
-            builder.fence("seq_cst")
-            return context.get_dummy_value()
-
-        return types.void(), codegen
-
-    @intrinsic
-    def _bits_of(typingctx, x):
-        """Return the bits of a float as an integer."""
-
-        def codegen(context, builder, signature, args):
-            return builder.bitcast(args[0], context.get_value_type(types.int64))
-
-        return types.int64(types.float64), codegen
-
-    @intrinsic
-    def _from_bits(typingctx, n):
-        """Return the float with the bits of the integer n."""
-
-        def codegen(context, builder, signature, args):
-            return builder.bitcast(args[0], context.get_value_type(types.float64))
-
-        return types.float64(types.int64), codegen
+        return Intrinsic("call_by_address", signature)
 
     @inline_strict
     def binade(x):
@@ -157,8 +60,8 @@ if JIT:
 
         For other x the result is unspecified.
         """
-        bits = _bits_of(x) & 0x7FF0000000000000
-        return _from_bits(bits), _from_bits(0x7FE0000000000000 - bits)
+        bits = bits_of(x) & 0x7FF0000000000000
+        return from_bits(bits), from_bits(0x7FE0000000000000 - bits)
 
     @inline_strict
     def power_of_two(x):
@@ -166,11 +69,15 @@ if JIT:
 
         k is limited to the range -1022, ..., 1022, so that both results are normal numbers.
         """
-        bits = _bits_of(x) & 0x7FF0000000000000
+        bits = bits_of(x) & 0x7FF0000000000000
         bits = min(max(bits, 0x0010000000000000), 0x7FD0000000000000)
-        return _from_bits(bits), _from_bits(0x7FE0000000000000 - bits)
+        return from_bits(bits), from_bits(0x7FE0000000000000 - bits)
 
 else:
+
+    def as_rows(numbers, width):
+        """Return a contiguous array of numbers as rows of ``width`` numbers."""
+        return numbers.reshape(-1, width)
 
     def prefetch(array, i):
         """Do nothing: uncompiled code does not prefetch."""
@@ -188,3 +95,24 @@ else:
         return math.ldexp(1.0, k), math.ldexp(1.0, -k)
 
     binade = power_of_two
+
+    def keep(array):
+        """Do nothing: Python keeps the array alive."""
+
+    def borrowed(value):
+        """Return the array or tuple."""
+        return value
+
+    def call_by_address(signature, nothing):
+        """Return a function call(function, arguments) -> (result, raised).
+
+        ``raised`` is True if the function raised an exception; the result is then ``nothing``.
+        """
+
+        def call(function, arguments):
+            try:
+                return function(*arguments), False
+            except Exception:
+                return nothing, True
+
+        return call

@@ -4,140 +4,127 @@
 ``noinline``         like ``inline``, but called: for large functions with several callers.
 ``inline_strict``    like ``inline``, but without fused products: for error-free transformations.
 ``noinline_strict``  like ``inline_strict``, but called: for code that is rarely executed.
-``entry_point``      a function for the user layer: compiled for one signature on first use, cached, releases the GIL.
+``entry_point``      a function for the user layer: its machine code is loaded, or made, on its first call.
 
 With ``POLHODE_JIT=0`` all of them return the Python function unchanged (for debugging, coverage, other number types).
+Numba is imported only if something has to be compiled: see ``code``.
 """
 
 from __future__ import annotations
 
 import functools
-import threading
-import warnings
-from time import perf_counter
+import weakref
 
-from polhode.kernels.compiler import CHECK, JIT
-from polhode.kernels.compiler.cache import cache_folder
+import polhode.kernels.compiler.cache  # noqa: F401  # computes the stamp of the sources before they are loaded
+from polhode.kernels.compiler import JIT
 
+ENTRIES = weakref.WeakSet()  # all entry points of this process
 
-class CompileTime:
-    """Seconds that this process has spent compiling or loading machine code; a context that adds to them."""
-
-    seconds = 0.0
-    _depth = 0  # a compilation may begin another one
-    _began = 0.0
-
-    def __enter__(self):
-        """Begin to count, unless another compilation is counted already."""
-        if self._depth == 0:
-            self._began = perf_counter()
-        self._depth += 1
-
-    def __exit__(self, *error):
-        """Add the time since the beginning."""
-        self._depth -= 1
-        if self._depth == 0:
-            self.seconds += perf_counter() - self._began
+CONTRACT = {"fastmath": {"contract"}}
+NOINLINE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
+INLINE = {"forceinline": True, **NOINLINE}
 
 
-COMPILE_TIME = CompileTime()
+class Kernel:
+    """Function that Numba compiles when compiled code calls it."""
+
+    def __init__(self, func, **options):
+        """Store the Python function, and the options of Numba."""
+        functools.update_wrapper(self, func)
+        self.py_func = func
+        self._options = options
+
+    @functools.cached_property
+    def compiled(self):
+        """Function compiled by Numba, for other compiled code."""
+        from polhode.kernels.compiler import numba_internals
+
+        return numba_internals.dispatcher(self.py_func, self._options)
+
+    @property
+    def _numba_type_(self):
+        """Type by which Numba finds the compiled function if it finds this object."""
+        return self.compiled._numba_type_
+
+    def __reduce__(self):
+        """Return the qualified name: kernels are pickled by name, because machine code belongs to this process."""
+        return self.__qualname__
+
+
+class Entry(Kernel):
+    """Kernel that is called from Python, or by its address, and compiled for one signature.
+
+    Its arguments must have the types of the signature.
+
+    Parameters
+    ----------
+    func : callable
+        Python function.
+    signature : str or tuple
+        Signature; see ``numba_internals.signature_of``.
+    key : str, optional
+        Name under which the machine code of a function that is not part of this package is kept on disk.
+    cache : bool, optional
+        Whether machine code is kept on disk.
+    **options
+        Options of Numba.
+    """
+
+    def __init__(self, func, signature, key=None, cache=True, **options):
+        super().__init__(func, nogil=True, **{**CONTRACT, **NOINLINE, **options})
+        self.signature, self.key, self.cache = signature, key, cache
+        self._call = None
+        ENTRIES.add(self)
+
+    def __call__(self, *args):
+        """Call the kernel, and load its machine code first if necessary."""
+        return (self._call or self.loaded())(*args)
+
+    @functools.cached_property
+    def code(self):
+        """Machine code of this kernel, loaded."""
+        from polhode.kernels.compiler import code
+
+        return code.loaded(self)
+
+    def loaded(self):
+        """Return the function for calls from Python."""
+        if self._call is None:
+            from polhode.kernels.compiler import calls
+
+            self._call = calls.python_function(self.code.words_address, self.code.form)
+        return self._call
+
+    @property
+    def address(self):
+        """Address of the machine code, for other kernels."""
+        return self.code.address
+
 
 if JIT:
-    import numba
-
-    from polhode.kernels.compiler.numba_internals import (
-        address_of,
-        direct_call,
-        is_compiled,
-        signature_of,
-        use_cache,
-        without_scipy_linalg,
-    )
-
-    NOINLINE_OPTIONS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
-    INLINE_OPTIONS = {"forceinline": True, **NOINLINE_OPTIONS}
 
     def inline(func):
         """Compile a kernel that is inlined into its callers; products may be fused with sums."""
-        return numba.njit(fastmath={"contract"}, **INLINE_OPTIONS)(func)
+        return Kernel(func, **CONTRACT, **INLINE)
 
     def noinline(func):
         """Compile a kernel that is called, not inlined; products may be fused with sums."""
-        return numba.njit(fastmath={"contract"}, **NOINLINE_OPTIONS)(func)
+        return Kernel(func, **CONTRACT, **NOINLINE)
 
     def inline_strict(func):
         """Compile a kernel that is inlined into its callers, without fused products."""
-        return numba.njit(**INLINE_OPTIONS)(func)
+        return Kernel(func, **INLINE)
 
     def noinline_strict(func):
         """Compile a kernel that is called, not inlined, without fused products."""
-        return numba.njit(**NOINLINE_OPTIONS)(func)
-
-    # Compilation changes global settings of Numba temporarily. The same thread may begin another one meanwhile: for a
-    # function that was sent from another process, Numba imports its module, which may compute something at import.
-    COMPILE_LOCK = threading.RLock()
-
-    class Entry:
-        """Kernel that is compiled on its first call, for one signature.
-
-        If the signature is a string, arguments of other types are converted or rejected. Arguments that are named
-        tuples are passed as they are; ``POLHODE_CHECK=1`` rejects those of other types.
-        """
-
-        def __init__(self, func, signature, cache):
-            """Store the Python function, its signature, and whether its machine code is cached on disk."""
-            functools.update_wrapper(self, func)
-            self._signature = signature
-            self._cache = cache
-            self._compiled = None
-            self._call = None
-
-        def __call__(self, *args):
-            """Call the compiled kernel, and compile it first if necessary."""
-            return (self._call or self.loaded())(*args)
-
-        def function(self):
-            """Return the compiled function, which other compiled code can call."""
-            with COMPILE_LOCK:
-                if self._compiled is None:
-                    with COMPILE_TIME:
-                        self._compiled = self._compile()
-            return self._compiled
-
-        def loaded(self):
-            """Return the compiled kernel for calls from Python."""
-            if self._call is None:
-                compiled = self.function()
-                self._call = compiled if isinstance(self._signature, str) else direct_call(compiled, CHECK)
-            return self._call
-
-        @functools.cached_property
-        def address(self):
-            """Address of the compiled kernel."""
-            return address_of(self.function(), self._signature)
-
-        def _compile(self):
-            """Return the kernel compiled for its signature, or loaded from the cache."""
-            folder = cache_folder() if self._cache else None
-            compiled = numba.njit(nogil=True, error_model="numpy", fastmath={"contract"})(self.__wrapped__)
-            if folder is not None:
-                use_cache(compiled, folder)
-            with without_scipy_linalg():
-                arguments, result = signature_of(self._signature)
-                compiled.compile(result(*arguments))
-            compiled.disable_compile()
-            return compiled
-
-        def __reduce__(self):
-            """Return the qualified name: entries are pickled by name, because machine code belongs to this process."""
-            return self.__qualname__
+        return Kernel(func, **NOINLINE)
 
     def entry_point(signature, cache=True):
-        """Return a decorator that compiles a kernel for a signature, see ``signature_of``, on its first call."""
-        return lambda func: Entry(func, signature, cache)
+        """Return a decorator that makes an entry point; for the signature see ``numba_internals.signature_of``."""
+        return lambda func: Entry(func, signature, cache=cache)
 
     def loaded(kernel):
-        """Return an entry point for many calls: compile it, or load it from the cache, if necessary."""
+        """Return an entry point for many calls from Python."""
         return kernel.loaded()
 
     def address(kernel):
@@ -147,40 +134,6 @@ if JIT:
     def in_python(kernel):
         """Return the Python function of an inlined kernel."""
         return kernel.py_func
-
-    PYTHON_SEMANTICS = {"error_model": "python", "boundscheck": True, "fastmath": {"contract"}}
-
-    def compile_user(func, signature=None):
-        """Compile a function of the user in memory.
-
-        As in Python, division by zero and an index out of range raise an exception.
-
-        Parameters
-        ----------
-        func : callable
-            Python function, entry point, or function compiled by ``numba.njit``, which is returned as it is.
-        signature : str, optional
-            Signature to compile for. If omitted, the function is compiled for the types that its callers use.
-
-        Returns
-        -------
-        callable
-            Compiled function.
-
-        Raises
-        ------
-        numba.core.errors.NumbaError
-            If Numba cannot compile the function.
-        """
-        if isinstance(func, Entry):
-            return func.function()
-        if is_compiled(func):
-            return func
-        if signature is None:
-            return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **PYTHON_SEMANTICS)(func)
-        with COMPILE_LOCK, COMPILE_TIME, without_scipy_linalg(), warnings.catch_warnings():
-            warnings.simplefilter("ignore", numba.NumbaWarning)
-            return numba.njit(signature, **PYTHON_SEMANTICS)(func)
 
 else:
 
@@ -199,7 +152,3 @@ else:
         return kernel
 
     in_python = address = loaded
-
-    def compile_user(func, signature=None):
-        """Return ``func`` as a Python function, also if the user has compiled it."""
-        return getattr(func, "py_func", func)

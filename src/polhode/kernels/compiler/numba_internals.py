@@ -1,284 +1,257 @@
 """All code that uses the private interface of Numba, and why it does.
 
-``Cache``: Numba's own cache watches only the file of a function, not the files of the functions that are compiled into
-it, and it loads damaged files.
+``dispatcher``, ``type_of_intrinsic``: Numba is imported only if something is compiled.
+``bitcode``: code of LLVM that needs neither Numba nor its runtime library can be kept on disk.
+``make_no_machine_code``: Numba makes it for every function that another one calls.
 ``without_scipy_linalg``: Numba imports scipy.linalg at every start.
-``address_of``, ``call_by_address``: passing a first-class function of Numba takes 0.1 ms, and a try block takes as long
-as a call.
-``borrowed``, ``keep``: reference counts of arrays are atomic operations around every call.
-``direct_call``: finding the types of named tuples takes 5 us per call.
+
+Definitions of intrinsics are in ``numba_intrinsics``.
 """
 
 from __future__ import annotations
 
-import hashlib
 import importlib
-import pickle
-import re
-import sys
 import typing
 import warnings
-from contextlib import contextmanager, suppress
-from pathlib import Path
-from uuid import uuid4
+from contextlib import contextmanager
+from itertools import count
 
-from polhode.kernels.compiler import JIT
+import llvmlite.binding as llvm
+import numba
+from llvmlite import ir
+from numba.core import cgutils, codegen, sigutils, types
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import cpu_target
+from numba.np.arrayobj import populate_array
 
-CHECKSUM = 16  # number of bytes at the beginning of every file of the cache
+from polhode.kernels.compiler import machine, numba_intrinsics
+from polhode.kernels.compiler.code import Code, Loaded, NeedsNumba, words
+
+WORD, STATUS = ir.IntType(64), ir.IntType(32)
+LETTERS = {types.float64: b"dd", types.int64: b"lq", types.int32: b"il", types.boolean: b"??"}  # as in ``struct``
+
+# Memory for arrays of kernels, in place of that of Numba. The block of memory begins with the six words that Numba's
+# code expects: reference count, destructor, its argument, address of the data, size, allocator.
+MEMORY = """
+declare ptr @malloc(i64)
+declare void @free(ptr)
+
+define ptr @NRT_MemInfo_alloc_aligned(i64 %size, i32 %alignment) {
+  %align = zext i32 %alignment to i64
+  %head = add i64 %align, 48
+  %total = add i64 %size, %head
+  %block = call ptr @malloc(i64 %total)
+  %failed = icmp eq ptr %block, null
+  br i1 %failed, label %leave, label %fill
+fill:
+  call void @llvm.memset.p0.i64(ptr %block, i8 0, i64 48, i1 false)
+  store i64 1, ptr %block
+  %start = ptrtoint ptr %block to i64
+  %end = add i64 %start, %head
+  %beyond = urem i64 %end, %align
+  %aligned = sub i64 %end, %beyond
+  %data.at = getelementptr i64, ptr %block, i64 3
+  store i64 %aligned, ptr %data.at
+  %size.at = getelementptr i64, ptr %block, i64 4
+  store i64 %size, ptr %size.at
+  br label %leave
+leave:
+  ret ptr %block
+}
+
+define void @NRT_MemInfo_call_dtor(ptr %block) {
+  call void @free(ptr %block)
+  ret void
+}
+
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+"""
 
 
-class CacheWarning(UserWarning):
-    """Warning that compiled code on disk is damaged: it is removed, and the function is compiled again."""
+def make_no_machine_code():
+    """Let Numba make no machine code in this process."""
+    codegen.JITCPUCodegen._add_module = lambda self, module: None
+    codegen.JITCPUCodegen.set_env = lambda self, name, environment: None
+    codegen.JITCodeLibrary._finalize_specific = lambda self: None
+    codegen.JITCodeLibrary.get_pointer_to_function = lambda self, name: 0
 
 
-if JIT:
-    import numba
-    from numba.core import cgutils, sigutils, types
-    from numba.core.caching import NullCache
-    from numba.core.compiler import CompileResult
-    from numba.core.dispatcher import Dispatcher
-    from numba.core.serialize import dumps
-    from numba.extending import intrinsic
+def dispatcher(func, options):
+    """Return a function that Numba compiles when compiled code calls it."""
+    return numba.njit(**options)(func)
 
-    class Cache(NullCache):
-        """Machine code of one function in a folder: one file for each processor and version, a checksum and a pickle.
 
-        Files are replaced as a whole, so that several processes may read and write at the same time. A damaged file is
-        removed, with one warning in each process, and the function is compiled again.
-        """
+def type_of_intrinsic(name, *settings):
+    """Return the type of an intrinsic of ``numba_intrinsics``, or of the one that a function of this name makes."""
+    defined = getattr(numba_intrinsics, name)
+    if settings:
+        defined = defined(*settings)
+    cpu_target.typing_context.refresh()
+    return cpu_target.typing_context.resolve_value_type(defined)
 
-        _warned = False
 
-        def __init__(self, func, folder):
-            """Store the folder, and the name and the hash of the source file of ``func``."""
-            self._folder = folder
-            self._name = re.sub(r"[^\w.]", "_", f"{func.__module__}.{func.__qualname__}")
-            source = Path(func.__code__.co_filename).read_bytes()  # the stamp covers files of the package only
-            self._source = hashlib.sha256(source).hexdigest()
+def bitcode(entry, name):
+    """Compile an entry point, and return its code with the symbols ``name`` and ``words(name)``.
 
-        def load_overload(self, sig, target_context):
-            """Return the compiled function for the signature ``sig``, or None if it is not in the cache."""
-            target_context.refresh()
-            path = self._path(sig, target_context.codegen())
-            try:
-                content = path.read_bytes()
-            except OSError:  # the file does not exist, or cannot be read
-                return None
-            try:
-                if self._checksum(content[CHECKSUM:]) != content[:CHECKSUM]:
-                    raise ValueError("the checksum differs")
-                return CompileResult._rebuild(target_context, *pickle.loads(content[CHECKSUM:]))
-            except Exception as problem:  # a damaged pickle may raise anything
-                self._remove(path, problem)
-                return None
+    Raises
+    ------
+    NeedsNumba
+        If the code needs functions of Numba or of Python, which other processes may not have.
+    """
+    with global_compiler_lock, without_scipy_linalg(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", numba.NumbaWarning)
+        result = _compiled(entry)
+        through_words = _words_function(result, words(name))
+        form, own_name = form_of(result.signature), result.fndesc.llvm_func_name
+        result.library._ensure_finalized()
+        module = llvm.parse_bitcode(result.library._final_module.as_bitcode())  # Numba may use its own module again
+        for part in (str(through_words), MEMORY):
+            module.link_in(llvm.parse_assembly(part))
+        module.get_function(own_name).name = name
+        _hide(module, {name, words(name)})
+        machine.remove_unused(module)
+        if others := machine.unknown(module):
+            raise NeedsNumba(Loaded(form, *_addresses(result, through_words)), others)
+    return Code(form, module.as_bitcode())
 
-        def save_overload(self, sig, data):
-            """Write the compiled function ``data`` for the signature ``sig``; failures of the disk are ignored."""
-            if data.library.has_dynamic_globals:  # the code contains addresses of this process
-                return
-            content = dumps(data._reduce())
-            path = self._path(sig, data.codegen)
-            partial = path.with_name(f"{path.name}.{uuid4().hex}.partial")
-            try:
-                partial.write_bytes(self._checksum(content) + content)
-                partial.replace(path)
-            except OSError:  # a full disk, for instance
-                with suppress(OSError):
-                    partial.unlink()
 
-        def _path(self, sig, codegen):
-            """Return the path of the file for a signature and a processor."""
-            versions = numba.__version__, sys.implementation.cache_tag
-            key = hashlib.sha256(repr((str(sig), codegen.magic_tuple(), versions, self._source)).encode()).hexdigest()
-            return self._folder / f"{self._name}-{key[:16]}.nbc"
+def _addresses(result, through_words):
+    """Return the addresses of two functions, of which Numba makes the machine code."""
+    library = result.library.codegen.create_library(through_words.name)
+    library.add_ir_module(through_words)
+    library.add_linking_library(result.library)
+    address = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
+    return address, library.get_pointer_to_function(through_words.name)
 
-        def _checksum(self, content):
-            """Return the checksum of ``content`` as CHECKSUM bytes."""
-            return hashlib.blake2b(content, digest_size=CHECKSUM).digest()
 
-        def _remove(self, path, problem):
-            """Remove a damaged file, and warn if this is the first one in this process."""
-            with suppress(OSError):
-                path.unlink()
-            if not Cache._warned:
-                Cache._warned = True
-                warnings.warn(
-                    f"compiled code in {path} is damaged ({problem}); damaged files are removed and compiled again",
-                    CacheWarning,
-                    stacklevel=2,
-                )
+def _compiled(entry):
+    """Return Numba's result for the signature of an entry point."""
+    arguments, result = signature_of(entry.signature)
+    entry.compiled.compile(result(*arguments))
+    return entry.compiled.overloads[arguments]
 
-    def use_cache(compiled, folder):
-        """Let the dispatcher ``compiled`` load and save its machine code in a folder.
 
-        Code that was executed without a module is not cached: Numba stores the module name and could not load it.
-        """
-        if compiled.py_func.__module__ not in sys.modules:
-            return
-        with suppress(OSError):  # functions of a console or a notebook have no file
-            compiled._cache = Cache(compiled.py_func, folder)
+def _words_function(result, name):
+    """Return a module with a function i32 name(i64* result, i64* words), for calls from Python; see ``call.ll``."""
+    context, kinds = result.target_context, result.signature.args
+    module = context.create_module(name)
+    function = ir.Function(module, ir.FunctionType(STATUS, [WORD.as_pointer()] * 2), name)
+    builder = ir.IRBuilder(function.append_basic_block())
+    reader = _Words(context, builder, function.args[1])
+    arguments = [reader.read(kind) for kind in kinds]
+    returned = result.signature.return_type
+    callee = ir.Function(module, context.call_conv.get_function_type(returned, kinds), result.fndesc.llvm_func_name)
+    status, value = context.call_conv.call_function(builder, callee, returned, kinds, arguments)
+    _Words(context, builder, function.args[0]).write(returned, value)
+    builder.ret(builder.zext(status.is_error, STATUS))
+    return module
 
-    def is_compiled(function):
-        """Return whether the user has decorated a function with ``numba.njit``."""
-        return isinstance(function, Dispatcher)
 
-    @contextmanager
-    def without_scipy_linalg():
-        """Prevent Numba from importing scipy.linalg, which takes a quarter of a second at every start.
+class _Words:
+    """Code that reads or writes values as words, one after the other."""
 
-        Numba imports it with its array functions to find out whether there is a BLAS. SciPy is installed with polhode,
-        so there is one; functions that use it check again, and import it then.
-        """
-        linalg = importlib.import_module("numba.np.linalg")
-        original = linalg.ensure_blas
-        linalg.ensure_blas = lambda: None
-        try:
-            yield
-        finally:
-            linalg.ensure_blas = original
+    def __init__(self, context, builder, words):
+        """Begin with the first of ``words``."""
+        self._context, self._builder, self._words = context, builder, words
+        self._numbers = count()
 
-    def signature_of(declared):
-        """Return the signature of an entry point: a string, or the type of the result and those of the arguments.
+    def _next(self):
+        """Return the address of the next word."""
+        return self._builder.gep(self._words, [WORD(next(self._numbers))])
 
-        Types are strings, or subclasses of NamedTuple whose fields are int, float, bool, other such classes, or
-        ``Annotated[..., type]``.
-        """
-        if isinstance(declared, str):
-            return sigutils.normalize_signature(declared)
-        result, *arguments = map(_type_of, declared)
-        return tuple(arguments), result
-
-    def _type_of(kind):
-        """Return the type of a field or an argument; see ``signature_of``."""
-        if isinstance(kind, str):
-            return sigutils.normalize_signature(f"{kind}()")[1]
-        if kind in (int, float, bool):
-            return {int: types.int64, float: types.float64, bool: types.boolean}[kind]
-        if hasattr(kind, "__metadata__"):
-            return _type_of(kind.__metadata__[0])
-        fields = typing.get_type_hints(kind, include_extras=True).values()
-        return types.BaseTuple.from_types(tuple(map(_type_of, fields)), kind)
-
-    def direct_call(compiled, check):
-        """Return the only version of a compiled function, called without a look at the types of its arguments.
-
-        With ``check``, arguments of other types are rejected, as Numba does, but slowly.
-        """
-        (version,) = compiled.overloads.values()
-        if not check:
-            return version.entry_point
-
-        def checked(*arguments):
-            for value, kind in zip(arguments, version.signature.args, strict=True):
-                _check(value, kind, compiled.__name__)
-            return version.entry_point(*arguments)
-
-        return checked
-
-    def _check(value, kind, name):
-        """Raise TypeError unless a value, or every entry of a named tuple, can be passed as the type ``kind``."""
+    def read(self, kind):
+        """Return a value of a type of Numba."""
         if isinstance(kind, types.BaseTuple):
-            if len(value) != len(kind) or type(value) is not getattr(kind, "instance_class", tuple):
-                raise TypeError(f"{name}: expected {kind}, not {type(value)}")
-            for entry, entry_kind in zip(value, kind, strict=True):
-                _check(entry, entry_kind, name)
-            return
-        found = numba.typeof(value)
-        if isinstance(kind, types.Array) and isinstance(found, types.Array):
-            matches = found.copy(readonly=not kind.mutable) == kind and (found.mutable or not kind.mutable)
-        else:
-            matches = found == kind or (isinstance(found, types.Number) and isinstance(kind, types.Number))
-        if not matches:
-            raise TypeError(f"{name}: expected {kind}, not {found}")
-
-    def address_of(function, signature):
-        """Return the address of a compiled function, compiled for ``signature``, as an integer.
-
-        Passing an integer to a kernel takes no time, whereas passing a function takes 0.1 ms.
-        """
-        arguments, result = signature_of(signature)
-        compiled = function.get_compile_result(result(*arguments))
-        return compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
-
-    def call_by_address(signature, nothing):
-        """Return an intrinsic call(address, arguments) -> (result, raised) for functions of a signature.
-
-        ``raised`` is True if the function raised an exception; the result is then unspecified. A try block of Numba
-        would cost as much as the call.
-        """
-        kinds, result = sigutils.normalize_signature(signature)
-
-        @intrinsic
-        def call(typingctx, address, arguments):
-            def codegen(context, builder, signature, args):
-                convention = context.call_conv
-                kind = convention.get_function_type(result, kinds)
-                function = builder.inttoptr(args[0], kind.as_pointer())
-                values = [
-                    context.cast(builder, value, signature.args[1][k], kinds[k])
-                    for k, value in enumerate(cgutils.unpack_tuple(builder, args[1]))
-                ]
-                status, value = convention.call_function(builder, function, result, kinds, values)
-                return context.make_tuple(builder, signature.return_type, [value, status.is_error])
-
-            return types.Tuple((result, types.boolean))(types.int64, arguments), codegen
-
-        return call
-
-    @intrinsic
-    def borrowed(typingctx, value):
-        """Return the same array, or tuple with arrays, without reference counts.
-
-        Numba otherwise updates the counts by atomic operations around every call, and every time an array of a named
-        tuple is used. Arguments of an entry point exist until it returns; the owner of a new array has to call ``keep``
-        on it after the last use of the borrowed array.
-        """
-
-        def codegen(context, builder, signature, args):
-            return _without_owner(context, builder, signature.args[0], args[0])
-
-        return value(value), codegen
-
-    def _without_owner(context, builder, kind, value):
-        """Return a value without the owners of its arrays."""
+            return self._context.make_tuple(self._builder, kind, [self.read(entry) for entry in kind])
         if isinstance(kind, types.Array):
-            view = context.make_array(kind)(context, builder, value)
-            view.meminfo, view.parent = view.meminfo.type(None), view.parent.type(None)
-            return view._getvalue()
+            return self._read_array(kind)
+        word, own = self._builder.load(self._next()), self._context.get_value_type(kind)
+        if isinstance(kind, types.Float):
+            return self._builder.bitcast(word, own)
+        return word if own == WORD else self._builder.trunc(word, own)
+
+    def _read_array(self, kind):
+        """Return an array that is contiguous and has no owner."""
+        view = self._context.make_array(kind)(self._context, self._builder)
+        data = self._builder.inttoptr(self._builder.load(self._next()), view.data.type)
+        shape = [self._builder.load(self._next()) for _ in range(kind.ndim)]
+        size = WORD(self._context.get_abi_sizeof(self._context.get_data_type(kind.dtype)))
+        strides = [size]
+        for length in shape[:0:-1]:
+            strides.insert(0, self._builder.mul(strides[0], length))
+        populate_array(view, data=data, shape=shape, strides=strides, itemsize=size, meminfo=None)
+        return view._getvalue()
+
+    def write(self, kind, value):
+        """Write a value of a type of Numba."""
         if isinstance(kind, types.BaseTuple):
-            entries = cgutils.unpack_tuple(builder, value)
-            kept = [_without_owner(context, builder, one, entry) for one, entry in zip(kind, entries, strict=True)]
-            return context.make_tuple(builder, kind, kept)
-        return value
+            for entry, part in zip(kind, cgutils.unpack_tuple(self._builder, value), strict=True):
+                self.write(entry, part)
+        elif isinstance(kind, types.Float):
+            self._builder.store(self._builder.bitcast(value, WORD), self._next())
+        elif not isinstance(kind, types.NoneType):
+            wide = value if value.type == WORD else self._builder.zext(value, WORD)
+            self._builder.store(wide, self._next())
 
-    @intrinsic
-    def keep(typingctx, array):
-        """Keep the array alive up to this call; it compiles to no instruction."""
-        return types.void(array), lambda context, builder, signature, args: context.get_dummy_value()
 
-else:
+def _hide(module, names):
+    """Hide all functions and variables of a module but those with the given names, so that unused ones can go."""
+    for symbol in (*module.functions, *module.global_variables):
+        if not symbol.is_declaration and symbol.name not in names:
+            symbol.linkage = "internal"
 
-    def keep(array):
-        """Do nothing: Python keeps the array alive."""
 
-    def borrowed(value):
-        """Return the array or tuple."""
-        return value
+def form_of(signature):
+    """Return the form of the arguments and the result of a signature; see ``call.ll``."""
+    return _form(types.BaseTuple.from_types(signature.args)) + _form(signature.return_type)
 
-    def address_of(function, signature):
-        """Return the function itself, in place of its address."""
-        return function
 
-    def call_by_address(signature, nothing):
-        """Return a function call(function, arguments) -> (result, raised).
+def _form(kind):
+    """Return the form of a type of Numba."""
+    if isinstance(kind, types.BaseTuple):
+        return b"(" + bytes([len(kind)]) + b"".join(map(_form, kind))
+    if isinstance(kind, types.Array):
+        if kind.layout != "C":
+            raise TypeError(f"arrays of kernels are C-contiguous, but one is {kind}")
+        return (b"w" if kind.mutable else b"r") + bytes([kind.ndim]) + LETTERS[kind.dtype]
+    return {types.float64: b"d", types.int64: b"l", types.boolean: b"b", types.void: b"n"}[kind]
 
-        ``raised`` is True if the function raised an exception; the result is then ``nothing``.
-        """
 
-        def call(function, arguments):
-            try:
-                return function(*arguments), False
-            except Exception:
-                return nothing, True
+def signature_of(declared):
+    """Return the signature of an entry point: a string, or the type of the result and those of the arguments.
 
-        return call
+    Types are strings, or subclasses of NamedTuple whose fields are int, float, bool, other such classes, or
+    ``Annotated[..., type]``.
+    """
+    if isinstance(declared, str):
+        return sigutils.normalize_signature(declared)
+    result, *arguments = map(_type_of, declared)
+    return tuple(arguments), result
+
+
+def _type_of(kind):
+    """Return the type of a field or an argument; see ``signature_of``."""
+    if isinstance(kind, str):
+        return sigutils.normalize_signature(f"{kind}()")[1]
+    if kind in (int, float, bool):
+        return {int: types.int64, float: types.float64, bool: types.boolean}[kind]
+    if hasattr(kind, "__metadata__"):
+        return _type_of(kind.__metadata__[0])
+    fields = typing.get_type_hints(kind, include_extras=True).values()
+    return types.BaseTuple.from_types(tuple(map(_type_of, fields)), kind)
+
+
+@contextmanager
+def without_scipy_linalg():
+    """Prevent Numba from importing scipy.linalg, which takes a quarter of a second at every start.
+
+    Numba imports it with its array functions to find out whether there is a BLAS. SciPy is installed with polhode, so
+    there is one; functions that use it check again, and import it then.
+    """
+    linalg = importlib.import_module("numba.np.linalg")
+    original = linalg.ensure_blas
+    linalg.ensure_blas = lambda: None
+    try:
+        yield
+    finally:
+        linalg.ensure_blas = original

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from math import floor
 
+from polhode.kernels.compiler.intrinsics import borrowed
 from polhode.kernels.compiler.jit import entry_point, inline
-from polhode.kernels.compiler.numba_internals import borrowed
 from polhode.kernels.exact.standard_form import INPUT, TIMES
 
 INTEGERS = "i4[::1]"

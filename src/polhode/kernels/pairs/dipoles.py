@@ -22,8 +22,8 @@ from math import inf, sqrt
 import numpy as np
 
 from polhode.kernels.compiler import JIT
+from polhode.kernels.compiler.intrinsics import as_rows, borrowed, keep
 from polhode.kernels.compiler.jit import entry_point, inline
-from polhode.kernels.compiler.numba_internals import borrowed, keep
 from polhode.kernels.exact.standard_form import INPUT, MATRICES
 from polhode.kernels.pairs.near import inverse
 from polhode.kernels.stepping.header import FINE, FORCES
@@ -231,7 +231,7 @@ def dipole_forces(x, Q, mu, eps4, parts, force, torque):
 @entry_point(FORCES)
 def few_dipoles(t, x, Q, force, torque, numbers, sizes):
     """Add forces and torques (n, 3) as ``dipole_forces``; numbers are 4 eps sig^12 and the dipoles, sizes the parts."""
-    add_all(x, Q, numbers[1:].reshape((len(numbers) // 3, 3)), numbers[0], sizes[0], force, torque)
+    add_all(x, Q, as_rows(numbers[1:], 3), numbers[0], sizes[0], force, torque)
     return FINE
 
 

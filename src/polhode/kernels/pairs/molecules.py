@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from math import sqrt
 
+from polhode.kernels.compiler.intrinsics import borrowed
 from polhode.kernels.compiler.jit import entry_point, inline
-from polhode.kernels.compiler.numba_internals import borrowed
 from polhode.kernels.exact.standard_form import INPUT, MATRICES, TIMES
 from polhode.kernels.pairs.cells import COUNTS
 from polhode.kernels.pairs.near import (

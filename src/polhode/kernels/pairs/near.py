@@ -28,8 +28,8 @@ from math import nan, sqrt
 import numpy as np
 
 from polhode.kernels.compiler import JIT
+from polhode.kernels.compiler.intrinsics import borrowed, keep
 from polhode.kernels.compiler.jit import entry_point, inline
-from polhode.kernels.compiler.numba_internals import borrowed, keep
 from polhode.kernels.exact.standard_form import INPUT, TIMES
 from polhode.kernels.numbers.lanes import new_block
 from polhode.kernels.pairs.cells import COUNTS, INTEGERS, nearest

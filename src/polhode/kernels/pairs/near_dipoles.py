@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import sqrt
 
+from polhode.kernels.compiler.intrinsics import borrowed
 from polhode.kernels.compiler.jit import entry_point, inline
-from polhode.kernels.compiler.numba_internals import borrowed
 from polhode.kernels.exact.standard_form import INPUT
 from polhode.kernels.pairs.dipoles import dipole_pair
 from polhode.kernels.pairs.near import (

@@ -10,9 +10,9 @@ from math import inf
 
 import numpy as np
 
+from polhode.kernels.compiler.intrinsics import borrowed, call_by_address
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.limits import NOBODY
-from polhode.kernels.compiler.numba_internals import borrowed, call_by_address
 from polhode.kernels.exact.standard_form import MATRICES
 from polhode.kernels.pairs.near import LANES, F, R, S, T, V, signature, sum_parts
 from polhode.kernels.stepping.header import FINE, FORCES, MATRIX, RAISED, VECTOR

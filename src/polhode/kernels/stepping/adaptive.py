@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from math import copysign, inf, nan
 
+from polhode.kernels.compiler.intrinsics import borrowed, keep
 from polhode.kernels.compiler.jit import entry_point, inline
-from polhode.kernels.compiler.numba_internals import borrowed, keep
 from polhode.kernels.exact.standard_form import vector_of
 from polhode.kernels.numbers.vectors import times
 from polhode.kernels.stepping.dormand_prince import END, STAGES
@@ -231,7 +231,10 @@ def interpolate(torque, work):
     for i in range(work.start, work.stop):
         left, right, t = float(work.left[i]), float(work.right[i]), float(work.t[i])
         if t == left:
-            work.m_out[i], work.q_out[i] = work.m[i], work.q[i]
+            for j in range(3):
+                work.m_out[i, j] = work.m[i, j]
+            for j in range(4):
+                work.q_out[i, j] = work.q[i, j]
             continue
         limits = float(work.low[i]), float(work.high[i])
         body, _ = body_of(torque, work.bodies, limits, work.m, right - left, i)

@@ -10,9 +10,9 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from polhode.kernels.compiler.intrinsics import borrowed, call_by_address
 from polhode.kernels.compiler.jit import entry_point, inline, noinline
 from polhode.kernels.compiler.limits import NOBODY
-from polhode.kernels.compiler.numba_internals import borrowed, call_by_address
 from polhode.kernels.exact.batch import PROPAGATE_RANGE
 from polhode.kernels.exact.standard_form import PROPAGATE_ROWS
 from polhode.kernels.stepping.header import (

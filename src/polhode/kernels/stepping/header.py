@@ -11,8 +11,8 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from polhode.kernels.compiler.intrinsics import call_by_address
 from polhode.kernels.compiler.jit import inline
-from polhode.kernels.compiler.numba_internals import call_by_address
 from polhode.kernels.exact.standard_form import INPUT, MATRICES, TIMES
 from polhode.kernels.stepping.status import Status
 

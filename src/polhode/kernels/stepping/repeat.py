@@ -22,9 +22,9 @@ from math import inf
 import numpy as np
 
 from polhode.kernels.compiler import JIT
+from polhode.kernels.compiler.intrinsics import borrowed, keep
 from polhode.kernels.compiler.jit import inline
 from polhode.kernels.compiler.limits import LONGEST, NOBODY
-from polhode.kernels.compiler.numba_internals import borrowed, keep
 from polhode.kernels.exact.standard_form import to_standard_time
 from polhode.kernels.stepping.frame import principal_frame, read_attitude, read_momentum, write_state
 from polhode.kernels.stepping.header import number_of

@@ -20,8 +20,8 @@ from __future__ import annotations
 from math import inf, sqrt
 from typing import NamedTuple
 
+from polhode.kernels.compiler.intrinsics import borrowed, keep
 from polhode.kernels.compiler.jit import inline
-from polhode.kernels.compiler.numba_internals import borrowed, keep
 from polhode.kernels.exact.standard_form import to_standard_time
 from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.trig import sincos

@@ -20,8 +20,8 @@ from __future__ import annotations
 from math import isfinite
 from typing import NamedTuple
 
+from polhode.kernels.compiler.intrinsics import borrowed, call_by_address
 from polhode.kernels.compiler.jit import inline
-from polhode.kernels.compiler.numba_internals import borrowed, call_by_address
 from polhode.kernels.exact.standard_form import from_order, to_order, to_standard_time
 from polhode.kernels.numbers.vectors import columns, times
 from polhode.kernels.stepping.frame import (

@@ -14,9 +14,10 @@ from polhode.core.rotation import from_rotation_vector, matrix
 from polhode.core.threads import threads_for
 from polhode.forces.base import as_params
 from polhode.forces.functions import Form, Function
-from polhode.kernels.compiler import JIT, jit
+from polhode.kernels.compiler import JIT
 from polhode.kernels.compiler.jit import address
 from polhode.kernels.compiler.limits import NOBODY
+from polhode.kernels.compiler.user_functions import compile_user
 from polhode.kernels.pairs import pair_functions as templates
 from polhode.kernels.pairs.pairs import PAIR, few_pairs, sum_pairs
 from polhode.systems.interactions.base import takes
@@ -198,7 +199,7 @@ class Part(Function):
 
     def _compile(self) -> Any:
         """Return the compiled function."""
-        return jit.compile_user(self._wrapped())  # type: ignore[no-untyped-call]
+        return compile_user(self._wrapped())  # type: ignore[no-untyped-call]
 
 
 def _rows(A: FloatArray) -> Any:

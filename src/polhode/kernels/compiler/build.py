@@ -1,0 +1,146 @@
+"""Compilation of kernels of this package by Numba, in processes of their own, for no processor in particular.
+
+    python -m polhode.kernels.compiler.build STAMP FOLDER
+
+reads names of entry points, line by line, writes their bitcode to files of the folder, and answers with the name. Such
+a process has settings of its own, which would otherwise change how Numba compiles functions of the user: it neither
+turns loops into vector code nor makes machine code.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import queue
+import subprocess
+import sys
+import tempfile
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+from polhode.kernels.compiler import cache
+
+BITCODE = "bitcode"  # folder of the cache
+SETTINGS = {
+    "NUMBA_CPU_NAME": "generic",
+    "NUMBA_CPU_FEATURES": "",
+    "NUMBA_LOOP_VECTORIZE": "0",
+    "NUMBA_SLP_VECTORIZE": "0",
+    "NUMBA_OPT": "3",
+    "NUMBA_DISABLE_JIT": "0",
+    "POLHODE_JIT": "1",
+}
+
+
+class Worker:
+    """Process that compiles kernels."""
+
+    def __init__(self, folder):
+        """Start the process, which writes to ``folder``."""
+        path = os.pathsep.join([str(cache.PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115  # closed by ``close``
+        self._folder = folder
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", __name__, cache.STAMP, str(folder)],
+            env={**os.environ, **SETTINGS, "PYTHONPATH": path},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            bufsize=1,
+        )
+
+    def bitcode(self, name):
+        """Return the bitcode of an entry point, and keep it in the cache."""
+        with suppress(BrokenPipeError):  # the process has ended
+            self._process.stdin.write(f"{name}\n")
+        if self._process.stdout.readline().strip() != name:
+            self._process.wait()
+            self._errors.seek(0)
+            raise RuntimeError(f"The kernel {name} could not be compiled:\n{self._errors.read()[-3000:]}")
+        packed = (self._folder / name).read_bytes()
+        cache.write(BITCODE, f"{name}.bc", packed)
+        return packed
+
+    def close(self):
+        """End the process."""
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
+        self._process.wait()
+        self._process.stdout.close()
+        self._errors.close()
+
+
+def build(names):
+    """Compile entry points in as many processes as there are cores; yield their bitcode, in the order of the names."""
+    count = min(len(names), os.cpu_count() or 1)
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(count or 1) as pool:
+        workers = [Worker(Path(folder)) for _ in range(count)]
+        free = queue.SimpleQueue()
+        for worker in workers:
+            free.put(worker)
+
+        def compiled(name):
+            worker = free.get()
+            try:
+                return worker.bitcode(name)
+            finally:
+                free.put(worker)
+
+        try:
+            yield from pool.map(compiled, names)
+        finally:
+            for worker in workers:
+                worker.close()
+
+
+def entries():
+    """Return all entry points of this package by their names."""
+    from polhode.kernels.compiler import code, jit
+
+    for folder in cache.COMPILED_FOLDERS:
+        package = importlib.import_module(f"polhode.{folder}")
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if module.name != __name__:
+                importlib.import_module(module.name)
+    return {code.name_of(entry): entry for entry in jit.ENTRIES if code.is_ours(entry)}
+
+
+def bundle(path):
+    """Write the bitcode of all entry points to a file that comes with the package; see ``code``.
+
+    What the cache has is not compiled again.
+    """
+    from polhode.kernels.compiler import machine
+
+    names = sorted(entries())
+    found = {name: packed for name in names if (packed := cache.read(BITCODE, f"{name}.bc"))}
+    missing = [name for name in names if name not in found]
+    for number, (name, packed) in enumerate(zip(missing, build(missing), strict=True), 1):
+        print(f"compiled {number} of {len(missing)} kernels: {name}", flush=True)
+        found[name] = packed
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as file:
+        file.comment = f"{cache.STAMP} {machine.LLVM_VERSION}".encode()
+        for name in names:
+            file.writestr(zipfile.ZipInfo(name), found[name], zipfile.ZIP_LZMA)  # without the time, the same bytes
+
+
+def main(stamp, folder):
+    """Compile the entry points that standard input names."""
+    if stamp != cache.STAMP:
+        raise SystemExit("source files of polhode were changed since the program was started: start it again")
+    from polhode.kernels.compiler import numba_internals
+
+    numba_internals.make_no_machine_code()
+    known = entries()
+    for line in sys.stdin:
+        name = line.strip()
+        (Path(folder) / name).write_bytes(numba_internals.bitcode(known[name], name).packed())
+        print(name, flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,166 @@
+"""Machine code of entry points: found on disk, made from bitcode, or compiled by Numba, in this order.
+
+Bitcode is code of LLVM that fits every machine. That of the kernels of this package comes with the package, or is
+written to the cache by another process, in which Numba compiles for no machine in particular: see ``build``. Functions
+of the user are compiled in this process. All machine code is made in the same way, and is the same in every process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import struct
+import sys
+import threading
+import zipfile
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+from uuid import uuid4
+
+from polhode.kernels.compiler import build, cache, machine
+from polhode.kernels.compiler.compile_time import COMPILE_TIME, Progress
+
+BUNDLE = Path(__file__).with_name("bitcode.zip")  # only in wheels
+LOCK = threading.RLock()  # the same thread may load a kernel while it compiles another one
+
+
+class Code(NamedTuple):
+    """Code of a kernel with two symbols, its name and ``words(name)``, and the form of its arguments."""
+
+    form: bytes  # see ``call.ll``
+    content: bytes  # bitcode or an object file
+
+    @classmethod
+    def unpacked(cls, packed):
+        """Return the code in a file, or None if there is no file."""
+        if packed is None:
+            return None
+        (size,) = struct.unpack_from("<I", packed)
+        return cls(packed[4 : 4 + size], packed[4 + size :])
+
+    def packed(self):
+        """Return the content of a file."""
+        return struct.pack("<I", len(self.form)) + self.form + self.content
+
+
+class NeedsNumba(Exception):
+    """Raised if code runs in this process only; its arguments are a ``Loaded``, and what the code needs of Numba."""
+
+
+class Loaded(NamedTuple):
+    """Machine code in this process: the form of the arguments, and the addresses of its two functions."""
+
+    form: bytes
+    address: int  # for compiled code; see ``numba_internals.call_by_address``
+    words_address: int  # for ``calls.python_function``
+
+
+def words(name):
+    """Return the name of the function that takes and returns words."""
+    return f"{name}.words"
+
+
+def loaded(entry):
+    """Return the machine code of an entry point, loaded into this process."""
+    with LOCK, COMPILE_TIME:
+        name = name_of(entry)
+        try:
+            code = object_of(entry, name)
+        except NeedsNumba as problem:
+            return problem.args[0]
+        machine.load(code.content)
+        return Loaded(code.form, machine.address(name), machine.address(words(name)))
+
+
+def object_of(entry, name):
+    """Return the object file of an entry point."""
+    processor = machine.version()
+    if code := Code.unpacked(cache.read(processor, f"{name}.o")):
+        return code
+    bitcode = bitcode_of(entry, name)
+    code = Code(bitcode.form, machine.object_code(machine.parsed(bitcode.content)))
+    if is_lasting(entry):
+        cache.write(processor, f"{name}.o", code.packed())
+    return code
+
+
+def bitcode_of(entry, name):
+    """Return the bitcode of an entry point."""
+    if is_ours(entry):
+        if code := _from_bundle(name) or Code.unpacked(cache.read(build.BITCODE, f"{name}.bc")):
+            return code
+        if is_lasting(entry):
+            return _built(name)
+    from polhode.kernels.compiler import numba_internals
+
+    return numba_internals.bitcode(entry, name)
+
+
+def name_of(entry):
+    """Return the name of an entry point, which contains a hash of its source if it is not part of this package."""
+    name = re.sub(r"[^\w.]", "_", f"{entry.__module__}.{entry.__qualname__}")
+    if is_ours(entry):
+        return name
+    if is_lasting(entry):
+        source = entry.key or _file_of(entry).read_text()
+        facts = source, entry.signature, version("numba"), version("numpy"), sys.implementation.cache_tag
+    else:
+        facts = (uuid4(),)
+    return f"{name}-{hashlib.sha256(repr(facts).encode()).hexdigest()[:16]}"
+
+
+def is_lasting(entry):
+    """Return whether the code of an entry point is kept on disk.
+
+    That of functions without a source file, as in a notebook, is not, unless they have a key. That of this package is
+    not if a source file was edited after this process began to load them: it belongs to neither stamp.
+    """
+    if is_ours(entry):
+        return cache.source_stamp() == cache.STAMP
+    return entry.cache and (entry.key is not None or _file_of(entry).is_file())
+
+
+def compile_all() -> Iterator[int | str]:
+    """Compile all entry points of this package for this processor, and yield their number, and then each name.
+
+    Code that is on disk is not compiled again.
+    """
+    entries = build.entries()
+    yield len(entries)
+    missing = [name for name in entries if not (_from_bundle(name) or cache.read(build.BITCODE, f"{name}.bc"))]
+    compiled = build.build(missing)
+    for name in (*(name for name in entries if name not in missing), *missing):
+        if name in missing:
+            next(compiled)
+        object_of(entries[name], name)
+        yield name
+
+
+def is_ours(entry):
+    """Return whether an entry point is part of this package, so that another process can import it."""
+    return entry.cache and entry.key is None and entry.__module__.startswith("polhode.")
+
+
+def _file_of(entry):
+    """Return the path of the source file of an entry point."""
+    return Path(entry.py_func.__code__.co_filename)
+
+
+def _from_bundle(name):
+    """Return bitcode that came with the package, if it was made from the same sources, and LLVM can read it."""
+    try:
+        with zipfile.ZipFile(BUNDLE) as bundle:
+            stamp, llvm_version = bundle.comment.split()
+            fits = stamp.decode() == cache.STAMP and int(llvm_version) <= machine.LLVM_VERSION
+            return Code.unpacked(bundle.read(name)) if fits else None
+    except (OSError, KeyError, RuntimeError):  # RuntimeError: Python was built without lzma
+        return None
+
+
+def _built(name):
+    """Compile an entry point of this package in another process, and return its bitcode."""
+    with Progress(1):
+        (packed,) = build.build([name])
+    return Code.unpacked(packed)

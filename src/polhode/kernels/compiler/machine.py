@@ -1,0 +1,124 @@
+"""Machine code for this processor: made by LLVM from its intermediate code, and loaded into this process.
+
+Numba is not needed for that.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import re
+import sys
+
+import llvmlite.binding as llvm
+
+# Functions of C that kernels may call. The others are inlined, so that code on disk fits every process.
+C_FUNCTIONS = set(
+    re.findall(
+        r"\w+",
+        """acos acosh asin asinh atan atan2 atanh cbrt cos cosh erf erfc exp exp2 expm1 fma fmod hypot ldexp lgamma log
+        log10 log1p log2 nextafter pow sin sincos sinh sqrt tan tanh tgamma free malloc memcpy memmove memset""",
+    )
+)
+LLVM_VERSION = llvm.llvm_version_info[0]
+
+
+@functools.cache
+def target():
+    """Return the target machine: this processor with all its instructions."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    triple = llvm.get_process_triple()
+    return llvm.Target.from_triple(triple).create_target_machine(
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        opt=3,
+        reloc="static" if triple.startswith("x86") else "default",
+        codemodel="jitdefault",
+        jit=True,
+    )
+
+
+@functools.cache
+def version():
+    """Return a digest of what machine code depends on besides its source: processor, instructions, version of LLVM."""
+    features = llvm.get_host_cpu_features().flatten()
+    facts = llvm.get_process_triple(), llvm.get_host_cpu_name(), features, llvm.llvm_version_info
+    return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
+
+
+def parsed(code):
+    """Return a module of LLVM from its text or its bitcode."""
+    return llvm.parse_bitcode(code) if isinstance(code, bytes) else llvm.parse_assembly(code)
+
+
+def object_code(module, machine=None):
+    """Optimize a module and return its machine code, as an object file.
+
+    The first of two runs makes loops simple, so that the second can use vector instructions.
+    """
+    machine = machine or target()
+    module.triple, module.data_layout = machine.triple, str(machine.target_data)
+    _optimize(module, machine, 0)
+    _optimize(module, machine, 3)
+    return machine.emit_object(module)
+
+
+def _optimize(module, machine, level):
+    """Run the passes of LLVM of a level over a module."""
+    options = llvm.create_pipeline_tuning_options(speed_level=level)
+    options.loop_vectorization = level > 0
+    options.slp_vectorization = False  # it makes loops over stages a tenth slower
+    builder = llvm.create_pass_builder(machine, options)
+    passes = builder.getModulePassManager()
+    if level == 0:
+        passes.add_loop_rotate_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_jump_threading_pass()
+    passes.run(module, builder)
+
+
+@functools.cache
+def _engine():
+    """Return the engine that holds loaded code, after the functions of C are made known to it."""
+    for name in C_FUNCTIONS:
+        if llvm.address_of_symbol(name) is None and (function := getattr(_c_library(), name, None)):
+            define(name, ctypes.cast(function, ctypes.c_void_p).value)
+    return llvm.create_mcjit_compiler(llvm.parse_assembly(""), target())
+
+
+@functools.cache
+def _c_library():
+    """Return the library with the mathematical functions of C."""
+    return ctypes.CDLL({"win32": "ucrtbase", "darwin": None}.get(sys.platform, "libm.so.6"))
+
+
+def define(name, address):
+    """Make an external symbol known to the code that is loaded later."""
+    llvm.add_symbol(name, address)
+
+
+def load(code):
+    """Load an object file."""
+    _engine().add_object_file(llvm.ObjectFileRef.from_data(code))
+
+
+def address(symbol):
+    """Return the address of a function of a loaded object file."""
+    return _engine().get_function_address(symbol)
+
+
+def remove_unused(module):
+    """Remove functions and variables that nothing uses."""
+    builder = llvm.create_pass_builder(target(), llvm.create_pipeline_tuning_options(speed_level=0))
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.run(module, builder)
+
+
+def unknown(module):
+    """Return the external functions and variables of a module that no process but this one may have."""
+    functions = {f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")}
+    variables = {v.name for v in module.global_variables if v.is_declaration}
+    return sorted((functions | variables) - C_FUNCTIONS)

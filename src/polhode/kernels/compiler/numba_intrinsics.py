@@ -1,0 +1,239 @@
+"""Definitions, for Numba, of the functions that ``intrinsics`` names."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+from numba.core import cgutils, sigutils, types
+from numba.extending import intrinsic
+from numba.np.arrayobj import populate_array
+
+
+@intrinsic
+def fma(typingctx, a, b, c):
+    """Return a*b + c, rounded once."""
+
+    def codegen(context, builder, signature, args):
+        return builder.fma(*args)
+
+    return types.float64(types.float64, types.float64, types.float64), codegen
+
+
+@intrinsic
+def prefetch(typingctx, array, i):
+    """Request that number i of a contiguous array (index into the flat array, may be out of range) is cached."""
+
+    def codegen(context, builder, signature, args):
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        pointer = ir.IntType(8).as_pointer()
+        flag = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag])
+        request = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        address = builder.bitcast(builder.gep(data, [args[1]]), pointer)
+        builder.call(request, [address, flag(0), flag(3), flag(1)])  # read access, highest locality, data cache
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), codegen
+
+
+def _vector_at(context, builder, array_type, array, number, count):
+    """Return a pointer to ``count`` doubles of an array as a vector.
+
+    ``number`` is the index of the first of them in the flat array.
+    """
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [number]), ir.VectorType(ir.DoubleType(), count).as_pointer())
+
+
+def _constants(numbers):
+    """Return the integers ``numbers`` as a constant vector of LLVM, for shuffles."""
+    return ir.Constant(ir.VectorType(ir.IntType(32), len(numbers)), list(numbers))
+
+
+def _void_of_rows(rows, i, w, columns, l):
+    """Return the signature of the intrinsics that copy rows."""
+    return types.void(rows, types.int64, w, columns, types.int64)
+
+
+@intrinsic
+def four_rows_in(typingctx, rows, i, w, columns, l):
+    """Copy four rows into lanes l, ..., l + 3 of a block.
+
+    ``i`` is the index of the first number in the flat array ``rows``, and ``columns`` is a tuple of the positions
+    of the columns in the block ``w``. The copy is one load and a few shuffles; the compiler would move single
+    numbers.
+    """
+
+    def codegen(context, builder, signature, args):
+        rows, i, w, columns, l = args
+        width = signature.args[3].count
+        source = _vector_at(context, builder, signature.args[0], rows, i, 4 * width)
+        numbers = builder.load(source, align=8)
+        for k, column in enumerate(cgutils.unpack_tuple(builder, columns, width)):
+            four = builder.shuffle_vector(numbers, numbers, _constants(range(k, 4 * width, width)))
+            target = _vector_at(context, builder, signature.args[2], w, builder.add(column, l), 4)
+            builder.store(four, target, align=8)
+        return context.get_dummy_value()
+
+    return _void_of_rows(rows, i, w, columns, l), codegen
+
+
+def _rows_out(past_cache):
+    """Return the intrinsic that copies lanes of a block into four rows of three or four columns.
+
+    With ``past_cache`` the rows are stored without loading them into the cache first; they must be aligned to 16
+    bytes.
+    """
+
+    @intrinsic
+    def rows_out(typingctx, rows, i, w, columns, l):
+        """Copy lanes l, ..., l + 3 of a block into four rows: the inverse of ``four_rows_in``."""
+
+        def codegen(context, builder, signature, args):
+            rows, i, w, columns, l = args
+            width = signature.args[3].count
+            fours = []
+            for column in cgutils.unpack_tuple(builder, columns, width):
+                source = _vector_at(context, builder, signature.args[2], w, builder.add(column, l), 4)
+                fours.append(builder.load(source, align=8))
+            halves = fours[:2], (fours[2], fours[-1])
+            halves = [builder.shuffle_vector(a, b, _constants(range(8))) for a, b in halves]
+            by_rows = [4 * k + r for r in range(4) for k in range(width)]
+            for n in range(0, 4 * width, 4):
+                numbers = builder.shuffle_vector(*halves, _constants(by_rows[n : n + 4]))
+                place = builder.add(i, ir.Constant(i.type, n))
+                target = _vector_at(context, builder, signature.args[0], rows, place, 4)
+                stored = builder.store(numbers, target, align=16 if past_cache else 8)
+                if past_cache:
+                    stored.set_metadata("nontemporal", builder.module.add_metadata([ir.IntType(32)(1)]))
+            return context.get_dummy_value()
+
+        return _void_of_rows(rows, i, w, columns, l), codegen
+
+    return rows_out
+
+
+four_rows_out = _rows_out(past_cache=False)
+four_rows_past_cache = _rows_out(past_cache=True)
+
+
+@intrinsic
+def address(typingctx, array):
+    """Return the address of the first number of an array."""
+
+    def codegen(context, builder, signature, args):
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        return builder.ptrtoint(data, ir.IntType(64))
+
+    return types.int64(array), codegen
+
+
+@intrinsic
+def as_rows(typingctx, numbers, width):
+    """Return a contiguous array of numbers as rows of ``width`` numbers, without a call of Numba's library."""
+
+    def codegen(context, builder, signature, args):
+        numbers, size = context.make_array(signature.args[0])(context, builder, args[0]), args[1].type(8)
+        rows = context.make_array(signature.return_type)(context, builder)
+        (count,) = cgutils.unpack_tuple(builder, numbers.shape)
+        populate_array(
+            rows,
+            data=numbers.data,
+            shape=[builder.sdiv(count, args[1]), args[1]],
+            strides=[builder.mul(size, args[1]), size],
+            itemsize=numbers.itemsize,
+            meminfo=None,
+        )
+        return rows._getvalue()
+
+    return numbers.copy(ndim=2)(numbers, types.int64), codegen
+
+
+@intrinsic
+def wait_for_memory(typingctx):
+    """Wait until everything that was stored is visible, also to other threads."""
+
+    def codegen(context, builder, signature, args):
+        builder.fence("seq_cst")
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
+@intrinsic
+def bits_of(typingctx, x):
+    """Return the bits of a float as an integer."""
+
+    def codegen(context, builder, signature, args):
+        return builder.bitcast(args[0], context.get_value_type(types.int64))
+
+    return types.int64(types.float64), codegen
+
+
+@intrinsic
+def from_bits(typingctx, n):
+    """Return the float with the bits of the integer n."""
+
+    def codegen(context, builder, signature, args):
+        return builder.bitcast(args[0], context.get_value_type(types.float64))
+
+    return types.float64(types.int64), codegen
+
+
+def call_by_address(signature):
+    """Return an intrinsic call(address, arguments) -> (result, raised) for functions of a signature.
+
+    ``raised`` is True if the function raised an exception; the result is then unspecified. A try block of Numba
+    would cost as much as the call.
+    """
+    kinds, result = sigutils.normalize_signature(signature)
+
+    @intrinsic
+    def call(typingctx, address, arguments):
+        def codegen(context, builder, signature, args):
+            convention = context.call_conv
+            kind = convention.get_function_type(result, kinds)
+            function = builder.inttoptr(args[0], kind.as_pointer())
+            values = [
+                context.cast(builder, value, signature.args[1][k], kinds[k])
+                for k, value in enumerate(cgutils.unpack_tuple(builder, args[1]))
+            ]
+            status, value = convention.call_function(builder, function, result, kinds, values)
+            return context.make_tuple(builder, signature.return_type, [value, status.is_error])
+
+        return types.Tuple((result, types.boolean))(types.int64, arguments), codegen
+
+    return call
+
+
+@intrinsic
+def borrowed(typingctx, value):
+    """Return the same array, or tuple with arrays, without reference counts.
+
+    Numba otherwise updates the counts by atomic operations around every call, and every time an array of a named
+    tuple is used. Arguments of an entry point exist until it returns; the owner of a new array has to call ``keep``
+    on it after the last use of the borrowed array.
+    """
+
+    def codegen(context, builder, signature, args):
+        return _without_owner(context, builder, signature.args[0], args[0])
+
+    return value(value), codegen
+
+
+def _without_owner(context, builder, kind, value):
+    """Return a value without the owners of its arrays."""
+    if isinstance(kind, types.Array):
+        view = context.make_array(kind)(context, builder, value)
+        view.meminfo, view.parent = view.meminfo.type(None), view.parent.type(None)
+        return view._getvalue()
+    if isinstance(kind, types.BaseTuple):
+        entries = cgutils.unpack_tuple(builder, value)
+        kept = [_without_owner(context, builder, one, entry) for one, entry in zip(kind, entries, strict=True)]
+        return context.make_tuple(builder, kind, kept)
+    return value
+
+
+@intrinsic
+def keep(typingctx, array):
+    """Keep the array alive up to this call; it compiles to no instruction."""
+    return types.void(array), lambda context, builder, signature, args: context.get_dummy_value()
