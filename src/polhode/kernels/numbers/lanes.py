@@ -21,7 +21,7 @@ import numpy as np
 from polhode.kernels.compiler import JIT
 from polhode.kernels.compiler.jit import inline
 
-LANES = 64 if JIT else 1  # uncompiled code computes one body at a time
+LANES = 32 if JIT else 1  # uncompiled code computes one body at a time
 PAST_CACHE = 250_000  # numbers (two megabytes) from which on rows are stored past the cache
 
 if JIT:
