@@ -10,6 +10,7 @@ import click
 
 from polhode._version import __version__
 from polhode.cli.command import Group
+from polhode.cli.compiled import cache, compile_command
 from polhode.cli.completion import completion
 from polhode.cli.convert import convert
 from polhode.cli.ensemble import ensemble
@@ -32,5 +33,7 @@ def cli() -> None:
     """
 
 
-for command in (run, resume, view, ensemble, problems, methods, schema, order, compare, cite, convert, completion):
+RUNNING = (run, resume, view, ensemble)
+LISTING = (problems, methods, schema, cite)
+for command in (*RUNNING, *LISTING, order, compare, convert, cache, compile_command, completion):
     cli.add_command(command)
