@@ -140,6 +140,15 @@ def test_normalize(seed):
     np.testing.assert_array_equal(rotation.normalize(np.ldexp(q, 1000)), rotation.normalize(q))
 
 
+def test_one_rotation_has_the_bits_of_a_batch(rng):
+    """Of one rotation, numbers are computed one by one, and of a batch in arrays."""
+    q = rng.normal(size=(500, 4)) * 10.0 ** rng.integers(-300, 300, size=(500, 1))
+    unit = rotation.normalize(q)
+    Q = rotation.matrix(unit)
+    assert np.array_equal(unit, [rotation.normalize(x) for x in q])
+    assert np.array_equal(rotation.from_matrix(Q), [rotation.from_matrix(x) for x in Q])
+
+
 @pytest.mark.parametrize("q", [(0, 0, 0, 0), (np.inf, 0, 0, 0), (np.nan, 0, 0, 1)])
 def test_normalize_needs_a_direction(q):
     with pytest.raises(ph.PolhodeError, match=r"q = \(.*no direction"):

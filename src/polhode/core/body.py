@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,7 @@ from polhode.core.checks import (
 )
 from polhode.core.errors import InertiaError, InputError, MomentumError, ShapeError
 from polhode.core.html import html_fields
-from polhode.core.rotation import conjugate, from_matrix, multiply
+from polhode.core.rotation import UNIT_MATRIX, conjugate, from_matrix, multiply
 from polhode.core.value import Value
 
 AS_TENSORS = (
@@ -31,6 +32,18 @@ AS_TENSORS = (
     "polhode.RigidBody.from_moments(...)"
 )
 LINEAR_TOLERANCE = 1e-14  # largest component of m along the axis of a linear rotor, relative to |m|
+
+
+class Frame(NamedTuple):
+    """Principal axes of bodies that are not their body axes."""
+
+    axes: FloatArray  # (..., 3, 3), rotation matrices with the principal axes as columns, in body axes
+    q: FloatArray  # (..., 4), the same rotations as quaternions
+
+    @classmethod
+    def of(cls, axes: FloatArray | None) -> Frame | None:
+        """Return the frame with these axes; None, which stands for the body axes, if they are None."""
+        return None if axes is None else cls(axes, from_matrix(axes))
 
 
 class RigidBody(Value):
@@ -323,8 +336,13 @@ class RigidBody(Value):
     def axes(self) -> FloatArray:
         """Rotation matrices with the principal axes as columns, in body axes, shape (..., 3, 3)."""
         if self._axes is None:
-            return np.broadcast_to(np.eye(3), (*self.batch, 3, 3))
+            return np.broadcast_to(UNIT_MATRIX, (*self.batch, 3, 3))
         return self._axes
+
+    @cached_property
+    def _frame(self) -> Frame | None:
+        """Principal axes as a Frame, computed once; None if they are the body axes."""
+        return Frame.of(self._axes)
 
     @property
     def middle_axis(self) -> FloatArray:
@@ -365,7 +383,7 @@ class RigidBody(Value):
     def tensor(self) -> FloatArray:
         """Inertia tensor in body axes, shape (..., 3, 3)."""
         if self._axes is None:
-            return self._moments[..., None, :] * np.eye(3)
+            return self._moments[..., None, :] * UNIT_MATRIX
         return np.einsum("...ij,...j,...kj->...ik", self._axes, self._moments, self._axes)
 
     @property
@@ -514,18 +532,23 @@ def scale_along(axes: FloatArray | None, factors: FloatArray, vector: FloatArray
     return np.einsum("...ij,...j,...kj,...k->...i", axes, factors, axes, vector)
 
 
-def to_principal(axes: FloatArray | None, m: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return momentum and attitude in principal axes, the columns of ``axes`` (..., 3, 3) or None for the body axes."""
-    if axes is None:
+def frame_of(body: RigidBody) -> Frame | None:
+    """Return the principal axes of a body; None if they are its body axes."""
+    return body._frame
+
+
+def to_principal(frame: Frame | None, m: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return momentum and attitude in principal axes; None stands for the body axes."""
+    if frame is None:
         return m, q
-    return np.einsum("...ji,...j->...i", axes, m), multiply(q, from_matrix(axes))
+    return np.einsum("...ji,...j->...i", frame.axes, m), multiply(q, frame.q)
 
 
-def from_principal(axes: FloatArray | None, m: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+def from_principal(frame: Frame | None, m: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return momentum and attitude in body axes; the inverse of ``to_principal``."""
-    if axes is None:
+    if frame is None:
         return m, q
-    return np.einsum("...ij,...j->...i", axes, m), multiply(q, conjugate(from_matrix(axes)))
+    return np.einsum("...ij,...j->...i", frame.axes, m), multiply(q, conjugate(frame.q))
 
 
 def flow_moments(body: RigidBody) -> FloatArray:

@@ -66,9 +66,9 @@ def row_of_one(value: Any, components: int) -> FloatArray | None:
         array = np.array(value)
     except ValueError:  # some of the other entries are sequences
         return None
-    if array.dtype is INT64:
-        array = array.astype(FLOAT64)
-    return array[None] if array.dtype is FLOAT64 and array.ndim == 1 else None
+    if array.dtype is not FLOAT64:
+        return array[None].astype(FLOAT64) if array.dtype is INT64 else None
+    return array[None]
 
 
 def time_of_one(value: Any) -> FloatArray | None:

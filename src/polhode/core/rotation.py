@@ -7,7 +7,7 @@ convert from and to ``scipy.spatial.transform.Rotation``.
 from __future__ import annotations
 
 from itertools import pairwise
-from math import factorial
+from math import factorial, frexp, ldexp, sqrt
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from numpy.polynomial.polynomial import polyval
 
 from polhode.core.arrays import FloatArray
-from polhode.core.checks import as_floats, check_attitude, check_finite, first_bad, place, show
+from polhode.core.checks import all_finite, as_floats, check_attitude, check_finite, first_bad, place, show
 from polhode.core.errors import AttitudeError, InputError, ShapeError
 from polhode.core.vectors import components, stacked
 from polhode.kernels.compiler.limits import NORM_TOLERANCE
@@ -47,6 +47,8 @@ def __dir__() -> list[str]:
     return __all__
 
 
+UNIT_MATRIX = np.eye(3)
+CONJUGATION = np.array([1.0, -1.0, -1.0, -1.0])
 ROUNDING = 2.0**-51  # largest deviation of the norm of a normalized quaternion from 1
 SERIES_BELOW = 1.0  # radians: for smaller angles the closed forms of dexp lose digits
 SINE_SERIES = [(-1.0) ** k / factorial(2 * k + 3) for k in range(9)]  # of (a - sin a)/a^3, in a^2
@@ -65,7 +67,7 @@ class RotationLike(Protocol):
 
 def is_rotation(value: Any) -> TypeGuard[RotationLike]:
     """Return whether ``value`` is a SciPy Rotation, without importing SciPy."""
-    return hasattr(value, "as_quat") and hasattr(value, "as_matrix")
+    return type(value) is not np.ndarray and hasattr(value, "as_quat") and hasattr(value, "as_matrix")
 
 
 def as_quaternion(attitude: Any, name: str = "q") -> FloatArray:
@@ -144,6 +146,11 @@ def normalize(q: npt.ArrayLike) -> FloatArray:
     array([0. , 0. , 0.6, 0.8])
     """
     q = as_floats(q, "q", 4)
+    if q.ndim == 1 and all_finite(q) and (most := max(map(abs, q.tolist()))) > 0:
+        power = -frexp(most)[1]
+        a, b, c, d = (ldexp(x, power) for x in q.tolist())
+        norm = sqrt(a * a + b * b + c * c + d * d)  # in the same order as below, for the same bits
+        return np.array((a / norm, b / norm, c / norm, d / norm))
     largest = np.abs(q).max(axis=-1, keepdims=True)
     good = np.isfinite(largest) & (largest > 0)
     if not good.all():
@@ -163,9 +170,14 @@ def multiply(a: npt.ArrayLike, b: npt.ArrayLike) -> FloatArray:
     >>> multiply((0, 1, 0, 0), (0, 0, 1, 0))
     array([0., 0., 0., 1.])
     """
-    a0, a1, a2, a3 = components(as_floats(a, "a", 4))
-    b0, b1, b2, b3 = components(as_floats(b, "b", 4))
-    return stacked(
+    return stacked(*product(components(as_floats(a, "a", 4)), components(as_floats(b, "b", 4))))
+
+
+def product(a: Any, b: Any) -> tuple[Any, Any, Any, Any]:
+    """Return the four components of the Hamilton product a b, from those of a and b, numbers or arrays."""
+    a0, a1, a2, a3 = a
+    b0, b1, b2, b3 = b
+    return (
         a0 * b0 - a1 * b1 - a2 * b2 - a3 * b3,
         a0 * b1 + a1 * b0 + a2 * b3 - a3 * b2,
         a0 * b2 + a2 * b0 + a3 * b1 - a1 * b3,
@@ -181,7 +193,7 @@ def conjugate(q: npt.ArrayLike) -> FloatArray:
     >>> conjugate((0.6, 0.8, 0, 0))
     array([ 0.6, -0.8, -0. , -0. ])
     """
-    return as_floats(q, "q", 4) * np.array([1.0, -1.0, -1.0, -1.0])
+    return as_floats(q, "q", 4) * CONJUGATION
 
 
 def matrix(q: npt.ArrayLike) -> FloatArray:
@@ -225,26 +237,30 @@ def from_matrix(Q: npt.ArrayLike) -> FloatArray:
     Q = as_floats(Q, "Q", 3)
     if Q.ndim < 2 or Q.shape[-2] != 3:
         raise ShapeError(f"Q has shape {Q.shape}; expected (..., 3, 3)")
+    _check_rotations(Q)
+    d1, xy, xz, yx, d2, yz, zx, zy, d3 = components(Q.reshape(*Q.shape[:-2], 9))
+    a1, a2, a3 = zy - yz, xz - zx, yx - xy
+    s1, s2, s3 = zy + yz, xz + zx, yx + xy
+    rows = (
+        (1 + d1 + d2 + d3, a1, a2, a3),
+        (a1, 1 + d1 - d2 - d3, s3, s2),
+        (a2, s3, 1 - d1 + d2 - d3, s1),
+        (a3, s2, s1, 1 - d1 - d2 + d3),
+    )
+    if Q.ndim == 2:
+        return normalize(rows[max(range(4), key=lambda k: rows[k][k])])
+    arrays = np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+    longest = np.argmax(np.diagonal(arrays, axis1=-2, axis2=-1), axis=-1)
+    return normalize(np.take_along_axis(arrays, longest[..., None, None], axis=-2)[..., 0, :])
+
+
+def _check_rotations(Q: FloatArray) -> None:
+    """Raise AttitudeError unless all matrices (..., 3, 3) are rotations."""
     with np.errstate(over="ignore", invalid="ignore"):
-        off = np.abs(Q @ np.swapaxes(Q, -2, -1) - np.eye(3)).max(axis=(-2, -1))
+        off = np.abs(Q @ Q.swapaxes(-2, -1) - UNIT_MATRIX).max(axis=(-2, -1))
         good = (off <= 2 * NORM_TOLERANCE) & (np.linalg.det(Q) > 0)
     if not good.all():
         raise AttitudeError(f"{place('Q', first_bad(good))} is not a rotation matrix: expected Q Q^T = 1 and det Q = 1")
-    d = np.diagonal(Q, axis1=-2, axis2=-1)
-    d1, d2, d3 = np.moveaxis(d, -1, 0)
-    a1, a2, a3 = Q[..., 2, 1] - Q[..., 1, 2], Q[..., 0, 2] - Q[..., 2, 0], Q[..., 1, 0] - Q[..., 0, 1]
-    s1, s2, s3 = Q[..., 2, 1] + Q[..., 1, 2], Q[..., 0, 2] + Q[..., 2, 0], Q[..., 1, 0] + Q[..., 0, 1]
-    rows = np.stack(
-        [
-            np.stack((1 + d1 + d2 + d3, a1, a2, a3), axis=-1),
-            np.stack((a1, 1 + d1 - d2 - d3, s3, s2), axis=-1),
-            np.stack((a2, s3, 1 - d1 + d2 - d3, s1), axis=-1),
-            np.stack((a3, s2, s1, 1 - d1 - d2 + d3), axis=-1),
-        ],
-        axis=-2,
-    )
-    longest = np.argmax(np.diagonal(rows, axis1=-2, axis2=-1), axis=-1)
-    return normalize(np.take_along_axis(rows, longest[..., None, None], axis=-2)[..., 0, :])
 
 
 def rotate(q: npt.ArrayLike, v: npt.ArrayLike) -> FloatArray:

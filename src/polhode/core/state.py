@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.arrays import FloatArray
+from polhode.core.arrays import FloatArray, frozen
 from polhode.core.body import RigidBody, as_body
 from polhode.core.checks import IDENTITY, as_floats, check_finite, common_batch
 from polhode.core.errors import InputError, MomentumError
 from polhode.core.rotation import as_quaternion, as_rotation, rotate
 from polhode.core.value import Value
+
+NOT_TURNED = frozen(np.array(IDENTITY))
 
 
 class State(Value):
@@ -59,13 +63,7 @@ class State(Value):
 
     def _set(self, **parts: Any) -> None:
         """Check and store some of m, q, x and p."""
-        for name, value in parts.items():
-            parts[name] = _checked(name, value)
-        self._store_parts(**parts)
-
-    def _store_parts(self, **parts: Any) -> None:
-        """Store some of m, q, x and p without a check of their numbers."""
-        self._store(**parts)
+        self._store(**{name: CHECKS[name](value) for name, value in parts.items()})
         self.batch  # noqa: B018  raises if the shapes do not broadcast
 
     @classmethod
@@ -99,9 +97,7 @@ class State(Value):
 
     def _exactly(self, **parts: Any) -> State:
         """Return this state with other arrays, which are kept to the bit: q is not normalized, nothing is checked."""
-        other = self._copy()
-        other._store_parts(**parts)
-        return other
+        return self._copy(**parts)
 
     def select(self, batch: tuple[int, ...], index: Any) -> State:
         """Return the states that ``index`` selects from this state broadcast to the shape ``batch``."""
@@ -142,17 +138,26 @@ class State(Value):
         return f"State(m={self.m.tolist()}, q={self.q.tolist()}{extra})"
 
 
-def _vector(value: npt.ArrayLike, name: str, error: type[InputError] = InputError) -> FloatArray:
+def _vector(value: Any, name: str, error: type[InputError] = InputError) -> FloatArray:
     """Return a copy of a vector (..., 3); raise ``error`` unless it is finite."""
-    array = as_floats(value, name, 3).copy()
+    array = as_floats(value, name, 3)
     check_finite(array, name, error)
-    return array
+    return array if type(value) in (tuple, list) else array.copy()
 
 
-def _checked(name: str, value: Any) -> FloatArray | None:
-    """Return a copy of a part of a state after validation."""
-    if name == "q":
-        return as_quaternion(value)
-    if name == "m":
-        return _vector(value, name, MomentumError)
+def _vector_or_none(value: Any, name: str) -> FloatArray | None:
+    """Return a copy of a vector (..., 3), or None for None."""
     return None if value is None else _vector(value, name)
+
+
+def _attitude(value: Any) -> FloatArray:
+    """Return a copy of a unit quaternion (..., 4)."""
+    return NOT_TURNED if value is IDENTITY else as_quaternion(value)
+
+
+CHECKS: dict[str, Callable[[Any], FloatArray | None]] = {
+    "m": partial(_vector, name="m", error=MomentumError),
+    "q": _attitude,
+    "x": partial(_vector_or_none, name="x"),
+    "p": partial(_vector_or_none, name="p"),
+}

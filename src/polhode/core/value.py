@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -27,8 +27,9 @@ class Comparable:
 
     def _content(self) -> Mapping[str, Any]:
         """Return what is compared: all attributes except results that are computed only once."""
-        kind = type(self)
-        return {k: v for k, v in vars(self).items() if not isinstance(getattr(kind, k, None), cached_property)}
+        kind: Any = type(self)
+        computed = _computed_once(kind)
+        return {name: value for name, value in vars(self).items() if name not in computed}
 
     def __eq__(self, other: object) -> bool:
         """Return whether `other` is of the same type and has the same content."""
@@ -121,6 +122,12 @@ class Value(Comparable):
             f"{type(self).__name__}.{name} cannot be {what}, because values never change; use "
             f"{call if known else other_call}"
         )
+
+
+@cache
+def _computed_once(kind: Any) -> frozenset[str]:
+    """Return the names of the attributes that objects of a class compute only once, when they are read."""
+    return frozenset(name for name in dir(kind) if isinstance(getattr(kind, name, None), cached_property))
 
 
 def _equal(a: Any, b: Any) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray
-from polhode.core.body import to_principal
+from polhode.core.body import Frame, to_principal
 from polhode.core.errors import InputError
 from polhode.core.extras import optional
 from polhode.core.rotation import quaternion_momentum
@@ -58,7 +58,7 @@ def write(trajectory: SystemTrajectory, path: Path, *, species: Species = "X") -
     particles = {name: _single(values, name) for name, values in constant.items()}
     lengths = _box_lengths(trajectory)
     edges = _single(lengths, "box")
-    m, q = to_principal(system.axes, trajectory.m, trajectory.q)
+    m, q = to_principal(Frame.of(system.axes), trajectory.m, trajectory.q)
     with gsd.hoomd.open(str(path), mode="w") as file:
         for step, t in enumerate(trajectory.t):
             frame = gsd.hoomd.Frame()

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray
-from polhode.core.body import RigidBody, as_body, flow_moments, from_principal, to_principal
+from polhode.core.body import RigidBody, as_body, flow_moments, frame_of, from_principal, to_principal
 from polhode.core.checks import as_floats, check_finite, check_spread, common_batch, place, rows_of, show, whole_number
 from polhode.core.errors import StepError, TimeError
 from polhode.core.state import State
@@ -164,11 +164,11 @@ class Flow(Comparable):
         state.check_at_rest("state")
         batch = common_batch(body=body.batch, state=state.batch, h=times.shape)
         body.check_momentum(state.m, "state.m")
-        axes = None if body.is_principal else body.axes
-        m, q = to_principal(axes, state.m, state.q)
+        frame = frame_of(body)
+        m, q = to_principal(frame, state.m, state.q)
         m, q = _copies(m, batch, 3), _copies(q, batch, 4)
         done, iterations = self._run(flow_moments(body), m, q, times, count, batch)
-        m, q = from_principal(axes, m, q)
+        m, q = from_principal(frame, m, q)
         result = state._exactly(m=m, q=q)
         if not (done == count).all():
             raise self._failure(body, result, times, count, batch, done)
@@ -244,7 +244,7 @@ class Flow(Comparable):
 
     def _has_result(self, body: RigidBody, state: State, h: float) -> bool:
         """Return whether a single step h has a result."""
-        m, q = to_principal(None if body.is_principal else body.axes, state.m, state.q)
+        m, q = to_principal(frame_of(body), state.m, state.q)
         done, _ = self._run(flow_moments(body), _copies(m, (), 3), _copies(q, (), 4), np.array(h), 1, ())
         return bool(done)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from polhode.core.arrays import FloatArray
+from polhode.core.body import Frame
 from polhode.core.checks import check_spread
-from polhode.core.rotation import conjugate, from_matrix
+from polhode.core.rotation import conjugate
 from polhode.core.threads import in_ranges
 from polhode.core.vectors import components
 
@@ -96,13 +97,12 @@ class ErrorBound(NamedTuple):
 
 
 def flow_jacobian(
-    operands: tuple[FloatArray, FloatArray, FloatArray, FloatArray], batch: tuple[int, ...], axes: FloatArray | None
+    operands: tuple[FloatArray, FloatArray, FloatArray, FloatArray], batch: tuple[int, ...], frame: Frame | None
 ) -> FloatArray:
     """Return the Jacobian of ``propagate`` for validated operands as a matrix of shape (..., 7, 11).
 
     The operands are moments and m of shape (n or 1, 3), q of shape (n or 1, 4) and t of shape (n or 1,), with m and q
-    in principal axes. The columns of ``axes``, shape (..., 3, 3), are the principal axes in the user's axes; None
-    stands for the identity.
+    in principal axes, which are ``frame`` in the user's axes; None stands for the identity.
     """
     from polhode.kernels.exact.tangent import jacobian_range
 
@@ -110,7 +110,7 @@ def flow_jacobian(
     out = np.empty((prod(batch), 7, 11))
     in_ranges(lambda start, stop: jacobian_range(*operands, start, stop, out), len(out))
     matrix = out.reshape(*batch, 7, 11)
-    return matrix if axes is None else _in_user_axes(blocks(matrix), axes).matrix
+    return matrix if frame is None else _in_user_axes(blocks(matrix), frame).matrix
 
 
 def blocks(matrix: FloatArray) -> Jacobian:
@@ -122,12 +122,12 @@ def blocks(matrix: FloatArray) -> Jacobian:
     )  # fmt: skip
 
 
-def _in_user_axes(jacobian: Jacobian, axes: FloatArray) -> Jacobian:
+def _in_user_axes(jacobian: Jacobian, frame: Frame) -> Jacobian:
     """Transform a Jacobian from principal axes to the user's axes.
 
-    This uses m = A m' and q = q' a^-1, with m' and q' in principal axes, A = ``axes`` and a the quaternion of A.
+    This uses m = A m' and q = q' a^-1, with m' and q' in principal axes, and A and a those of ``frame``.
     """
-    turn = from_matrix(axes)
+    axes, turn = frame
     to_principal = _right_multiplication(turn)
     from_principal = _right_multiplication(conjugate(turn))
     transpose = np.swapaxes(axes, -1, -2)
@@ -181,14 +181,14 @@ def error_bound(jacobian: FloatArray, moments: FloatArray, m: FloatArray, t: Flo
         columns = np.multiply(jacobian, scale, out=np.zeros(jacobian.shape), where=scale != 0.0)
         changes = np.hypot.reduceat(columns, (0, 3), axis=-2)  # of m, the first three rows, and of q
         size = np.hypot.reduce(m, axis=-1)
-    error_m = np.multiply(SAFETY * EPS, _total(size, changes[..., 0, :]))
-    error_q = np.multiply(SAFETY * EPS, _total(1.0, changes[..., 1, :]))
-    second_order = np.minimum(2.0, (2.0 * np.minimum(error_q, 1.0)) ** 2)
-    return ErrorBound(error_m + size * second_order, error_q)
+    error_m = SAFETY * EPS * _total(size, changes[..., 0, :])
+    error_q = SAFETY * EPS * _total(1.0, changes[..., 1, :])
+    smaller: Any = np.minimum if changes.ndim > 2 else min  # for one body, numbers are faster than arrays
+    second_order = smaller(2.0, (2.0 * smaller(error_q, 1.0)) ** 2)
+    return ErrorBound(error_m + size * second_order, np.add(error_q, 0.0))
 
 
-def _total(size: float | FloatArray, changes: FloatArray) -> float | FloatArray:
+def _total(size: Any, changes: FloatArray) -> Any:
     """Return ``size`` plus the changes (..., 11) by m, I and t, added up for each of them first."""
     m1, m2, m3, _, _, _, _, I1, I2, I3, t = components(changes)
-    total: float | FloatArray = size + (m1 + m2 + m3) + (I1 + I2 + I3) + t
-    return total
+    return size + (m1 + m2 + m3) + (I1 + I2 + I3) + t

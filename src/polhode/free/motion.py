@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cache, cached_property
 from math import prod, sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from polhode.core.checks import (
 )
 from polhode.core.errors import InputError, MomentumError, TimeError
 from polhode.core.html import html_fields
-from polhode.core.rotation import as_rotation, conjugate, from_matrix, multiply
+from polhode.core.rotation import as_rotation, conjugate, from_matrix, multiply, product
 from polhode.core.state import State
 from polhode.core.threads import in_ranges
 from polhode.core.vectors import components, scalar, stacked, unit
@@ -109,6 +109,15 @@ def free_motion(
     return FreeMotion(body, state)
 
 
+@cache
+def _kernels() -> tuple[Any, Any]:
+    """Return the kernels of periods, which are imported only when they are needed."""
+    from polhode.kernels.compiler.jit import loaded
+    from polhode.kernels.exact.secular import secular_constants, take_off_periods
+
+    return loaded(secular_constants), loaded(take_off_periods)  # type: ignore[no-untyped-call]
+
+
 class FreeMotion:
     """The motion of a free rigid body, evaluated exactly at any time, without time steps.
 
@@ -141,7 +150,8 @@ class FreeMotion:
     def __init__(self, body: RigidBody, state: State) -> None:
         self.body = body
         self.initial = state
-        body.check_momentum(state.m)
+        if body.is_linear:
+            body.check_momentum(state.m)
         self.batch = common_batch(body=body.batch, state=state.batch)
 
     def sample(
@@ -187,21 +197,29 @@ class FreeMotion:
 
     def _at_one(self, time: FloatArray) -> tuple[FloatArray, FloatArray] | None:
         """Return m and q at one time (1,), with the bits of ``_by_steps``; None for a batch and for turned axes."""
-        from polhode.kernels.exact.secular import take_off_periods
-
         if self._one is None:
             return None
-        moments, m, secular = self._one
+        moments, m, secular, q, (x, y, z) = self._one
         reduced = np.empty((1, 2))
-        take_off_periods(secular, time, reduced)
-        q = self._turned(reduced[0, 1])
-        return propagate_one((moments, m, q[None], reduced[0, :1]))
+        _kernels()[1](secular, time, reduced)
+        angle = reduced.item(1)
+        cosine, sine = float(np.cos(angle)), float(np.sin(angle))
+        turned = np.array((product(q, (cosine, sine * x, sine * y, sine * z)),))
+        return propagate_one((moments, m, turned, reduced[0, :1]))
 
     @cached_property
-    def _one(self) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-        """Moments, momentum and ``_secular`` of one body in principal axes as rows; None for other motions."""
+    def _one(self) -> tuple[FloatArray, FloatArray, FloatArray, list[float], list[float]] | None:
+        """Moments, momentum and period of one body in principal axes as rows, q and the direction of m as numbers.
+
+        None for other motions.
+        """
         moments = None if self.batch else moments_of_one(self.body)
-        return None if moments is None else (moments, self.initial.m[None], self._secular[None])
+        if moments is None:
+            return None
+        check_spread(moments)
+        m, secular = self.initial.m[None], np.empty((1, 4))
+        _kernels()[0](moments, m, secular)
+        return moments, m, secular, self.initial.q.tolist(), unit(self.initial.m).tolist()
 
     def _by_series(self, times: FloatArray, m_out: FloatArray, q_out: FloatArray) -> None:
         """Write m and q at ``times`` (n,) to the outputs, evaluated by theta functions.
@@ -255,7 +273,7 @@ class FreeMotion:
         """Return the initial attitude turned about m by angles t.shape + batch, shape t.shape + batch + (4,)."""
         x, y, z = components(self._direction)
         cosine, sine = np.cos(angle), np.sin(angle)
-        return multiply(self.initial.q, stacked(cosine, sine * x, sine * y, sine * z))
+        return stacked(*product(components(self.initial.q), (cosine, sine * x, sine * y, sine * z)))
 
     @cached_property
     def _direction(self) -> FloatArray:
@@ -267,22 +285,18 @@ class FreeMotion:
 
         Their shapes are t.shape + batch.
         """
-        from polhode.kernels.exact.secular import take_off_periods
-
         secular, shape = self._secular, times.shape + self.batch
         if self.batch:
             times = np.broadcast_to(times.reshape(times.shape + (1,) * len(self.batch)), shape)
             secular = np.ascontiguousarray(np.broadcast_to(secular, (*shape, 4)))
         out = np.empty((times.size, 2))
-        take_off_periods(secular.reshape(-1, 4), np.ascontiguousarray(times.reshape(-1)), out)
+        _kernels()[1](secular.reshape(-1, 4), np.ascontiguousarray(times.reshape(-1)), out)
         return out[:, 0].reshape(shape), out[:, 1].reshape(shape)
 
     @cached_property
     def _secular(self) -> FloatArray:
         """Period and rotation angle per period, as double-doubles, shape batch + (4,)."""
-        from polhode.kernels.exact.secular import secular_constants
-
-        return self._per_body(secular_constants, 4)
+        return self._per_body(_kernels()[0], 4)
 
     def m(self, t: npt.ArrayLike) -> FloatArray:
         """Return the angular momentum in body axes at the times ``t``, shape t.shape + batch + (3,)."""

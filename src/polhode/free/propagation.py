@@ -11,8 +11,10 @@ import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.body import (
+    Frame,
     RigidBody,
     flow_moments,
+    frame_of,
     from_principal,
     moments_of_one,
     principal,
@@ -192,25 +194,25 @@ def propagate(
             return _in_pieces(inertia, m, q, t, omega, out)
         except InputError:
             pass  # evaluated as a whole, the batch raises an error with the index of the invalid body
-    moments, axes = _principal(inertia)
-    m_in = _momentum(inertia, moments, axes, m, omega)
+    moments, frame = _principal(inertia)
+    m_in = _momentum(inertia, moments, frame, m, omega)
     q_in = quaternion_components(q)
     t_in = as_floats(t, "t")
     batch = common_batch(inertia=moments.shape[:-1], m=m_in.shape[:-1], q=q_in.shape[:-1], t=t_in.shape)
     m_out, q_out = outputs(out, batch, (moments, m_in, q_in, t_in))
     m_user = m_in
-    if axes is not None:
+    if frame is not None:
         check_finite(m_in, "m")
         check_attitude(q_in)
-        m_in, q_in = to_principal(axes, m_in, q_in)
+        m_in, q_in = to_principal(frame, m_in, q_in)
     times = rows_of(t_in[..., None], batch, 1)[:, 0]
     operands = (rows_of(moments, batch, 3), rows_of(m_in, batch, 3), rows_of(q_in, batch, 4), times)
     _run(operands, batch, m_out, q_out)
     derived: list[Any] = []
     if jacobian or return_error:  # before writing to ``out``, which may share memory with m and q
-        derived = _derived(operands, batch, axes, (moments, m_user, t_in), jacobian, return_error)
-    if axes is not None:
-        m_out[...], q_out[...] = from_principal(axes, m_out, q_out)
+        derived = _derived(operands, batch, frame, (moments, m_user, t_in), jacobian, return_error)
+    if frame is not None:
+        m_out[...], q_out[...] = from_principal(frame, m_out, q_out)
     if out is not None and m_out is not out[0]:
         out[0][...], out[1][...] = m_out, q_out
         m_out, q_out = out
@@ -250,17 +252,18 @@ def _in_pieces(tensors: Any, m: Any, q: Any, t: Any, omega: Any, out: Any) -> An
     return m_out, (as_rotation(q_out) if is_rotation(q) else q_out)
 
 
-def _principal(inertia: RigidBody | FloatArray) -> tuple[FloatArray, FloatArray | None]:
-    """Return principal moments, shape (..., 3), and principal axes, shape (..., 3, 3) or None for the identity."""
+def _principal(inertia: RigidBody | FloatArray) -> tuple[FloatArray, Frame | None]:
+    """Return principal moments, shape (..., 3), and principal axes, or None for the identity."""
     if isinstance(inertia, RigidBody):
-        return flow_moments(inertia), None if inertia.is_principal else inertia.axes
-    return principal(inertia)
+        return flow_moments(inertia), frame_of(inertia)
+    moments, axes = principal(inertia)
+    return moments, Frame.of(axes)
 
 
 def _momentum(
     inertia: Any,
     moments: FloatArray,
-    axes: FloatArray | None,
+    frame: Frame | None,
     m: npt.ArrayLike | None,
     omega: npt.ArrayLike | None,
 ) -> FloatArray:
@@ -275,7 +278,7 @@ def _momentum(
     check_finite(w, "omega")
     if isinstance(inertia, RigidBody):
         return inertia.momentum(w)
-    return scale_along(axes, moments, w, "omega")
+    return scale_along(None if frame is None else frame.axes, moments, w, "omega")
 
 
 def outputs(
@@ -334,13 +337,13 @@ def _operands_of_one(inertia: Any, m: Any, q: Any, t: Any, omega: Any) -> Operan
 def _derived(
     operands: Operands,
     batch: tuple[int, ...],
-    axes: FloatArray | None,
+    frame: Frame | None,
     inputs: tuple[FloatArray, ...],
     jacobian: bool,
     return_error: bool,
 ) -> list[Any]:
     """Return the Jacobian and the error bound, or one of them; ``inputs`` are moments, m and t in the user's axes."""
-    matrix = flow_jacobian(operands, batch, axes)
+    matrix = flow_jacobian(operands, batch, frame)
     bound = [error_bound(matrix, *inputs)] if return_error else []
     return [blocks(matrix), *bound] if jacobian else bound
 
@@ -376,11 +379,12 @@ def _work(operands: Operands, start: int, stop: int, m: FloatArray, q: FloatArra
 
 @cache
 def _kernels() -> tuple[Any, Any]:
-    """Return the kernels, which are imported only when they are needed."""
+    """Return the kernels, which are imported only when they are needed; the second one is loaded by its first call."""
+    from polhode.kernels.compiler.jit import loaded
     from polhode.kernels.exact.batch import propagate_range
     from polhode.kernels.exact.standard_form import propagate_rows
 
-    return propagate_range, propagate_rows
+    return loaded(propagate_range), propagate_rows  # type: ignore[no-untyped-call]
 
 
 def _explain(operands: Operands, batch: tuple[int, ...], bad: int) -> None:

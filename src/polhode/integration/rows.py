@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from polhode.core.arrays import FloatArray, IntArray, writable
-from polhode.core.body import RigidBody, flow_moments, from_principal, to_principal
+from polhode.core.body import Frame, RigidBody, flow_moments, frame_of, from_principal, to_principal
 from polhode.core.checks import check_spread, common_batch, place, rows_of, show
 from polhode.core.rotation import matrix
 from polhode.core.threads import in_ranges
@@ -242,17 +242,18 @@ class ProblemRows(Rows):
             body=body.batch, state=state.batch, params=force.params.shape[:-1], damping=force.damping.shape[:-2]
         )
         self.count = self.size = prod(self.batch)
-        self._axes = None if body.is_principal else body.axes
+        self._frame = frame_of(body)
         moments = flow_moments(body)
         check_spread(moments)
-        axes = np.empty((0, 9)) if self._axes is None else rows_of(self._axes.reshape(*body.batch, 9), self.batch, 9)
+        frame = self._frame
+        axes = np.empty((0, 9)) if frame is None else rows_of(frame.axes.reshape(*body.batch, 9), self.batch, 9)
         self.bodies = Bodies(
             rows_of(moments, self.batch, 3),
             np.ascontiguousarray(axes),
             self._damping(body, force),
             writable(rows_of(force.params, self.batch, force.params.shape[-1])),
         )
-        m, q = to_principal(self._axes, state.m, state.q)
+        m, q = to_principal(self._frame, state.m, state.q)
         self.loops = {}
         self.m, self.q = (np.broadcast_to(x, (*self.batch, k)).reshape(self.count, k) for x, k in ((m, 3), (q, 4)))
 
@@ -260,7 +261,7 @@ class ProblemRows(Rows):
         """Return the damping of each body in the format of ``kernels.stepping.damping``: rows (n, 3) or (n, 21)."""
         D = force.damping * ACROSS if body.is_linear else force.damping
         along = diagonals(D)
-        if along is not None and (self._axes is None or not np.any(along[..., :1] != along)):
+        if along is not None and (self._frame is None or not np.any(along[..., :1] != along)):
             return rows_of(along, self.batch, 3)
         return rows_of(oblique_damping(D, flow_moments(body), body.axes), self.batch, OBLIQUE)
 
@@ -268,20 +269,21 @@ class ProblemRows(Rows):
         """Convert (m, q) of shape (k, n, .) in principal axes to (k,) + batch + (.,) in the axes of the user."""
         shape = len(m), *self.batch
         m, q = m.reshape(*shape, 3), q.reshape(*shape, 4)
-        return (m, q) if self._axes is None else from_principal(self._axes, m, q)
+        return from_principal(self._frame, m, q)
 
     def with_impulse(self, m: FloatArray, q: FloatArray, impulse: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return (m, q), of shapes (n, 3) and (n, 4), after impulses in body axes, batch + (3,) or (3,)."""
         m, q = self.to_user(m[None], q[None])
-        m, q = to_principal(self._axes, self.body.check_momentum(m[0] + impulse, "m + impulse"), q[0])
+        m, q = to_principal(self._frame, self.body.check_momentum(m[0] + impulse, "m + impulse"), q[0])
         return m.reshape(self.count, 3), q.reshape(self.count, 4)
 
     def rows_to_user(self, m: FloatArray, q: FloatArray, row: IntArray) -> tuple[FloatArray, FloatArray]:
         """Convert (m, q) of shape (r, .) in principal axes, of bodies with indices (r,), to the axes of the user."""
-        if self._axes is None:
+        if self._frame is None:
             return m, q
-        axes = np.broadcast_to(self._axes, (*self.batch, 3, 3)).reshape(-1, 3, 3)
-        return from_principal(axes[row], m, q)
+        axes = np.broadcast_to(self._frame.axes, (*self.batch, 3, 3)).reshape(-1, 3, 3)
+        turns = np.broadcast_to(self._frame.q, (*self.batch, 4)).reshape(-1, 4)
+        return from_principal(Frame(axes[row], turns[row]), m, q)
 
     def check(self, method: Method) -> None:
         """Raise InputError if `method` cannot integrate the force."""
@@ -359,7 +361,7 @@ class ProblemRows(Rows):
     def why_no_torque(self, bodies: Bodies, i: int, t: float, m: FloatArray, q: FloatArray) -> tuple[str, Any]:
         """Return why the torque on body `i` stopped it, and the exception, for which it is called again uncompiled."""
         body = self.body.select(self.batch, self._where(i))
-        m, q = from_principal(None if body.is_principal else body.axes, m, q)
+        m, q = from_principal(frame_of(body), m, q)
         Q, w = tuple(map(tuple, matrix(q).tolist())), tuple(body.omega(m).tolist())
         params = bodies.params[i if len(bodies.params) > 1 else 0]
         try:

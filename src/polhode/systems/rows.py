@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polhode.core.arrays import FloatArray, IntArray
-from polhode.core.body import from_principal, scale_along, to_principal
+from polhode.core.body import Frame, from_principal, scale_along, to_principal
 from polhode.core.checks import check_spread, show
 from polhode.core.errors import InputError, PolhodeError
 from polhode.integration.rows import EndState, Rows, attitude_error, momentum_error
@@ -51,7 +51,8 @@ class SystemRows(Rows):
         self.m_shape, self.q_shape = (n, 6), (n, 7)
         self.m, self.q = np.empty((1, n, 6)), np.empty((1, n, 7))
         state = system.state
-        m, q = to_principal(system.axes, state.m, state.q)
+        self._frame = Frame.of(system.axes)
+        m, q = to_principal(self._frame, state.m, state.q)
         self.m[0, :, M], self.m[0, :, P], self.q[0, :, Q], self.q[0, :, X] = m, state.p, q, state.x
         self.loops = {}
 
@@ -141,12 +142,12 @@ class SystemRows(Rows):
         _, _, own_m, own_q = self.rows_to_user(m, q, np.zeros(1, np.int64))
         state = self.system.state._exactly(m=own_m[0] + impulse, q=own_q[0])
         changed_m, changed_q = m.copy(), q.copy()
-        changed_m[0, :, M], changed_q[0, :, Q] = to_principal(self.system.axes, state.m, state.q)
+        changed_m[0, :, M], changed_q[0, :, Q] = to_principal(self._frame, state.m, state.q)
         return changed_m, changed_q
 
     def rows_to_user(self, m: FloatArray, q: FloatArray, row: IntArray) -> tuple[FloatArray, ...]:
         """Convert (m, q) of shapes (r, n, 6) and (r, n, 7) to x, p, m (r, n, 3) and q (r, n, 4)."""
-        own_m, own_q = from_principal(self.system.axes, m[..., M], q[..., Q])
+        own_m, own_q = from_principal(self._frame, m[..., M], q[..., Q])
         return tuple(np.array(array) for array in (q[..., X], m[..., P], own_m, own_q))
 
     def velocities(self, m: FloatArray) -> FloatArray:
