@@ -21,5 +21,5 @@ def writable(array: npt.ArrayLike) -> FloatArray:
 def frozen(array: FloatArray) -> FloatArray:
     """Return a read-only copy of an array in C order."""
     array = np.array(array, order="C")
-    array.flags.writeable = False
+    array.setflags(write=False)
     return array

@@ -6,7 +6,7 @@ import dis
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from math import prod
+from math import isfinite, prod, sqrt
 from types import CodeType, FunctionType
 from typing import Any, ClassVar, Literal, Self
 
@@ -18,9 +18,9 @@ from polhode.core.checks import all_finite, as_floats, check_finite, common_batc
 from polhode.core.errors import InputError, ShapeError
 from polhode.core.fingerprint import Fingerprint, merged
 from polhode.core.messages import Hint
-from polhode.core.rotation import as_quaternion
+from polhode.core.rotation import UNIT_MATRIX, as_quaternion
 from polhode.core.value import Value
-from polhode.core.vectors import components, stacked
+from polhode.core.vectors import components, scalar, stacked
 from polhode.forces import functions
 from polhode.forces.functions import (
     ENERGY_FORM,
@@ -45,7 +45,8 @@ from polhode.forces.trigonometric import (
     trial_cases,
 )
 
-NO_DAMPING = np.zeros((3, 3))
+NO_DAMPING = frozen(np.zeros((3, 3)))
+NO_BREAKS = frozen(np.empty(0))
 TRIAL_VELOCITY = (0.3, -0.2, 0.5)
 ALWAYS_ZERO = ready_made(TORQUE_FORM, functions.zero_torque)
 MISTAKES = (AttributeError, IndexError, KeyError, NameError, TypeError)  # programming errors; others may be intended
@@ -104,22 +105,21 @@ class Force(Value):
         gradient: Function | None = None,
         *,
         params: npt.ArrayLike = (),
-        damping: npt.ArrayLike = NO_DAMPING,
+        damping: FloatArray = NO_DAMPING,
         velocity_dependent: bool = False,
         time_dependent: bool = False,
-        axis: npt.ArrayLike | None = None,
+        axis: FloatArray | None = None,
         breaks: npt.ArrayLike = (),
         depends_on_inertia: bool = False,
         name: str,
     ) -> None:
         self._store(
             _torque=torque, _energy=energy, _gradient=gradient, velocity_dependent=velocity_dependent,
-            time_dependent=time_dependent, axis=None, depends_on_inertia=depends_on_inertia,
-            damping=frozen(as_floats(damping, "damping", 3)),  # it is valid here; that of `replaced` may not be
+            time_dependent=time_dependent, axis=None, depends_on_inertia=depends_on_inertia, damping=damping,
         )  # fmt: skip
         self._set(params=params, breaks=breaks, name=name)
         if axis is not None:
-            self._store(axis=direction(axis, "axis"))
+            self._store(axis=axis)
 
     def _set(self, **arguments: Any) -> None:
         """Check and store some of params, damping, breaks and name; drop an axis that is none with new values."""
@@ -388,7 +388,7 @@ class Potential(Force):
             None if gradient is None else from_user(gradient, GRADIENT_FORM, case, arrays),
             params=params,
             time_dependent=mentions(energy, 0),
-            axis=axis,
+            axis=None if axis is None else stacked(*direction(axis, "axis")),
             breaks=breaks,
             name=name or f"Potential({getattr(energy, '__name__', repr(energy))})",
         )
@@ -616,50 +616,66 @@ def _code_mentions(code: CodeType, position: int) -> bool:
 
 def as_params(params: npt.ArrayLike) -> FloatArray:
     """Return parameters as a read-only array (..., k); a single number is one parameter."""
-    array = np.atleast_1d(as_floats(params, "params"))
+    array = as_floats(params, "params")
+    array = array if array.ndim else array[None]
     if not all_finite(array) and np.isnan(array).any():
         raise InputError(f"params = {show(array.ravel()[:8])}: expected numbers, got NaN")
     return frozen(array)
 
 
-def as_breaks(breaks: npt.ArrayLike) -> FloatArray:
+def as_breaks(breaks: Any) -> FloatArray:
     """Return finite times as a read-only array (k,), sorted and without repetition."""
+    if type(breaks) is tuple and not breaks:
+        return NO_BREAKS
     array = as_floats(breaks, "breaks")
     if array.ndim != 1 or not all_finite(array):
         raise InputError(f"breaks = {breaks!r}: expected finite times of shape (k,), such as (30, 31)")
     return frozen(np.unique(array) if array.size > 1 else array)
 
 
-def direction(vector: npt.ArrayLike, name: str) -> FloatArray:
-    """Return `vector` divided by its length, a read-only array (..., 3); raise InputError if the length is 0."""
-    array = as_floats(vector, name, 3)
+def number(value: Any, name: str) -> Any:
+    """Return a finite number as a float, or those of a batch as an array (...); raise InputError if one is not finite.
+
+    Parameters of forces are computed from such numbers: for one body, floats are much faster than arrays.
+    """
+    if type(value) is float and isfinite(value):
+        return value
+    array = as_floats(value, name)
+    check_finite(array[..., None], name, InputError)
+    return scalar(array)
+
+
+def vector(value: npt.ArrayLike, name: str) -> Any:
+    """Return the three components of a vector, each like a `number`."""
+    array = as_floats(value, name, 3)
     check_finite(array, name, InputError)
-    x, y, z = components(array)
-    length = np.sqrt(x * x + y * y + z * z)
-    if np.count_nonzero(length) < length.size:
+    return components(array)
+
+
+def direction(value: npt.ArrayLike, name: str) -> Any:
+    """Return the three components of a vector divided by its length; raise InputError if the length is 0."""
+    x, y, z = vector(value, name)
+    square = x * x + y * y + z * z
+    length: Any = sqrt(square) if type(square) is float else np.sqrt(square)
+    if not (length if type(length) is float else length.all()):
         example = Hint(f"type for instance {name}=(0, 0, 1)", f"give for instance {name} = [0, 0, 1]")
-        raise InputError(f"{name} = {show(array)} has no direction; ", example)
-    return frozen(stacked(x / length, y / length, z / length))
+        raise InputError(f"{name} = {show(as_floats(value, name))} has no direction; ", example)
+    return x / length, y / length, z / length
 
 
 def diagonals(matrices: FloatArray) -> FloatArray | None:
     """Return the diagonals (..., 3) of matrices (..., 3, 3) whose other entries are all zero; otherwise None."""
     diagonal = np.diagonal(matrices, axis1=-2, axis2=-1)
-    return None if np.any(matrices != diagonal[..., None, :] * np.eye(3)) else np.ascontiguousarray(diagonal)
+    return None if np.any(matrices != diagonal[..., None, :] * UNIT_MATRIX) else np.ascontiguousarray(diagonal)
 
 
-def numbers(value: npt.ArrayLike, name: str, components: int | None = None) -> FloatArray:
-    """Return finite numbers as an array (...), or (..., components); raise InputError if one is not finite."""
-    array = as_floats(value, name, components)
-    check_finite(array if components else array[..., None], name, InputError)
-    return array
-
-
-def joined(**arrays: FloatArray) -> FloatArray:
-    """Return arrays (..., n) concatenated along the last axis, their batches broadcast: parameters of a force."""
-    batch = common_batch(**{name: array.shape[:-1] for name, array in arrays.items()})
-    parts = [np.broadcast_to(a, (*batch, a.shape[-1])) for a in arrays.values()] if batch else [*arrays.values()]
-    return np.concatenate(parts, axis=-1)
+def joined(**groups: Any) -> FloatArray:
+    """Return groups of floats or arrays (...), broadcast, as one array (..., n): the parameters of a force."""
+    parts = [part for group in groups.values() for part in group]
+    if {*map(type, parts)} == {float}:
+        return np.array(parts)
+    batch = common_batch(**{name: np.broadcast_shapes(*map(np.shape, group)) for name, group in groups.items()})
+    return np.stack([np.broadcast_to(part, batch) for part in parts], axis=-1)
 
 
 CHECKS: dict[str, Callable[[Any], Any]] = {

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy.typing as npt
 
-from polhode.forces.base import Force, in_space, numbers
+from polhode.forces.base import Force, in_space, joined, vector
 from polhode.forces.functions import TORQUE_FORM, ready_made
 from polhode.kernels.compiler.jit import entry_point
 from polhode.kernels.numbers.vectors import in_body
@@ -23,6 +23,9 @@ def body_torque(t, Q, w, p):
 def space_torque(t, Q, w, p):
     """Return the torque in body axes; p (3,) is the constant torque in space axes."""
     return in_body(Q, (p[0], p[1], p[2]))
+
+
+IN_BODY, IN_SPACE = ready_made(TORQUE_FORM, body_torque), ready_made(TORQUE_FORM, space_torque)
 
 
 def constant(torque: npt.ArrayLike, frame: Literal["body", "space"] = "body") -> Force:
@@ -50,5 +53,5 @@ def constant(torque: npt.ArrayLike, frame: Literal["body", "space"] = "body") ->
     >>> constant((1, 0, 0), frame="space").torque(0.0, (0, 0, 0, 1))
     array([-1.,  0.,  0.])
     """
-    kernel = space_torque if in_space(frame) else body_torque
-    return Force(ready_made(TORQUE_FORM, kernel), params=numbers(torque, "torque", 3), name="constant")
+    function = IN_SPACE if in_space(frame) else IN_BODY
+    return Force(function, params=joined(torque=vector(torque, "torque")), name="constant")

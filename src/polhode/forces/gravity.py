@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy.typing as npt
 
-from polhode.forces.base import Force, direction, joined, numbers
+from polhode.core.vectors import stacked
+from polhode.forces.base import Force, direction, joined, number, vector
 from polhode.forces.functions import ENERGY, ENERGY_FORM, GRADIENT, GRADIENT_FORM, TORQUE_FORM, ready_made
 from polhode.kernels.compiler.jit import entry_point
 from polhode.kernels.numbers.vectors import cross, dot, in_body
@@ -33,7 +34,14 @@ def gradient(t, Q, p):
     )
 
 
-def gravity(weight: npt.ArrayLike, offset: npt.ArrayLike, up: npt.ArrayLike = (0, 0, 1)) -> Force:
+FUNCTIONS = (
+    ready_made(TORQUE_FORM, torque),
+    ready_made(ENERGY_FORM, energy),
+    ready_made(GRADIENT_FORM, gradient),
+)
+
+
+def gravity(weight: npt.ArrayLike, offset: npt.ArrayLike, up: npt.ArrayLike = (0.0, 0.0, 1.0)) -> Force:
     """Return the torque of uniform gravity, V = weight (Q offset).up, for instance on a heavy top.
 
     Parameters
@@ -61,12 +69,10 @@ def gravity(weight: npt.ArrayLike, offset: npt.ArrayLike, up: npt.ArrayLike = (0
     array([0.96, 0.  , 0.  ])
     """
     above = direction(up, "up")
-    g = numbers(weight, "weight")[..., None] * above
+    W = number(weight, "weight")
     return Force(
-        ready_made(TORQUE_FORM, torque),
-        ready_made(ENERGY_FORM, energy),
-        ready_made(GRADIENT_FORM, gradient),
-        params=joined(weight=g, offset=numbers(offset, "offset", 3)),
-        axis=above if above.ndim == 1 else None,
+        *FUNCTIONS,
+        params=joined(weight=[W * x for x in above], offset=vector(offset, "offset")),
+        axis=stacked(*above) if type(above[0]) is float else None,
         name="gravity",
     )

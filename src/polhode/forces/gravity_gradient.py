@@ -16,7 +16,8 @@ from polhode.core.arrays import FloatArray
 from polhode.core.body import as_body
 from polhode.core.checks import common_batch, show
 from polhode.core.errors import InputError
-from polhode.forces.base import Force, direction, joined, numbers
+from polhode.core.vectors import components, scalar, stacked
+from polhode.forces.base import Force, direction, joined, number
 from polhode.forces.functions import ENERGY, ENERGY_FORM, GRADIENT, GRADIENT_FORM, TORQUE_FORM, ready_made
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.numbers.vectors import cross, dot, in_body
@@ -63,12 +64,19 @@ def gradient(t, Q, p):
     return (s[0] * a, s[0] * b, s[0] * c), (s[1] * a, s[1] * b, s[1] * c), (s[2] * a, s[2] * b, s[2] * c)
 
 
+FUNCTIONS = (
+    ready_made(TORQUE_FORM, torque),
+    ready_made(ENERGY_FORM, energy),
+    ready_made(GRADIENT_FORM, gradient),
+)
+
+
 def gravity_gradient(
     body: Any,
     strength: npt.ArrayLike,
-    nadir: npt.ArrayLike = (0, 0, 1),
+    nadir: npt.ArrayLike = (0.0, 0.0, 1.0),
     orbit_rate: npt.ArrayLike = 0.0,
-    orbit_normal: npt.ArrayLike = (0, 1, 0),
+    orbit_normal: npt.ArrayLike = (0.0, 1.0, 0.0),
 ) -> Force:
     """Return the torque of a distant mass on a body that is not a sphere: V = (strength/2) u.I u, u = Q^T nadir.
 
@@ -119,20 +127,21 @@ def gravity_gradient(
     5829 s, -9.37e-06 N m
     """
     tensor = as_body(body).tensor
-    inertia = tensor[..., (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)]
-    k = numbers(strength, "strength")[..., None]
-    rate = numbers(orbit_rate, "orbit_rate")[..., None]
-    turning = bool(rate.any())
+    xx, xy, xz, _, yy, yz, _, _, zz = components(tensor.reshape(*tensor.shape[:-2], 9))
+    k = number(strength, "strength")
+    rate = number(orbit_rate, "orbit_rate")
+    turning = bool(np.count_nonzero(rate))
     below = direction(nadir, "nadir")
     return Force(
-        ready_made(TORQUE_FORM, torque),
-        ready_made(ENERGY_FORM, energy),
-        ready_made(GRADIENT_FORM, gradient),
+        *FUNCTIONS,
         params=joined(
-            body=k * inertia, nadir=below, orbit_normal=direction(orbit_normal, "orbit_normal"), orbit_rate=rate
+            body=[k * x for x in (xx, yy, zz, xy, xz, yz)],
+            nadir=below,
+            orbit_normal=direction(orbit_normal, "orbit_normal"),
+            orbit_rate=[rate],
         ),
         time_dependent=turning,
-        axis=below if below.ndim == 1 and not turning else None,
+        axis=stacked(*below) if type(below[0]) is float and not turning else None,
         depends_on_inertia=True,
         name="gravity_gradient",
     )
@@ -165,11 +174,10 @@ def gravity_gradient_strength(mu: npt.ArrayLike, r: npt.ArrayLike) -> FloatArray
     >>> print(f"{gravity_gradient_strength(3.986e14, 7e6):.4e}")
     3.4863e-06
     """
-    parameter = numbers(mu, "mu")
-    distance = numbers(r, "r")
-    for name, array in (("mu", parameter), ("r", distance)):
-        if not (array > 0).all():
-            raise InputError(f"{name} = {show(array)}: every value must be positive")
-    common_batch(mu=parameter.shape, r=distance.shape)
-    strength = 3.0 * parameter / distance**3
-    return strength if np.ndim(strength) else float(strength)
+    parameter = number(mu, "mu")
+    distance = number(r, "r")
+    for name, values in (("mu", parameter), ("r", distance)):
+        if not np.all(values > 0):
+            raise InputError(f"{name} = {show(values)}: every value must be positive")
+    common_batch(mu=np.shape(parameter), r=np.shape(distance))
+    return scalar(3.0 * parameter / np.power(distance, 3))

@@ -10,8 +10,10 @@ import numpy.typing as npt
 from polhode.core.arrays import FloatArray
 from polhode.core.checks import all_finite, are_matrices, as_floats, check_finite, first_bad, place, show, symmetric
 from polhode.core.errors import InputError, ShapeError
+from polhode.core.rotation import UNIT_MATRIX
 
 ROUNDING = 1e-12  # of the smallest eigenvalue of a semidefinite matrix, relative to its largest entry
+ALL_AXES = np.ones(3)
 AS_MATRICES = (
     "an array (..., 3, 3) is read as damping matrices; for several bodies, each with its own damping D[i] along the "
     "body axes, type np.asarray(D)[..., None, :] * np.eye(3)"
@@ -28,13 +30,13 @@ def as_damping(D: npt.ArrayLike, name: str) -> FloatArray:
 def diagonal_matrices(D: npt.ArrayLike, name: str) -> FloatArray:
     """Return the damping matrices (..., 3, 3) of damping (..., 3) along the body axes, or of one number."""
     values: Any = as_floats(D, name)
-    along = as_floats(np.full(3, values) if values.ndim == 0 else values, name, 3)
+    along = values * ALL_AXES if values.ndim == 0 else as_floats(values, name, 3)
     if not all_finite(along) or np.count_nonzero(along < 0):
         index = first_bad(np.asarray((np.isfinite(along) & (along >= 0)).all(axis=-1)))
         raise InputError(
             f"{place(name, index)} = {show(along[index])}: expected finite damping that is not negative; {DRIVING}"
         )
-    return along[..., None, :] * np.eye(3)
+    return along[..., None, :] * UNIT_MATRIX
 
 
 def damping_matrices(D: npt.ArrayLike, name: str) -> FloatArray:

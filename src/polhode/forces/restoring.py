@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import numpy.typing as npt
 
-from polhode.forces.base import Force, joined, numbers
+from polhode.core.arrays import frozen
+from polhode.forces.base import Force, joined, number
 from polhode.forces.functions import ENERGY, ENERGY_FORM, GRADIENT, GRADIENT_FORM, TORQUE_FORM, ready_made
 from polhode.kernels.compiler.jit import entry_point
 from polhode.kernels.stepping.header import TORQUE
@@ -29,6 +31,14 @@ def energy(t, Q, p):
 def gradient(t, Q, p):
     """Return dV/dQ as three rows; p (2,) is W GM_L and W GM_T."""
     return (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (p[0] * Q[2][0], p[1] * Q[2][1], 0.0)
+
+
+FUNCTIONS = (
+    ready_made(TORQUE_FORM, torque),
+    ready_made(ENERGY_FORM, energy),
+    ready_made(GRADIENT_FORM, gradient),
+)
+UP = frozen(np.array([0.0, 0.0, 1.0]))
 
 
 def restoring(weight: npt.ArrayLike, longitudinal: npt.ArrayLike, transverse: npt.ArrayLike) -> Force:
@@ -58,15 +68,12 @@ def restoring(weight: npt.ArrayLike, longitudinal: npt.ArrayLike, transverse: np
     >>> restoring(10.0, longitudinal=3.0, transverse=1.0).torque(0.0, (0.8, 0.6, 0.0, 0.0))
     array([-2.688,  0.   ,  0.   ])
     """
-    W = numbers(weight, "weight")[..., None]
+    W = number(weight, "weight")
     return Force(
-        ready_made(TORQUE_FORM, torque),
-        ready_made(ENERGY_FORM, energy),
-        ready_made(GRADIENT_FORM, gradient),
+        *FUNCTIONS,
         params=joined(
-            longitudinal=W * numbers(longitudinal, "longitudinal")[..., None],
-            transverse=W * numbers(transverse, "transverse")[..., None],
+            longitudinal=[W * number(longitudinal, "longitudinal")], transverse=[W * number(transverse, "transverse")]
         ),
-        axis=(0, 0, 1),
+        axis=UP,
         name="restoring",
     )

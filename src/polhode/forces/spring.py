@@ -8,7 +8,8 @@ import numpy.typing as npt
 
 from polhode.core.checks import IDENTITY
 from polhode.core.rotation import as_quaternion, matrix
-from polhode.forces.base import Force, joined, numbers
+from polhode.core.vectors import components
+from polhode.forces.base import Force, joined, number
 from polhode.forces.functions import (
     ENERGY,
     ENERGY_FORM,
@@ -53,6 +54,13 @@ def gradient(t, Q, p):
     return (k * p[1], k * p[2], k * p[3]), (k * p[4], k * p[5], k * p[6]), (k * p[7], k * p[8], k * p[9])
 
 
+FUNCTIONS = (
+    ready_made(TORQUE_FORM, torque),
+    ready_made(ENERGY_FORM, energy),
+    ready_made(GRADIENT_FORM, gradient),
+)
+
+
 def spring(stiffness: npt.ArrayLike, attitude: Any = IDENTITY) -> Force:
     """Return the torque of a spring that pulls the body towards an attitude.
 
@@ -82,9 +90,7 @@ def spring(stiffness: npt.ArrayLike, attitude: Any = IDENTITY) -> Force:
     """
     A = matrix(as_quaternion(attitude, "attitude"))
     return Force(
-        ready_made(TORQUE_FORM, torque),
-        ready_made(ENERGY_FORM, energy),
-        ready_made(GRADIENT_FORM, gradient),
-        params=joined(stiffness=numbers(stiffness, "stiffness")[..., None], attitude=A.reshape(*A.shape[:-2], 9)),
+        *FUNCTIONS,
+        params=joined(stiffness=[number(stiffness, "stiffness")], attitude=components(A.reshape(*A.shape[:-2], 9))),
         name="spring",
     )
