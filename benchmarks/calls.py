@@ -85,6 +85,9 @@ def torqued_calls() -> Iterator[Call]:
     yield "integrate, Adaptive, end only", lambda: ph.integrate(top, method=ph.Adaptive(1e-9), t_eval=end)
     if hasattr(ph, "start"):
         yield "start(...).step(), V2", lambda: ph.start(top, method="V2", h=0.1).step()
+        yield "run.step(), V2", ph.start(top, method="V2", h=0.1).step
+        run = ph.start(top, method="V2", h=0.1)
+        yield "run.to(t) off the grid, V2", lambda: run.to(run.t + 0.03)
 
 
 def calls_of_scipy() -> Iterator[Call]:

@@ -261,3 +261,26 @@ def test_batches_of_parameters_are_rows_of_their_own(rng):
 def test_bad_input_is_explained(make, error, words):
     with pytest.raises(error, match=words):
         make()
+
+
+BATCHES = {
+    "gravity": lambda a, v, u: forces.gravity(a, v, u),
+    "gravity_gradient": lambda a, v, u: forces.gravity_gradient(np.abs(v) + 1, a, u, a + 1, v),
+    "restoring": lambda a, v, u: forces.restoring(a, v[..., 0], u[..., 1]),
+    "spring": lambda a, v, u: forces.spring(a, rotation.normalize(np.concatenate([v, u[..., :1]], axis=-1))),
+    "constant": lambda a, v, u: forces.constant(v),
+    "damping": lambda a, v, u: forces.damping(np.abs(v)),
+}
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_one_body_has_the_parameters_of_a_batch_to_the_bit(name, rng):
+    """Parameters of one body are computed from plain numbers, those of a batch from arrays."""
+    make, numbers = BATCHES[name], rng.normal(size=(20, 7))
+    arguments = numbers[:, 0], numbers[:, 1:4], numbers[:, 4:]
+    batch = make(*arguments)
+    for i in range(len(numbers)):
+        single = make(float(numbers[i, 0]), *(vectors[i] for vectors in arguments[1:]))
+        row = i if batch.params.size else ...
+        assert np.array_equal(single.params, batch.params[row])
+        assert np.array_equal(single.damping, batch.damping[i] if name == "damping" else batch.damping)

@@ -297,6 +297,12 @@ def callback_to(plain: Callable[..., Any], form: Form) -> Any:
     return CALLBACK(call)
 
 
+def forget_ctrl_c() -> None:
+    """Forget that Ctrl-C was pressed, before a new computation."""
+    if CTRL_C.is_set():  # faster than to clear it
+        CTRL_C.clear()
+
+
 def raise_ctrl_c() -> None:
     """Raise KeyboardInterrupt if Ctrl-C was pressed during compiled code, which could not propagate it."""
     if CTRL_C.is_set():
@@ -380,7 +386,7 @@ class Function(Comparable, HoldsFunctions):
 
     def compiled(self) -> Any:
         """Return the compiled function of type `form.signature`; without the compiler, `plain`."""
-        CTRL_C.clear()
+        forget_ctrl_c()
         return self._shared().function if JIT else self.plain
 
     def address(self) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from math import prod
 from typing import Any, NamedTuple
 
@@ -104,13 +105,21 @@ def flow_jacobian(
     The operands are moments and m of shape (n or 1, 3), q of shape (n or 1, 4) and t of shape (n or 1,), with m and q
     in principal axes, which are ``frame`` in the user's axes; None stands for the identity.
     """
-    from polhode.kernels.exact.tangent import jacobian_range
-
+    jacobian_range = _jacobian_range()
     check_spread(operands[0])
     out = np.empty((prod(batch), 7, 11))
     in_ranges(lambda start, stop: jacobian_range(*operands, start, stop, out), len(out))
     matrix = out.reshape(*batch, 7, 11)
     return matrix if frame is None else _in_user_axes(blocks(matrix), frame).matrix
+
+
+@cache
+def _jacobian_range() -> Any:
+    """Return the kernel, which is imported only when it is needed."""
+    from polhode.kernels.compiler.jit import loaded
+    from polhode.kernels.exact.tangent import jacobian_range
+
+    return loaded(jacobian_range)  # type: ignore[no-untyped-call]
 
 
 def blocks(matrix: FloatArray) -> Jacobian:

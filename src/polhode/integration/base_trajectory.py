@@ -188,8 +188,8 @@ class BaseTrajectory(Value, ABC):
         if "sol" in arguments:
             arguments["_sol"] = arguments.pop("sol")
         if "events" in arguments:
-            events = arguments.pop("events") or (None,) * len(self._event_names)
-            arguments |= zip(self._event_names, events, strict=True)
+            events = arguments.pop("events")
+            arguments |= zip(self._event_names, events, strict=True) if events else dict.fromkeys(self._event_names)
         self._store(**arguments)
 
     def _store(self, **attributes: Any) -> None:

@@ -12,9 +12,8 @@ do not decrease as the order of a scheme predicts, and ``Adaptive`` is chosen.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf, nan
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -50,8 +49,7 @@ FREE_STEPS = 100  # steps of a method that is exact for a free body
 FREE_STATES = 3000  # intervals between the states of a free body in closed form: enough for a plot
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """Method and step size of a run; if one of them was chosen, with the reason and the estimated error."""
 
     method: Method
@@ -60,7 +58,6 @@ class Choice:
     error: float = nan
     unmet: str = ""  # the reason why the wanted error is not met; empty if it is met
     is_made: bool = True  # False if the user passed both
-
     computed: Computed | None = None  # the run and its output, if it was made in order to choose
 
     def times(self, span: tuple[float, float], t_eval: npt.ArrayLike | None, every: int) -> FloatArray | None:

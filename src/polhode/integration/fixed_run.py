@@ -152,24 +152,31 @@ class FixedRun(Run):
         saved = 0
         piece = first_piece(self.rows.size)
         while saved < len(saves) and not self.all_stopped:
-            k = self.grid.stretch_of(self.done)
-            clock = self.grid.clock(k)
-            end = self.grid.end_of(k)
-            limit = min(self.done + piece, end, int(saves[-1]))
+            began = self.done
+            limit = min(began + piece, self.grid.end_of(self.grid.stretch_of(began)), int(saves[-1]))
             last = int(saves.searchsorted(limit, side="right"))
-            next_saves = saves[saved : max(last, saved + 1)]
-            out = Saved(states.m[saved : saved + len(next_saves)], states.q[saved : saved + len(next_saves)])
-            elapsed = self.call(clock, Wanted(limit, next_saves), out, piece)
+            part = slice(saved, max(last, saved + 1))
+            elapsed = self._advance_to(limit, saves[part], Saved(states.m[part], states.q[part]))
             saved = max(saved, last)
-            advanced = limit - self.done
-            self.done = limit
-            if limit == end < self.count:
-                self._restart(clock, end)
+            advanced = limit - began
             if bar is not None:
                 bar.show(min(self.done, self.count))
             if saved == len(saves):
                 return
             piece = next_piece(advanced, elapsed)
+
+    def _advance_to(self, limit: int, saves: IntArray, out: Saved) -> float:
+        """Advance to the step `limit` of the present stretch by one call, and return the seconds it took.
+
+        If the stretch ends there, the next one begins.
+        """
+        k = self.grid.stretch_of(self.done)
+        clock, end = self.grid.clock(k), self.grid.end_of(k)
+        elapsed = self.call(clock, Wanted(limit, saves), out, limit - self.done)
+        self.done = limit
+        if limit == end < self.count:
+            self._restart(clock, end)
+        return elapsed
 
     def _restart(self, clock: Clock, step: int) -> None:
         """Restart from the states after `step` as they would be saved; `clock` is that of the steps up to there."""

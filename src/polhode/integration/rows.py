@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -291,7 +292,8 @@ class ProblemRows(Rows):
 
     def bodies_for_run(self) -> Bodies:
         """Return the constants of the bodies, with a copy of the parameters, which a run may change."""
-        return self.bodies._replace(params=self.bodies.params.copy())
+        inertia, axes, damping, params = self.bodies
+        return Bodies(inertia, axes, damping, params.copy())
 
     def new_state(
         self, method: Method, m: FloatArray, q: FloatArray, t0: float = 0.0, longest: Longest = anything
@@ -342,9 +344,7 @@ class ProblemRows(Rows):
 
     def trajectory(self, problem: Any, *arguments: Any, **more: Any) -> BaseTrajectory:
         """Return the trajectory of `problem` with these arguments: times, m, q, and data of the run."""
-        from polhode.integration.trajectory import Trajectory
-
-        return Trajectory(problem, *arguments, **more)
+        return _trajectory_type()(problem, *arguments, **more)
 
     def name_of(self, i: int) -> str:
         """Return what messages call body `i`."""
@@ -373,6 +373,14 @@ class ProblemRows(Rows):
     def why_no_step(self, method: Method, current: BatchState, i: int, h: float) -> str:
         """Return why body `i` cannot make a step."""
         return method.why_no_step(self.force, self.bodies, current, i, h)
+
+
+@cache
+def _trajectory_type() -> Callable[..., BaseTrajectory]:
+    """Return the class of trajectories, whose module imports this one."""
+    from polhode.integration.trajectory import Trajectory
+
+    return Trajectory
 
 
 def momentum_error(a: FloatArray, b: FloatArray, floor: float = 0.0) -> float:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 import traceback
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.arrays import FloatArray, IntArray
+from polhode.core.arrays import FloatArray
 from polhode.core.errors import Interrupted, RunError, RunWarning
 from polhode.core.messages import joined
 from polhode.core.progress import Progress, Report
@@ -81,7 +83,7 @@ class Run(ABC):
         self.batch, self.count_rows, self.bodies = rows.batch, rows.count, rows.bodies_for_run()
         self.interrupted = False
         self.seconds = 0.0
-        functions.CTRL_C.clear()
+        functions.forget_ctrl_c()
 
     @abstractmethod
     def compute(
@@ -182,6 +184,11 @@ class Run(ABC):
         self.seconds = float(snapshot["seconds"])
 
     @property
+    def any_stopped(self) -> bool:
+        """Whether a body does not continue."""
+        return len(self.current.status.nonzero()[0]) > 0
+
+    @property
     def all_stopped(self) -> bool:
         """Whether no body continues."""
         return len(self.current.status.nonzero()[0]) == self.count_rows
@@ -191,13 +198,16 @@ class Run(ABC):
         status = self.current.status.copy()
         if self.interrupted:
             status[status == GOING] = Status.INTERRUPTED
-        return status.reshape(self.batch) if self.batch else Status(status[0])
+        return status.reshape(self.batch) if self.batch else Status(status.item())
 
     def stats(self) -> Stats:
         """Return the cost of the run so far, of all bodies together."""
         current = self.current
         counters = current.steps, current.torques, current.iterations, current.rejected
-        steps, torques, iterations, rejected = map(_total, counters)
+        if self.count_rows == 1:  # without the cost of reductions
+            steps, torques, iterations, rejected = (counter.item() for counter in counters)
+        else:
+            steps, torques, iterations, rejected = (int(counter.sum()) for counter in counters)
         return Stats(steps, torques, self.seconds, iterations, rejected)
 
     def trajectory(
@@ -223,7 +233,7 @@ class Run(ABC):
             states = finder.cut(states, own_times)
             events = finder.events_of()
         arrays = self.rows.to_user(states.m, states.q)
-        failure = self.failure() if np.count_nonzero(self.current.status < 0) else NO_FAILURE
+        failure = self.failure() if self.any_stopped and (self.current.status < 0).any() else NO_FAILURE
         message = Status.INTERRUPTED.message if self.interrupted else failure.message
         result = self.rows.trajectory(
             self.problem, states.t, *arrays, method=self.method, h=self.h, stats=self.stats(),
@@ -270,11 +280,6 @@ class Run(ABC):
         return self.rows.why_no_torque(self.bodies, i, *self.failed_at(i))
 
 
-def _total(counter: IntArray) -> int:
-    """Return the sum of a counter over all bodies; of a single body, without the cost of a reduction."""
-    return int(counter.item() if counter.size == 1 else counter.sum())
-
-
 def run_time() -> float:
     """Return a time in seconds that stands still while code is compiled."""
     return time.perf_counter() - COMPILE_TIME.seconds
@@ -311,9 +316,16 @@ def new_run(
     longest : ndarray of shape (n,) or (1,), optional
         Longest steps that skip no feature of the torque, if they are known.
     """
+    fixed_run, own_steps_run = _kinds()
+    if method.chooses_steps:
+        return own_steps_run(problem, span, method, longest)
+    return fixed_run(problem, span, method, h, least)
+
+
+@cache
+def _kinds() -> tuple[Callable[..., Run], Callable[..., Run]]:
+    """Return the classes of runs, which are derived from ``Run``."""
     from polhode.integration.fixed_run import FixedRun
     from polhode.integration.own_steps_run import OwnStepsRun
 
-    if method.chooses_steps:
-        return OwnStepsRun(problem, span, method, longest)
-    return FixedRun(problem, span, method, h, least)
+    return FixedRun, OwnStepsRun

@@ -233,7 +233,7 @@ class Stepper:
         began = run_time()
         try:
             advance(*arguments)
-            if run.failed:
+            if run.any_stopped:
                 self._trajectory_of(self._kept or [_copied(run)])  # raises
         except BaseException:
             run.go_back()

@@ -55,11 +55,6 @@ class SteppingRun(Run):
     def go_back(self) -> None:
         """Return to the last step that all bodies have made, so that the run can go on."""
 
-    @property
-    def failed(self) -> bool:
-        """Whether a body has failed."""
-        return len(self.current.status.nonzero()[0]) > 0
-
     def of_steps(self) -> str:
         """Return nothing: the number of steps is unknown."""
         return ""
@@ -79,6 +74,8 @@ class FixedStepping(SteppingRun, FixedRun):
         self._t = start
         self._states = States(np.array([start]), self.rows.m[None].copy(), self.rows.q[None].copy())
         self._next = self.rows.not_reached(np.empty(1))  # swapped with the states after each call
+        # The arrays of both as the loops take them.
+        self._saved, self._next_saved = (Saved(states.m, states.q) for states in (self._states, self._next))
         self._shown = 0  # number of steps before the states that users see
         self._save = np.zeros(1, np.int64)
 
@@ -94,8 +91,12 @@ class FixedStepping(SteppingRun, FixedRun):
 
     def begin(self, t: float, m: FloatArray, q: FloatArray) -> None:
         """Go on from states m and q at the time `t`, where a grid of steps begins."""
-        self._t, self._shown = t, self.done
         self._states.m[0], self._states.q[0] = m, q
+        self._begin_grid(t)
+
+    def _begin_grid(self, t: float) -> None:
+        """Go on from the states that users see at the time `t`, where a grid of steps begins."""
+        self._t, self._shown = t, self.done
         self.grid = Steps((t, self.t1), self.rows.breaks, abs(self.h), number=self.done)
         self._forget_stages()
 
@@ -121,20 +122,23 @@ class FixedStepping(SteppingRun, FixedRun):
             return
         if last > self.done:
             self._to_step(last)
-        if not self.failed:
+        if not self.any_stopped:
             self._last_step(t)
 
     def _turn(self, forward: bool) -> None:
         """Begin a grid of steps in the other direction, unless it is the present one."""
         if forward != (self.t1 > 0):
             self.t1 = -self.t1
-            self.begin(self._t, self._states.m[0], self._states.q[0])
+            self._begin_grid(self._t)
 
     def _to_step(self, step: int) -> None:
         """Advance to a step of the grid."""
         self._save[0] = step
-        self._advance(self._save, self._next, None)
-        if not self.failed:
+        if step == self.done + 1:
+            self._advance_to(step, self._save, self._next_saved)
+        else:
+            self._advance(self._save, self._next, None)
+        if not self.any_stopped:
             self._swap(self.grid.time(step))
 
     def _last_step(self, t: float) -> None:
@@ -144,32 +148,33 @@ class FixedStepping(SteppingRun, FixedRun):
         limits = self.grid.limits(self.grid.stretch_of(self.done))
         clock = Clock(np.array([self._t]), np.array([t - self._t]), *limits, self.done)
         self._save[0] = self.done + 1
-        self.call(clock, Wanted(self.done + 1, self._save), Saved(self._next.m, self._next.q), 1)
-        if not self.failed:
+        self.call(clock, Wanted(self.done + 1, self._save), self._next_saved, 1)
+        if not self.any_stopped:
             self.done += 1
             self._swap(t)
-            self.begin(t, self._states.m[0], self._states.q[0])
+            self._begin_grid(t)
 
     def _swap(self, t: float) -> None:
         """Show the states that were computed last, at the time `t`."""
         self._states, self._next = self._next, self._states
+        self._saved, self._next_saved = self._next_saved, self._saved
         self._t = self._states.t[0] = t
         self._shown = self.done
 
     def go_back(self) -> None:
         """Return to the last step that all bodies have made."""
-        reached = int(self.current.steps.min()) if self.failed else self._shown
+        reached = int(self.current.steps.min()) if self.any_stopped else self._shown
         for step in range(reached, self._shown, -1):  # mostly one: the last stage of a step may be what failed
             self._show_again()
             self._to_step(step)
-            if not self.failed:
+            if not self.any_stopped:
                 return
         self._show_again()
 
     def _show_again(self) -> None:
         """Go on from the states that users see."""
         self.done = self._shown
-        self.begin(self._t, self._states.m[0], self._states.q[0])
+        self._begin_grid(self._t)
 
 
 class OwnStepping(SteppingRun, OwnStepsRun):
@@ -238,7 +243,7 @@ class OwnStepping(SteppingRun, OwnStepsRun):
         current = self.current
         clock = self.stretches.window(self.stretch)
         before = current.steps[0]
-        while current.steps[0] == before and not self.failed:
+        while current.steps[0] == before and not self.any_stopped:
             self.call(clock, Wanted(1), Saved(self._nothing.m, self._nothing.q), 1)
         if current.t[0] == clock.end and clock.end != self.t1:
             self.stretch += 1
@@ -250,7 +255,7 @@ class OwnStepping(SteppingRun, OwnStepsRun):
             self._before = self.t, self.current.m.copy(), self.current.q.copy()
         self._aim(t)
         self._advance(t, self._nothing, False, None, None)
-        if not self.failed:
+        if not self.any_stopped:
             self._before = None
 
     def go_back(self) -> None:

@@ -42,11 +42,13 @@ class Stretches:
     def __init__(self, span: tuple[float, float], breaks: FloatArray) -> None:
         """Divide `span` at those of the `breaks`, in ascending order, that are inside it."""
         # Most spans have no breaks: Python numbers are faster than arrays of length 1, which are made when needed.
-        t0, t1 = map(float, span)
+        t0, t1 = float(span[0]), float(span[1])
         self._sign = 1.0 if t1 > t0 else -1.0
-        self._breaks = set(breaks.tolist())
-        inside = sorted((t for t in self._breaks if min(span) < t < max(span)), reverse=t1 < t0)
-        self._edges = [t0, *inside, t1]
+        self._breaks = {*breaks.tolist()}
+        self._edges = [t0, t1]
+        if self._breaks:
+            inside = (t for t in self._breaks if min(span) < t < max(span))
+            self._edges[1:1] = sorted(inside, reverse=t1 < t0)
 
     @cached_property
     def starts(self) -> FloatArray:
@@ -155,7 +157,8 @@ class Steps(Stretches):
     def times(self, steps: IntArray | int) -> FloatArray:
         """Return the times after numbers of steps, without accumulated round-off."""
         if self.number == 1:  # Python numbers give the same bits without the cost of indices
-            return np.asarray(self._edges[0] + (steps - self._first[0]) * self._h[0], dtype=np.float64)
+            since = steps - self._first[0] if self._first[0] else steps
+            return np.asarray(self._edges[0] + since * self._h[0], dtype=np.float64)
         k = self.of(steps)
         return np.asarray(self.starts[k] + (steps - self.first[k]) * self.h[k], dtype=np.float64)
 
@@ -244,6 +247,8 @@ def step_length(h: Any) -> float:
     """Return the step size as a float; raise an error unless it is one positive finite number."""
     if h is None:
         raise InputError("h is missing; expected the step size, such as h=0.01")
+    if type(h) is float and 0 < h < inf:
+        return h
     length = as_floats(h, "h")
     if length.shape or not 0 < length < inf:
         raise TimeError(f"h = {h!r}: expected one positive finite number (the direction is that of t_span)")

@@ -60,10 +60,17 @@ def as_method(method: MethodLike) -> Method:
     """
     if isinstance(method, str):
         return _named(method)
+    base, splitting = _types()
+    return method if isinstance(method, base) else splitting(None, method)
+
+
+@cache
+def _types() -> Any:
+    """Return the base class of methods, and the class of splitting methods, which are imported when they are needed."""
     from polhode.methods.method import Method
     from polhode.methods.splitting import Splitting
 
-    return method if isinstance(method, Method) else Splitting(None, method)
+    return Method, Splitting
 
 
 @cache

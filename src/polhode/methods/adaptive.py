@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from math import inf, prod
 from typing import TYPE_CHECKING, Any
 
@@ -116,9 +116,7 @@ class Adaptive(Method):
 
         Each body is advanced until it reaches the end of the clock or has made `limit` trial steps.
         """
-        from polhode.kernels.stepping.adaptive import adapt
-
-        loop = loaded(adapt)
+        loop = _loop()
         torque = force.torque_address()
         settings = self._settings
 
@@ -186,6 +184,14 @@ class Adaptive(Method):
         return f"Adaptive({', '.join(f'{name}={value!r}' for name, value in arguments.items())})"
 
 
+@cache
+def _loop() -> Any:
+    """Return the compiled loop, which is imported when it is needed."""
+    from polhode.kernels.stepping.adaptive import adapt
+
+    return loaded(adapt)
+
+
 def checked_tolerances(rtol: Any, atol: Any) -> tuple[float, float]:
     """Return `rtol` and `atol` as floats; raise InputError if one is not a number or out of range."""
     relative = _number(rtol, "rtol")
@@ -202,6 +208,8 @@ def checked_tolerances(rtol: Any, atol: Any) -> tuple[float, float]:
 
 def _number(value: Any, name: str) -> float:
     """Return the scalar `value` as a float; raise InputError if it is an array or NaN."""
+    if type(value) is float and value == value:
+        return value
     array = as_floats(value, name)
     if array.shape or np.isnan(array):
         raise InputError(f"{name} = {value!r}: expected one number")

@@ -118,7 +118,7 @@ class BatchState(NamedTuple):
     def new(cls, m: FloatArray, q: FloatArray, memory: int) -> BatchState:
         """Return the state of bodies with momenta m and attitudes q, which are copied, before their first step."""
         n = len(m)
-        counters = np.zeros((5, n), np.int64)
+        counters = [np.zeros(n, np.int64) for _ in range(5)]
         return cls(m.copy(), q.copy(), np.zeros((n, memory)), *counters, np.zeros(n))
 
     def at(self, t: float, longest: float | FloatArray, trouble: FloatArray) -> BatchState:
