@@ -17,8 +17,8 @@ import numpy as np
 import polhode as ph
 from loops import in_loops
 from polhode import problems
-from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.intrinsics import borrowed, keep
+from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.numbers.quat import matrix
 from polhode.kernels.stepping.dormand_prince import COLUMN, END, FIFTH, FIRST, NODE, STAGES, THIRD, WEIGHT
 from polhode.kernels.stepping.header import call_torque

@@ -168,16 +168,12 @@ def torqued(runs: int) -> Numbers:
 
 
 def startup(runs: int) -> Numbers:
-    """Import and first results of new processes: benchmarks/startup.py."""
-    from startup import BEYOND_NUMPY, best, first_result
+    """First results of new processes, from a wheel and from a clone: benchmarks/startup.py."""
+    from startup import ROOT, measure, measure_others, unpacked_wheel
 
-    found = {"cold": [], "warm": [], "import": []}
-    for _ in range(runs):
-        with tempfile.TemporaryDirectory() as cache:
-            found["cold"].append(first_result(cache))
-            found["warm"].append(min(first_result(cache) for _ in range(5)))
-            found["import"].append(1e3 * best(BEYOND_NUMPY, cache))
-    return found
+    with tempfile.TemporaryDirectory() as folder:
+        found = {"wheel": list(measure(unpacked_wheel(folder)))}
+    return {**found, "clone": list(measure(ROOT / "src")), "others": list(measure_others())}
 
 
 def calls(runs: int) -> Numbers:

@@ -147,11 +147,11 @@ def torqued(found: Numbers) -> str:
 
 
 def startup(found: Numbers) -> str:
-    return sentences(
-        f"`import polhode` takes {between(found['import'])} ms beyond NumPy; a new process has its first result after "
-        f"{between(found['warm'])} s (compiled code cached), the very first one on a machine after "
-        f"{between(found['cold'])} s."
-    )
+    warm = {name: times for name, _, times in found["clone"]}
+    clone = {name: times for name, times, _ in found["clone"]}
+    columns = ("seconds of a new process", "first on a machine, wheel", "first, clone", "later ones")
+    rows = [(name, short(cold[0]), short(clone[name][0]), short(warm[name][0])) for name, cold, _ in found["wheel"]]
+    return table(columns, [*rows, *((name, short(times[0]), "", short(times[0])) for name, times in found["others"])])
 
 
 def calls(found: Numbers) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -100,18 +99,3 @@ def test_unknown_attribute():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "'polhode' has no attribute 'propagat'. Did you mean: 'propagate'?" in done.stderr
     assert not hasattr(ph, "Integrate")
-
-
-@pytest.mark.skipif(os.environ.get("POLHODE_JIT") == "0", reason="about compiled code")
-def test_first_result_does_not_import_scipy_and_leaves_numba_its_blas():
-    code = """
-import sys
-import numpy as np
-import polhode as ph
-ph.propagate((1, 2, 3), (1, 1, 1), t=1.0)
-assert "scipy.linalg" not in sys.modules
-import numba
-product = numba.njit(lambda a, b: np.dot(a, b))(np.eye(2), np.ones((2, 2)))
-assert (product == 1).all() and "scipy.linalg" in sys.modules
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)

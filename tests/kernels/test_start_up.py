@@ -1,0 +1,180 @@
+"""Compiled code is loaded without Numba, is the same in every process, and lives beside functions of the user."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from conftest import ROOT
+from polhode.kernels.compiler import JIT, cache, machine
+from polhode.kernels.compiler.jit import entry_point
+
+pytestmark = pytest.mark.skipif(not JIT, reason="nothing is compiled with POLHODE_JIT=0")
+
+RESULTS = """
+import sys
+import numpy as np
+import polhode as ph
+from polhode import forces
+
+rng = np.random.default_rng(7)
+inertia = np.sort(rng.uniform(1.0, 2.0, (300, 3)))
+m, q = rng.normal(size=(300, 3)), rng.normal(size=(300, 4))
+q /= np.linalg.norm(q, axis=1, keepdims=True)
+body, state = ph.RigidBody((1.0, 1.65, 1.97)), ph.State(m=(0.3, 0.2, 0.9), q=(1.0, 0.0, 0.0, 0.0))
+top = ph.Problem(body, state, forces.gravity(0.3, offset=(0, 0, 1)), t_span=(0, 5))
+motion = ph.free_motion(body, m=state.m)
+gas = ph.System.lattice(
+    ph.RigidBody((1, 2, 3), mass=1), 2, 2.0, ph.interactions.DipolarSoftSpheres((0, 0, 1)), kT=0.1, seed=1
+)
+found = {
+    "propagate": ph.propagate(inertia, m, q, 3.0),
+    "one": ph.propagate(body, state.m, state.q, 10.0),
+    "motion": (motion.q(10.0), motion.q(np.linspace(0.0, 10.0, 100))),
+    "splitting": ph.integrate(top, method="ABA1064", h=0.1).q[-1],
+    "rtol": ph.integrate(top, rtol=1e-8).q[-1],
+    "adaptive": ph.integrate(top, method=ph.Adaptive(1e-8)).q[-1],
+    "dipoles": ph.integrate(gas, (0, 0.1), h=0.01, method="V2").q[-1],
+}
+digits = {name: [x.hex() for part in np.atleast_1d(value) for x in np.ravel(part).tolist()]
+          if not isinstance(value, tuple) else [x.hex() for part in value for x in np.ravel(part).tolist()]
+          for name, value in found.items()}
+"""
+PRINTED = f"{RESULTS}\nimport json\nprint(json.dumps([digits, 'numba' in sys.modules]))"
+
+
+def results(source, folder, code=PRINTED, **environment):
+    """What a new process prints, with a package and a folder for compiled code."""
+    settings = {**os.environ, "PYTHONPATH": str(source), "POLHODE_CACHE_DIR": str(folder), **environment}
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], env=settings, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def bitcode_alone(tmp_path_factory):
+    """A cache that has bitcode as in a wheel, but no machine code."""
+    folder = tmp_path_factory.mktemp("cache")
+    folder.chmod(0o700)
+    if cache.folder() is None:
+        pytest.skip("there is no cache")
+    shutil.copytree(cache.folder() / "bitcode", folder / cache.STAMP / "bitcode", dirs_exist_ok=True)
+    return folder
+
+
+def test_the_same_bits_cold_and_warm_and_without_numba(bitcode_alone):
+    """The first process makes machine code, the second loads it."""
+    cold, numba_cold = results(ROOT / "src", bitcode_alone)
+    warm, numba_warm = results(ROOT / "src", bitcode_alone)
+    assert cold == warm
+    assert not numba_warm
+    assert not numba_cold or not list((cache.folder() / "bitcode").iterdir())
+    here: dict[str, object] = {}
+    exec(RESULTS, here)
+    assert here["digits"] == warm
+
+
+USER = """
+import json, sys
+import numpy as np
+import numba
+import polhode as ph
+from polhode.kernels.numbers.quat import product
+from polhode.kernels.exact.standard_form import NOBODY
+
+@numba.njit
+def own(x):
+    return product((0.0, x, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0))[3]
+
+def ours():
+    return ph.propagate((1.0, 1.65, 1.97), (0.3, 0.2, 0.9), (1.0, 0.0, 0.0, 0.0), 10.0)
+
+if {first!r} == "own":
+    x = own(2.0), *(list(part) for part in ours())
+else:
+    x = *(list(part) for part in ours()), own(2.0)
+    x = x[-1], *x[:-1]
+print(json.dumps(x))
+"""
+
+
+def test_kernels_in_functions_of_the_user_beside_native_ones_in_both_orders(tmp_path):
+    folder = os.environ.get("POLHODE_CACHE_DIR") or cache.cache_root()
+    one, other = (results(ROOT / "src", folder, USER.format(first=first)) for first in ("own", "ours"))
+    assert one == other
+    assert one[0] == 2.0
+
+
+TORQUE = """
+import json, sys
+import polhode as ph
+gain = {gain}
+def torque(t, Q, w, p):
+    return gain * Q[0][1], -0.2 * w[1], p[0]
+problem = ph.Problem((1.0, 1.65, 1.97), ph.State(m=(0.3, 0.2, 0.9), q=(1, 0, 0, 0)), ph.Torque(torque, (0.1,)))
+end = ph.integrate(problem, (0, 5), method="V2", h=0.1)
+print(json.dumps([[x.hex() for x in end.m[-1]], "numba" in sys.modules]))
+"""
+
+
+def test_a_torque_of_the_user_is_compiled_once_and_again_if_a_global_changes(tmp_path):
+    """Compiled code of the kernels is there; that of the torque is new in this folder."""
+    folder = tmp_path / "cache"
+    shutil.copytree(cache.folder(), folder / cache.STAMP)
+    folder.chmod(0o700)
+    for old in folder.rglob("*-????????????????.o"):
+        old.unlink()
+    first, numba_first = results(ROOT / "src", folder, TORQUE.format(gain=0.1))
+    again, numba_again = results(ROOT / "src", folder, TORQUE.format(gain=0.1))
+    changed, numba_changed = results(ROOT / "src", folder, TORQUE.format(gain=0.2))
+    assert (numba_first, numba_again, numba_changed) == (True, False, True)
+    assert first == again
+    assert changed != first
+
+
+@entry_point("UniTuple(f8, 2)(f8, i8, b1)", cache=False)
+def mixed(x, n, flag):
+    return (x if flag else -x), x * n
+
+
+def test_numbers_are_converted_as_by_python():
+    assert mixed(2, np.int64(3), np.True_) == (2.0, 6.0)
+    assert mixed(np.float32(0.5), 3, []) == (-0.5, 1.5)
+    assert mixed(-1.0, -1, 0) == (1.0, 1.0)  # -1 is what functions of C return for an error
+    with pytest.raises(TypeError):
+        mixed("2", 3, True)
+    with pytest.raises(TypeError):
+        mixed(2.0, 3.5, True)
+    with pytest.raises(OverflowError):
+        mixed(2.0, 2**64, True)
+
+
+def test_code_of_the_user_that_needs_numba_runs_without_the_cache():
+    """Linear algebra of Numba is a library of its own."""
+
+    @entry_point("f8(f8[:,::1])", cache=False)
+    def determinant(a):
+        return np.linalg.det(a)
+
+    assert determinant(np.array([[2.0, 1.0], [1.0, 3.0]])) == pytest.approx(5.0)
+    assert determinant.address
+
+
+@pytest.mark.parametrize("triple", ["aarch64-unknown-linux-gnu", "arm64-apple-macosx", "x86_64-pc-windows-msvc"])
+@pytest.mark.release
+def test_bitcode_compiles_for_other_machines(triple):
+    import llvmlite.binding as llvm
+
+    from polhode.kernels.compiler import build, code
+
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    other = llvm.Target.from_triple(triple).create_target_machine(opt=3, reloc="pic", codemodel="default")
+    for name, entry in build.entries().items():
+        assert machine.object_code(machine.parsed(code.bitcode_of(entry, name).content), other)
