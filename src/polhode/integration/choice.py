@@ -28,7 +28,7 @@ from polhode.integration.output import Computed, OutputOptions, times_to_save
 from polhode.integration.problem import Problem
 from polhode.integration.rows import Integrable
 from polhode.integration.step_search import ROUND_OFF, ROUNDING
-from polhode.integration.strength import Strength, measured, strong_scheme
+from polhode.integration.strength import WEAK_SCHEMES, Strength, expected_order, measured, strong_scheme
 from polhode.integration.trials import Task, find_step, find_tolerance
 from polhode.methods import as_method
 from polhode.methods.adaptive import Adaptive, checked_tolerances
@@ -133,8 +133,7 @@ def _by_torque(problem: Problem, task: Task, strength: Strength, output: OutputO
     if force.velocity_dependent or np.any(force.damping):
         return by_tolerance(task, Adaptive(), _for_step(force, strength)[0])
     error = task.error_per_length
-    names = strength.weak_schemes(error) if strength.is_weak else (strong_scheme(error),)
-    name = names[0] if len(names) == 1 or force.breaks.size else _cheapest(task, strength, names, output)
+    name = _cheapest_weak(task, strength, output) if strength.is_weak else strong_scheme(error)
     return by_scheme(task, name, strength.step(name, error), _for_step(force, strength)[0])
 
 
@@ -148,17 +147,18 @@ def _for_step(force: Force, strength: Strength) -> tuple[str, str]:
     return (f"a weak torque, {size}", "ABA1064") if strength.is_weak else (f"a strong torque, {size}", "RKN6_14a")
 
 
-def _cheapest(task: Task, strength: Strength, names: tuple[str, ...], output: OutputOptions) -> str:
-    """Return the scheme that needs the fewest torques, including those of the processor for each saved state."""
+def _cheapest_weak(task: Task, strength: Strength, output: OutputOptions) -> str:
+    """Return the scheme for weak torques that needs the fewest torques, including those for each saved state."""
 
     def torques(name: str) -> float:
         """Return the number of torques that the scheme needs."""
         scheme = get(name)
-        steps = task.length / strength.step(name, task.error_per_length)
+        steps = task.length / min(task.longest_step, strength.step(name, task.error_per_length))
         processor = sum(letter == "B" for letter, _ in scheme.processor)
         return steps * scheme.torques_per_step + processor * (1.0 + output.states_of(steps))
 
-    return min(names, key=torques)
+    has_breaks = task.problem.rows.breaks.size > 0
+    return min((name for name in WEAK_SCHEMES if not (has_breaks and get(name).looks_beyond)), key=torques)
 
 
 def user_method_of(method: MethodLike | None, h: float | None) -> Method | None:
@@ -202,7 +202,8 @@ def by_scheme(task: Task, name: str, guess: float, why: str) -> Choice:
     """Choose the step size of a scheme, or ``Adaptive`` if errors do not decrease as its order predicts."""
     method = Splitting(None, name)
     orders = method.scheme.generalized_order
-    result = find_step(task, method, guess, orders[1] if orders else task.order_of(method), patience=SLOW_TRIALS)
+    nominal = orders[1] if orders else task.order_of(method)
+    result = find_step(task, method, guess, expected_order(name), nominal=nominal, patience=SLOW_TRIALS)
     choice = Choice(method, result.x, why, result.error, task.unmet(result), computed=result.computed)
     if result.met or result.unmet == ROUND_OFF:
         return choice

@@ -75,10 +75,11 @@ class Goal(NamedTuple):
 
     wanted: float
     order: float  # expected order of the error in x
+    nominal: float  # order that the method is known to have; errors that decrease with less than half of it are slow
     bounds: tuple[float, float]  # smallest and largest x
     factors: tuple[float, float]  # smallest and largest ratio of x in two successive trials
     rounding: Callable[[float], float]  # rounding(x) is the round-off error to expect
-    patience: int = MOST_TRIALS  # number of trials whose errors may decrease at less than half the order
+    patience: int = MOST_TRIALS  # number of trials whose errors may decrease too slowly
     stalls: int = STALLED  # number of successive trials that may not halve the error; twice as many if it is large
     snapped: Callable[[float], float] = float  # snapped(x) is the value at or below x with which runs can be made
     must_end: bool = False  # whether a run that does not reach the end shows that no x does
@@ -133,7 +134,7 @@ def search(trial_at: Callable[[float, int], Trial], first: Sequence[float], judg
             return best if best.met else best._replace(unmet=ROUND_OFF)
         if stalled >= (goal.stalls if observed < ASYMPTOTIC else 2 * goal.stalls):
             return best if best.met else best._replace(unmet=NO_NEARER)
-        slow += estimate.observed < ASYMPTOTIC and estimate.order < goal.order / 2
+        slow += estimate.observed < ASYMPTOTIC and estimate.order < goal.nominal / 2
         if slow >= goal.patience:
             return best if best.met else best._replace(unmet=SLOW)
         observed = min(observed, estimate.observed)
@@ -152,7 +153,7 @@ def _factor(estimate: Estimate, goal: Goal) -> float:
     """Return the ratio of the next x to the last one."""
     low, high = goal.factors
     if estimate.observed > ASYMPTOTIC:
-        return max(low, high * high)
+        return low
     order = min(STEEPEST * goal.order, max(0.5 * goal.order, estimate.order))
     return float(min(high, max(low, (AIM * goal.wanted / max(estimate.likely, ROUNDING / 8)) ** (1.0 / order))))
 

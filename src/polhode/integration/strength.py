@@ -27,10 +27,10 @@ WEAK_TORQUE = 0.015  # part of the momentum per radian
 WEAKEST = 1e-16  # of torques that are zero where they are sampled
 LENGTH = 25.0  # radians in which the power laws give the error
 LONGEST_STEP = 4.0  # radians
-SECOND_ORDER = 0.2  # the error of ABA82 in LENGTH radians, relative to the square of the strength
-LOOSE, TIGHT = 1e-6, 3e-12  # errors in LENGTH radians, above and below which orders 4 and 8 are better than order 6
+LOOSE, TIGHT = 3e-6, 3e-12  # errors in LENGTH radians, above and below which orders 4 and 8 are better than order 6
 # Radians per step are c * error**a * strength**b.
 POWER_LAWS = {
+    "WH17": (1.56, 0.104, -0.133),
     "ABA82": (4.40, 0.084, -0.091),
     "ABA1064": (5.66, 0.147, -0.241),
     "PABA1264": (3.62, 0.132, -0.226),
@@ -38,6 +38,9 @@ POWER_LAWS = {
     "RKN6_14a": (4.65, 0.133, -0.323),
     "RKN8_19": (2.94, 0.106, -0.346),
 }
+# Errors of second order in the torque, relative to the square of the strength and of the radians per step.
+SECOND_ORDER = {"WH17": 0.6, "ABA82": 0.05}
+WEAK_SCHEMES = ("WH17", "ABA82", "ABA1064", "PABA1264")
 
 
 class Strength(NamedTuple):
@@ -55,11 +58,15 @@ class Strength(NamedTuple):
         """Return the step size with which a scheme has about this error in LENGTH radians."""
         c, a, b = POWER_LAWS[name]
         torque = min(1.0, max(self.torque, WEAKEST))
-        return self.radian * min(LONGEST_STEP, c * error**a * torque**b)
+        radians = min(LONGEST_STEP, c * error**a * torque**b)
+        if name in SECOND_ORDER:
+            radians = min(radians, (error / SECOND_ORDER[name]) ** 0.5 / torque)
+        return self.radian * radians
 
-    def weak_schemes(self, error: float) -> tuple[str, ...]:
-        """Return the names of the schemes for weak torques, of which the first has no processor."""
-        return ("ABA82",) if error >= SECOND_ORDER * self.torque**2 else ("ABA1064", "PABA1264")
+
+def expected_order(name: str) -> float:
+    """Return the order with which errors of a scheme usually decrease, by its power law."""
+    return 1.0 / POWER_LAWS[name][1]
 
 
 def strong_scheme(error: float) -> str:

@@ -1,16 +1,16 @@
 """Trial runs: the step size or the tolerance with which a method meets a wanted error at the end of a time span.
 
 The runs of a short time span are those of ``step_search``, from coarse to fine, and the last of them is the result. In
-a long time span, runs over its first part find the step size and how much smaller errors are with it than with twice
-the step; then one run with twice the step over the whole span is enough to know the error of the result. User-defined
-torques may behave differently later: with them, a third run over the whole span measures this ratio.
+a long time span, runs over its first part find the step size and how much smaller errors are with it than with up to
+three times the step; then one run with the longer step over the whole span is enough to know the error of the result.
+User-defined torques may behave differently later: with them, a third run over the whole span measures this ratio.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, inf, log
+from math import ceil, inf, log, nan
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ from polhode.integration.step_search import (
     MOST_TRIALS,
     ROUNDING,
     SMALLEST,
+    TINY,
     TOO_LONG,
     Goal,
     Judge,
@@ -47,20 +48,26 @@ FIRST_RADIANS = 20.0  # ... if it is not shorter than this
 LONG = 8  # times the first part that a long time span has at least
 MOST_CALIBRATING = 8  # trial runs in that part
 FINER_STEP = 1.7  # ratio of the step sizes of these
+CORRECTIONS = 3  # trial runs in that part with step sizes between these
+CLOSE = 1.07  # ratio of two step sizes between which no other is tried
 COARSE = (2.5, 1.5)  # first step sizes of a short time span, relative to the expected one
-STEPS = (1 / 2, 1 / 1.3)  # smallest and largest ratio of the step sizes of successive trials
+STEPS = (1 / 2, 1 / 1.25)  # smallest and largest ratio of the step sizes of successive trials
 IRREGULAR = (0.43, 1 / 1.3)  # the same with torques that jump: halved steps would end at the same times
 TOLERANCES = (1e-4, 1 / 8)  # the same for tolerances
 FINER = 32.0  # ratio of the first tolerances
-TOLERANCE_ORDER = 0.8  # with which errors decrease with the tolerance
+TOLERANCE_ORDER = 0.8  # with which errors decrease with the tolerance ...
+LOWEST_ORDER = 0.65  # ... and the lowest that is expected of ready-made forces
+TRUSTED = 0.8  # part of the expected order that is trusted, if it is not higher than the nominal one
 # Jumps and kinks of a user-defined torque may affect only one of two runs.
-TRUSTED = 0.5  # part of the order that is trusted then
+CAUTIOUS = 0.5  # part of that order which is trusted then
 TRUSTED_TOLERANCE = (0.2, 0.3)  # the same for tolerances: by the last two trials, or by three if a torque jumps
 LARGEST_TOLERANCE = 1e-2
 TRUTH = 0.05  # part of the wanted error that the truth may have, if it is computed
-AIM_OF_PAIR = 0.35  # part of the wanted error that the step size of the whole time span aims at
+AIM_OF_PAIR = 0.4  # part of the wanted error that the step size of the whole time span aims at
 RESONANT = 1.2  # radians per step in a long time; errors with longer steps grow in resonance with the rotation
-STEEPEST_RATIO = 1.75  # largest order that the first part of a time span may show, relative to that of the method
+COARSER = (3.0, 2.5, 2.0, 1.7, 1.5)  # ratios of the step sizes of two runs over a long time span
+COARSEST = 2.4  # radians per step of the coarser run, if possible
+LARGEST_ERROR = 0.02  # expected at the end of it, so that it shows how errors grow
 HIDDEN = joined(
     f"the torque has features shorter than a {CELLS // 2}th of the time span, some of which may be missed; "
     "give their times as ",
@@ -100,6 +107,13 @@ class Task:
     def error_per_length(self) -> float:
         """Wanted error in LENGTH radians, if errors grow in proportion to the time."""
         return self.wanted * min(1.0, LENGTH * self.radian / self.length)
+
+    @property
+    def longest_step(self) -> float:
+        """Longest step that skips no feature of the torque, and in a long time is not in resonance with the motion."""
+        longest = min(self.length, self.structure.longest.min() / 2)
+        is_long = self.length > LONG * FIRST_RADIANS * self.radian
+        return float(min(longest, RESONANT * self.radian) if is_long else longest)
 
     def for_truth(self) -> Task:
         """Return the task for runs with which others are compared: with a smaller error, and without output."""
@@ -167,8 +181,8 @@ class Task:
 
 
 def find_step(
-    task: Task, method: Method, guess: float, order: float, *, patience: int = MOST_TRIALS,
-    truth: EndState | None = None,
+    task: Task, method: Method, guess: float, order: float, *, nominal: float | None = None,
+    patience: int = MOST_TRIALS, truth: EndState | None = None,
 ) -> SearchResult:  # fmt: skip
     """Find the step size with which `method` meets rtol at the end of the span.
 
@@ -182,8 +196,11 @@ def find_step(
         Step size that may be right.
     order : float
         Order of the error that may be expected at such step sizes.
+    nominal : float, optional
+        Order that the method is known to have, even if errors decrease faster at such step sizes. The default is
+        `order`.
     patience : int, optional
-        Number of trials whose errors may decrease at less than half the order.
+        Number of trials whose errors may decrease at less than half the nominal order.
     truth : tuple of ndarray, optional
         States at the end, if they are known.
 
@@ -193,7 +210,7 @@ def find_step(
         The step size, its error, and the run over the whole span, if it was made with output.
     """
     judged = task.judged(method, max(guess, task.radian / SHORTER)) if truth is None else task
-    goal = _goal_for_steps(judged, method, order, patience)
+    goal = _goal_for_steps(judged, method, (order, nominal or order), patience)
     guess = min(goal.bounds[1], max(guess, SHORTER * goal.bounds[0]))
 
     own_error = judged.own_error(method) if truth is None else lambda trial: judged.error(trial.end, truth)
@@ -211,11 +228,9 @@ def find_step(
     return result._replace(error=result.error * task.length / judged.length)
 
 
-def _goal_for_steps(task: Task, method: Method, order: float, patience: int) -> Goal:
-    """Return the goal of a search for a step size."""
-    longest = min(task.length, task.structure.longest.min() / 2)
-    if task.length > LONG * FIRST_RADIANS * task.radian:
-        longest = min(longest, RESONANT * task.radian)
+def _goal_for_steps(task: Task, method: Method, orders: tuple[float, float], patience: int) -> Goal:
+    """Return the goal of a search for a step size; `orders` are the expected and the nominal one."""
+    longest = task.longest_step
     shortest = min(longest, task.length * method.stages / (SHORTER * task.most_torques))
 
     def rounding(h: float) -> float:
@@ -226,7 +241,7 @@ def _goal_for_steps(task: Task, method: Method, order: float, patience: int) -> 
         """Return the size of equal steps that are not longer than `h`: runs with two such sizes are different."""
         return task.length / ceil(task.length / h * (1 - 1e-12))
 
-    return Goal(task.wanted, order, (shortest, longest), STEPS, rounding, patience, snapped=snapped)
+    return Goal(task.wanted, *orders, (shortest, longest), STEPS, rounding, patience, snapped=snapped)
 
 
 class Beginning(NamedTuple):
@@ -239,16 +254,16 @@ class Beginning(NamedTuple):
 
 def _beginning(task: Task, method: Method, guess: float, goal: Goal) -> Beginning:
     """Return the beginning of a search over the whole span."""
-    longest = goal.bounds[1]
     part = max(FIRST_PART, FIRST_RADIANS * task.radian / task.length)
     known = _calibrated(task.first(part), method, guess, goal) if part <= 1 / LONG else None
-    trusted = goal.order if task.is_ready_made else TRUSTED * goal.order
-    if task.is_ready_made and known is not None and known.ratio is not None:
-        ratio = min(known.ratio, 2.0 ** (STEEPEST_RATIO * goal.order))
-        return Beginning([2 * known.h, known.h], by_finest(task.error, goal.order, trusted, ratio), 1)
+    trusted = min(TRUSTED * goal.order, goal.nominal)
+    if not task.is_ready_made:
+        trusted *= CAUTIOUS
     if known is None:
-        return Beginning(_series(guess, COARSE, task.length), by_finest(task.error, goal.order, trusted), 2)
-    h = min(known.h, longest)
+        return Beginning(_series(guess, COARSE, task.length), by_finest(task.error, goal.order, trusted), len(COARSE))
+    h = known.h
+    if task.is_ready_made and known.ratio is not None:
+        return Beginning([known.coarser * h, h], by_finest(task.error, goal.order, trusted, known.ratio), 1)
     return Beginning([3 * h, 1.7 * h, h], by_finest(task.error, goal.order, trusted), 2)
 
 
@@ -261,37 +276,54 @@ class Calibration(NamedTuple):
     """What the first part of a time span shows about the whole."""
 
     h: float  # step size
-    ratio: float | None  # of the errors with step sizes 2h and h; None if round-off hides it
+    coarser: float = nan  # ratio of a longer step size to it
+    ratio: float | None = None  # of the errors with these two step sizes; None if it is not known
 
 
 def _calibrated(part: Task, method: Method, guess: float, goal: Goal) -> Calibration | None:
     """Return the step size for the whole time span, by trials on its first `part`; None if they do not converge."""
+    longest = goal.bounds[1]
     wanted = AIM_OF_PAIR * part.wanted
-    floor = part.rounding(part.length / guess)
-    target = max(wanted, floor / 3)
-    trials = [part.trial(method, h, h) for h in _series(guess, (1.7, 1.0), goal.bounds[1])]
-    while part.error(trials[-2].end, trials[-1].end) > target:
+    visible = max(wanted, part.rounding(part.length / guess) / 3)  # errors that round-off does not hide
+    h = min(longest, 1.3 * guess)
+    trials = [part.trial(method, x, x) for x in (h, h / FINER_STEP)]
+    while part.error(trials[-2].end, trials[-1].end) > visible:
         if len(trials) == MOST_CALIBRATING:
             return None
         h = trials[-1].x / FINER_STEP
         trials.append(part.trial(method, h, h))
-    finest = trials[-1].end
-    errors = [part.error(trial.end, finest) for trial in trials[:-1]]
-    fine = next(k for k, error in enumerate(errors) if error <= target)
-    h = trials[fine].x
-    if fine and errors[fine - 1] < ASYMPTOTIC:
-        h *= (trials[fine - 1].x / h) ** (log(target / errors[fine]) / log(errors[fine - 1] / errors[fine]))
-    if target > wanted:
-        return Calibration(h * max(STEPS[0], (wanted / target) ** (1.0 / goal.order)), None)
-    for _ in range(2):  # errors between two trials are not always those of a power law
-        larger, error = (part.error(part.trial(method, x, x).end, finest) for x in (2 * h, h))
-        if not 0 < 2 * error < larger < ASYMPTOTIC:
-            return Calibration(h, None)
-        correction = min(1.3, max(1 / 1.3, (wanted / error) ** (log(2.0) / log(larger / error))))
-        if abs(log(correction)) < log(1.1) or h * correction > goal.bounds[1]:
+    *coarse, finest = trials
+
+    def error_of(h: float) -> float:
+        """Return the error with step size `h`."""
+        return part.error(part.trial(method, h, h).end, finest.end)
+
+    errors = {trial.x: part.error(trial.end, finest.end) for trial in coarse}
+    h = _longest_step(errors, error_of, visible, goal)
+    if visible > wanted:
+        return Calibration(h * max(STEPS[0], (wanted / visible) ** (1.0 / goal.order)))
+    for coarser in COARSER:
+        if coarser * h <= COARSEST * part.radian or coarser == COARSER[-1]:
+            larger = error_of(coarser * h)
+            if 2 * errors[h] < larger < LARGEST_ERROR * part.wanted / goal.wanted:
+                return Calibration(h, coarser, larger / errors[h])
+    return Calibration(h)
+
+
+def _longest_step(errors: dict[float, float], error_of: Callable[[float], float], most: float, goal: Goal) -> float:
+    """Return about the longest step size whose error is at most `most`, and add those that were tried to `errors`."""
+    for _ in range(CORRECTIONS):
+        h = max(x for x, error in errors.items() if error <= most)
+        longer = min((x for x, error in errors.items() if x > h and error < ASYMPTOTIC), default=None)
+        if longer is None:
+            factor = (most / max(errors[h], TINY)) ** (1.0 / goal.order)
+        else:  # errors between the two are about those of a power law
+            factor = (longer / h) ** (log(most / errors[h]) / log(errors[longer] / errors[h]))
+        x = min(goal.bounds[1], h * min(FINER_STEP, factor))
+        if x < CLOSE * h:
             break
-        h *= correction
-    return Calibration(h, larger / error)
+        errors[x] = error_of(x)
+    return max(x for x, error in errors.items() if error <= most)
 
 
 def find_tolerance(task: Task, family: Method) -> tuple[Method, SearchResult]:
@@ -325,9 +357,9 @@ def find_tolerance(task: Task, family: Method) -> tuple[Method, SearchResult]:
     is_known = task.is_ready_made
     first = _series(last, (FINER, 1.0) if is_known else (FINER**2, FINER, 1.0), bounds[1])
     is_rough = bool(task.structure.rough.any())
-    ratio, trusted = (FINER**TOLERANCE_ORDER, TOLERANCE_ORDER) if is_known else (None, TRUSTED_TOLERANCE[is_rough])
+    ratio, trusted = (FINER**LOWEST_ORDER, TOLERANCE_ORDER) if is_known else (None, TRUSTED_TOLERANCE[is_rough])
     judge = by_finest(task.error, TOLERANCE_ORDER, trusted, ratio, is_irregular=is_rough)
-    goal = Goal(task.wanted, TOLERANCE_ORDER, bounds, TOLERANCES, rounding, must_end=True)
+    goal = Goal(task.wanted, TOLERANCE_ORDER, TOLERANCE_ORDER, bounds, TOLERANCES, rounding, must_end=True)
     coarse = len(first) - 1
     result = search(lambda x, k: task.trial(method(x), x, keep=k >= coarse), first, judge, goal)
     if result.unmet == TOO_LONG:
