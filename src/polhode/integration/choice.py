@@ -149,11 +149,12 @@ def _for_step(force: Force, strength: Strength) -> tuple[str, str]:
 
 def _cheapest_weak(task: Task, strength: Strength, output: OutputOptions) -> str:
     """Return the scheme for weak torques that needs the fewest torques, including those for each saved state."""
+    longest, error = task.longest_step, task.error_per_length
 
     def torques(name: str) -> float:
         """Return the number of torques that the scheme needs."""
         scheme = get(name)
-        steps = task.length / min(task.longest_step, strength.step(name, task.error_per_length))
+        steps = task.length / min(longest, strength.step(name, error))
         processor = sum(letter == "B" for letter, _ in scheme.processor)
         return steps * scheme.torques_per_step + processor * (1.0 + output.states_of(steps))
 
@@ -200,8 +201,8 @@ def _spacing(problem: Problem, span: tuple[float, float], method: Method) -> flo
 
 def by_scheme(task: Task, name: str, guess: float, why: str) -> Choice:
     """Choose the step size of a scheme, or ``Adaptive`` if errors do not decrease as its order predicts."""
-    method = Splitting(None, name)
-    orders = method.scheme.generalized_order
+    method = as_method(name)
+    orders = get(name).generalized_order
     nominal = orders[1] if orders else task.order_of(method)
     result = find_step(task, method, guess, expected_order(name), nominal=nominal, patience=SLOW_TRIALS)
     choice = Choice(method, result.x, why, result.error, task.unmet(result), computed=result.computed)

@@ -9,6 +9,7 @@ of about 1.4: enough for a first trial run.
 
 from __future__ import annotations
 
+from functools import cache
 from math import inf
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from polhode.forces.nothing import nothing
 from polhode.integration.problem import Problem
 from polhode.integration.rows import ProblemRows
 from polhode.kernels.stepping.header import Clock, Saved, Wanted
+from polhode.methods.method import Advance, Method
 from polhode.methods.splitting import Splitting
 
 RADIANS = 20.0  # rotation in the time from which samples are taken
@@ -94,14 +96,21 @@ def measured(problem: Problem, span: tuple[float, float]) -> Strength:
 
 def free_samples(rows: ProblemRows, t: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return (m, q) of the free motion at evenly spaced times t, by the loop that trial runs use as well."""
-    method = Splitting(None, "V2")
+    method, advance = _free_loop()
     states = rows.not_reached(t)
     bodies = rows.bodies._replace(damping=np.zeros((1, 3)))
     steps = np.arange(len(t))
     current = rows.new_state(method, rows.m, rows.q)
     clock = Clock(np.zeros(1), t[1:2])
-    method.advance(nothing())(bodies, clock, Wanted(len(t), steps), 0, rows.count, current, Saved(states.m, states.q))
+    advance(bodies, clock, Wanted(len(t), steps), 0, rows.count, current, Saved(states.m, states.q))
     return rows.to_user(states.m, states.q)
+
+
+@cache
+def _free_loop() -> tuple[Method, Advance]:
+    """Return a method that is exact for free bodies, and its loop over steps."""
+    method = Splitting(None, "V2")
+    return method, method.advance(nothing())
 
 
 def _sizes(rows: ProblemRows, t: FloatArray, q: FloatArray, w: FloatArray) -> FloatArray:
