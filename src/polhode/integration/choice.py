@@ -158,8 +158,9 @@ def _cheapest_weak(task: Task, strength: Strength, output: OutputOptions) -> str
         processor = sum(letter == "B" for letter, _ in scheme.processor)
         return steps * scheme.torques_per_step + processor * (1.0 + output.states_of(steps))
 
+    names = WEAK_SCHEMES if task.is_long else WEAK_SCHEMES[1:]
     has_breaks = task.problem.rows.breaks.size > 0
-    return min((name for name in WEAK_SCHEMES if not (has_breaks and get(name).looks_beyond)), key=torques)
+    return min((name for name in names if not (has_breaks and get(name).looks_beyond)), key=torques)
 
 
 def user_method_of(method: MethodLike | None, h: float | None) -> Method | None:

@@ -140,7 +140,7 @@ def search(trial_at: Callable[[float, int], Trial], first: Sequence[float], judg
         observed = min(observed, estimate.observed)
         if x <= goal.bounds[0]:
             return best if best.met else best._replace(unmet=TOO_LONG)
-        x = goal.snapped(max(goal.bounds[0], x * _factor(estimate, goal)))
+        x = goal.snapped(min(goal.bounds[1], max(goal.bounds[0], x * _factor(estimate, goal))))
     return best if best.met or not stalled else best._replace(unmet=NO_NEARER)
 
 

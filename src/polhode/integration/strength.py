@@ -42,7 +42,7 @@ POWER_LAWS = {
 }
 # Errors of second order in the torque, relative to the square of the strength and of the radians per step.
 SECOND_ORDER = {"WH17": 0.6, "ABA82": 0.05}
-WEAK_SCHEMES = ("WH17", "ABA82", "ABA1064", "PABA1264")
+WEAK_SCHEMES = ("WH17", "ABA82", "ABA1064", "PABA1264")  # the first one for long times only
 
 
 class Strength(NamedTuple):

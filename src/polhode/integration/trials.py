@@ -25,6 +25,7 @@ from polhode.integration.step_search import (
     MOST_TRIALS,
     ROUNDING,
     SMALLEST,
+    STEEPEST,
     TINY,
     TOO_LONG,
     Goal,
@@ -44,8 +45,8 @@ MOST_TORQUES = 1_000_000  # torque evaluations in a first trial run; longer runs
 SHORTER = 4  # factor by which steps of that trial run may still become shorter
 STEP_ROUNDING = 4.0 * 2.0**-53  # round-off error, per radian and per square root of the number of steps
 FIRST_PART = 1 / 64  # part of a long time span in which the step size is found first ...
-FIRST_RADIANS = 20.0  # ... if it is not shorter than this
-LONG = 8  # times the first part that a long time span has at least
+FIRST_RADIANS = 40.0  # ... if it is not shorter than this
+LONG = 16  # times the first part that a long time span has at least
 MOST_CALIBRATING = 8  # trial runs in that part
 FINER_STEP = 1.7  # ratio of the step sizes of these
 CORRECTIONS = 3  # trial runs in that part with step sizes between these
@@ -63,10 +64,12 @@ CAUTIOUS = 0.5  # part of that order which is trusted then
 TRUSTED_TOLERANCE = (0.2, 0.3)  # the same for tolerances: by the last two trials, or by three if a torque jumps
 LARGEST_TOLERANCE = 1e-2
 TRUTH = 0.05  # part of the wanted error that the truth may have, if it is computed
-AIM_OF_PAIR = 0.4  # part of the wanted error that the step size of the whole time span aims at
-RESONANT = 1.2  # radians per step in a long time; errors with longer steps grow in resonance with the rotation
+AIM_OF_PAIR = 0.35  # part of the wanted error that the step size of the whole time span aims at
+RESONANT = 1.2  # radians per step; errors with longer steps grow in resonance with the rotation ...
+RESONANT_TIME = 160.0  # ... in a time of more radians than this
 COARSER = (3.0, 2.5, 2.0, 1.7, 1.5)  # ratios of the step sizes of two runs over a long time span
 COARSEST = 2.4  # radians per step of the coarser run, if possible
+DOUBT = 1.7  # factor by which the ratio of their errors may be smaller than in the first part
 LARGEST_ERROR = 0.02  # expected at the end of it, so that it shows how errors grow
 HIDDEN = joined(
     f"the torque has features shorter than a {CELLS // 2}th of the time span, some of which may be missed; "
@@ -109,11 +112,16 @@ class Task:
         return self.wanted * min(1.0, LENGTH * self.radian / self.length)
 
     @property
+    def is_long(self) -> bool:
+        """Whether the first part of the time span tells enough about the whole."""
+        return self.length >= LONG * FIRST_RADIANS * self.radian
+
+    @property
     def longest_step(self) -> float:
         """Longest step that skips no feature of the torque, and in a long time is not in resonance with the motion."""
         longest = min(self.length, self.structure.longest.min() / 2)
-        is_long = self.length > LONG * FIRST_RADIANS * self.radian
-        return float(min(longest, RESONANT * self.radian) if is_long else longest)
+        is_resonant = self.length > RESONANT_TIME * self.radian
+        return float(min(longest, RESONANT * self.radian) if is_resonant else longest)
 
     def for_truth(self) -> Task:
         """Return the task for runs with which others are compared: with a smaller error, and without output."""
@@ -255,7 +263,7 @@ class Beginning(NamedTuple):
 def _beginning(task: Task, method: Method, guess: float, goal: Goal) -> Beginning:
     """Return the beginning of a search over the whole span."""
     part = max(FIRST_PART, FIRST_RADIANS * task.radian / task.length)
-    known = _calibrated(task.first(part), method, guess, goal) if part <= 1 / LONG else None
+    known = _calibrated(task.first(part), method, guess, goal) if task.is_long else None
     trusted = min(TRUSTED * goal.order, goal.nominal)
     if not task.is_ready_made:
         trusted *= CAUTIOUS
@@ -263,7 +271,8 @@ def _beginning(task: Task, method: Method, guess: float, goal: Goal) -> Beginnin
         return Beginning(_series(guess, COARSE, task.length), by_finest(task.error, goal.order, trusted), len(COARSE))
     h = known.h
     if task.is_ready_made and known.ratio is not None:
-        return Beginning([known.coarser * h, h], by_finest(task.error, goal.order, trusted, known.ratio), 1)
+        ratio = min(known.ratio, known.coarser ** (STEEPEST * goal.order)) / DOUBT
+        return Beginning([known.coarser * h, h], by_finest(task.error, goal.order, trusted, ratio), 1)
     return Beginning([3 * h, 1.7 * h, h], by_finest(task.error, goal.order, trusted), 2)
 
 
