@@ -74,7 +74,7 @@ def test_systems_and_versions_that_are_named_are_those_of_the_tests():
 def test_what_is_required_is_what_is_imported():
     """Without optional packages, only what pip installs along is needed."""
     required = {re.split(r"[<>=\[ ]", text)[0] for text in PYPROJECT["dependencies"]}
-    assert required == {"numpy", "scipy", "numba"}
+    assert required == {"numpy", "scipy", "numba", "llvmlite"}
 
 
 def test_citation_file_is_valid_yaml_with_what_the_format_needs():

@@ -25,7 +25,7 @@ SOURCES = sorted((ROOT / "src" / "polhode").rglob("*.py"))
 POSIX_ONLY = {
     r"\bimport fcntl\b": {"writer_lock.py"},
     r"\b(import|from) (pwd|grp|resource|termios|tty|pty|syslog)\b": set(),
-    r"\bos\.(fork|forkpty|kill|killpg|getuid|geteuid|getgid|uname|mkfifo|chown|getloadavg|O_DIRECTORY)\b": set(),
+    r"\bos\.(fork|forkpty|kill|killpg|getuid|geteuid|getgid|uname|mkfifo|chown|getloadavg|O_DIRECTORY)\b": {"cache.py"},
     r"\bos\.(sched_getaffinity|register_at_fork)\b": {"threads.py"},
     r"\bsignal\.(SIGKILL|SIGHUP|SIGALRM|SIGUSR1|SIGUSR2|alarm)\b": set(),
     r"\"/(proc|sys|dev|tmp|etc|usr)\b": {"threads.py", "environment.py"},

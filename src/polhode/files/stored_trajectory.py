@@ -180,13 +180,14 @@ def _force(record: FileRecord) -> Force:
     attributes = record.attributes
     function: Any = _NotStored(attributes["force"])
     dims, damping = record.arrays["damping"]
+    axis = json.loads(attributes["force_axis"])
     return Force(
         function,
         function if "energy" in record.arrays else None,
         damping=damping if dims[-1] == COLUMN else damping[..., None, :] * np.eye(3),
         velocity_dependent=bool(attributes["velocity_dependent"]),
         time_dependent=bool(attributes["time_dependent"]),
-        axis=json.loads(attributes["force_axis"]),
+        axis=None if axis is None else np.array(axis),
         breaks=() if (breaks := record.values("breaks")) is None else breaks,
         name=attributes["force"],
     )

@@ -41,7 +41,7 @@ class Worker:
     def __init__(self, folder):
         """Start the process, which writes to ``folder``."""
         path = os.pathsep.join([str(cache.PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
-        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115  # closed by ``close``
+        self._errors = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115  # closed by ``close``
         self._folder = folder
         self._process = subprocess.Popen(
             [sys.executable, "-m", __name__, cache.STAMP, str(folder)],
@@ -50,6 +50,7 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             text=True,
+            encoding="utf-8",
             bufsize=1,
         )
 

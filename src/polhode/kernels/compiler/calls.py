@@ -52,7 +52,7 @@ def python_function(address, form):
 @functools.cache
 def _definition():
     """Return the definition that all these functions share."""
-    source = SOURCE.read_text()
+    source = SOURCE.read_text(encoding="utf-8")
     for name in re.findall(r"(?:^declare .*?|^)@(_?Py\w+)", source, re.MULTILINE):
         machine.define(name, ctypes.addressof(ctypes.c_byte.in_dll(ctypes.pythonapi, name)))
     code = cache.read(machine.version(), "call.o")

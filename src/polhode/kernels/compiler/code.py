@@ -104,7 +104,7 @@ def name_of(entry):
     if is_ours(entry):
         return name
     if is_lasting(entry):
-        source = entry.key or _file_of(entry).read_text()
+        source = entry.key or _file_of(entry).read_bytes()
         facts = source, entry.signature, version("numba"), version("numpy"), sys.implementation.cache_tag
     else:
         facts = (uuid4(),)
