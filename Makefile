@@ -42,11 +42,13 @@ $(LOWEST)/installed: pyproject.toml
 RUN_EXTRAS = cli,plot,view
 
 run: $(VENV)/installed-$(RUN_EXTRAS)
-	@echo "== polhode run dzhanibekov (the first run compiles, later ones start from the cache)"
+	@echo "== polhode run dzhanibekov (the first run compiles, some ten seconds; later ones start from the cache)"
 	@$(BIN)/polhode run dzhanibekov --view
 
 # Each test runs in exactly one of `test`, `test-long` and `test-release`.
 test: $(VENV)/installed-test
+	@echo "== compiling kernels, once for these sources"
+	$(BIN)/polhode compile
 	@echo "== tests: reference solutions"
 	$(BIN)/python -m pytest tests/free/test_golden.py
 	@echo "== tests: all others, and the examples in docstrings"

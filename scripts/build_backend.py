@@ -15,7 +15,7 @@ import hatchling.build
 from hatchling.build import *  # noqa: F403
 
 ROOT = Path.cwd()  # frontends start backends in the folder of pyproject.toml
-BUNDLE = ROOT / "src" / "polhode" / "kernels" / "compiler" / "bitcode.zip"
+BUNDLE = ROOT / "src" / "polhode" / "kernels" / "compiler" / "bitcode.tar.xz"
 WRITE = "import sys; from polhode.kernels.compiler import build; build.bundle(sys.argv[1])"
 
 

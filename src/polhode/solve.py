@@ -19,12 +19,11 @@ from polhode.integration.running import new_run
 from polhode.integration.stepper import Stepper
 from polhode.integration.stepping import new_stepping
 from polhode.integration.trajectory import Trajectory
-from polhode.systems.choice import choose_for_system
-from polhode.systems.system import System
-from polhode.systems.trajectory import SystemTrajectory
 
 if TYPE_CHECKING:
     from polhode.methods import MethodLike
+    from polhode.systems.system import System
+    from polhode.systems.trajectory import SystemTrajectory
 
 
 class Options(TypedDict, total=False):
@@ -210,8 +209,11 @@ def choice_for(
 
     With `output`, the choice includes the run, if it was made in order to choose.
     """
-    choose_it = choose_for_system if isinstance(problem, System) else choose
-    return choose_it(problem, span, method, h, rtol, atol, output)  # type: ignore[arg-type]
+    if isinstance(problem, Problem):
+        return choose(problem, span, method, h, rtol, atol, output)
+    from polhode.systems.choice import choose_for_system
+
+    return choose_for_system(problem, span, method, h, rtol, atol, output)
 
 
 def integrate_chosen(

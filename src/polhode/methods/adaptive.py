@@ -16,7 +16,6 @@ from polhode.core.references import HAIRER_1993, MUNTHE_KAAS_1999, PRINCE_DORMAN
 from polhode.kernels.compiler.jit import loaded
 from polhode.kernels.stepping.header import BatchState, Bodies, Clock, Saved, Settings, Wanted, Work
 from polhode.kernels.stepping.status import Status
-from polhode.methods import adaptive_systems
 from polhode.methods.method import Advance, Between, Longest, Method, anything
 
 if TYPE_CHECKING:
@@ -143,15 +142,21 @@ class Adaptive(Method):
 
     def system_memory(self, bodies: int) -> int:
         """Return the number of floats that are carried from step to step for a system."""
-        return adaptive_systems.memory_size(bodies)
+        from polhode.methods.adaptive_systems import memory_size
+
+        return memory_size(bodies)
 
     def advance_system(self) -> Advance:
         """Return the loop over steps of systems; see `Advance` for its signature."""
-        return adaptive_systems.adaptive_loop(self._settings)
+        from polhode.methods.adaptive_systems import adaptive_loop
+
+        return adaptive_loop(self._settings)
 
     def between_system(self) -> Between:
         """Return the function that repeats steps of systems and interpolates in them; see `Between`."""
-        return adaptive_systems.between_of_systems()
+        from polhode.methods.adaptive_systems import between_of_systems
+
+        return between_of_systems()
 
     def why_no_system_step(self, current: Any, i: int) -> str:
         """Return why system `i` cannot make a step, and what to do."""

@@ -11,7 +11,6 @@ from polhode.core.errors import InputError
 from polhode.kernels.compiler.jit import loaded
 from polhode.kernels.stepping.header import BatchState, Bodies, Clock, Saved, SchemeTable, Wanted, Work
 from polhode.kernels.stepping.stages import SAVE
-from polhode.methods import many_bodies
 from polhode.methods.method import Advance, Method
 from polhode.methods.scheme import Scheme
 from polhode.methods.schemes import get
@@ -141,16 +140,22 @@ class Splitting(Method):
 
     def system_memory(self, bodies: int) -> int:
         """Return the number of floats that are carried from step to step: pending stages, forces and torques."""
-        return many_bodies.memory_size(bodies)
+        from polhode.methods.many_bodies import memory_size
+
+        return memory_size(bodies)
 
     def why_no_system_step(self, current: BatchState, i: int) -> str:
         """Return the body whose flow has no step."""
-        body = int(current.memory[i, many_bodies.STUCK])
-        return f" for body {body}, m = {show(current.m[i, body, many_bodies.M])}"
+        from polhode.methods.many_bodies import STUCK, M
+
+        body = int(current.memory[i, STUCK])
+        return f" for body {body}, m = {show(current.m[i, body, M])}"
 
     def advance_system(self) -> Advance:
         """Return the loop over steps of systems; see `Advance` for its signature."""
-        return many_bodies.splitting_loop(self.flow, self.scheme_table)
+        from polhode.methods.many_bodies import splitting_loop
+
+        return splitting_loop(self.flow, self.scheme_table)
 
     def why_no_step(self, force: Force, bodies: Bodies, current: BatchState, i: int, h: float) -> str:
         """Return the condition under which the flow has no result, or an empty string."""

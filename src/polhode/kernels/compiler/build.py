@@ -10,20 +10,20 @@ turns loops into vector code nor makes machine code.
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import pkgutil
 import queue
 import subprocess
 import sys
+import tarfile
 import tempfile
-import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
 from polhode.kernels.compiler import cache
 
-BITCODE = "bitcode"  # folder of the cache
 SETTINGS = {
     "NUMBA_CPU_NAME": "generic",
     "NUMBA_CPU_FEATURES": "",
@@ -63,7 +63,7 @@ class Worker:
             self._errors.seek(0)
             raise RuntimeError(f"The kernel {name} could not be compiled:\n{self._errors.read()[-3000:]}")
         packed = (self._folder / name).read_bytes()
-        cache.write(BITCODE, f"{name}.bc", packed)
+        cache.write(cache.BITCODE, f"{name}.bc", packed)
         return packed
 
     def close(self):
@@ -118,15 +118,17 @@ def bundle(path):
     from polhode.kernels.compiler import machine
 
     names = sorted(entries())
-    found = {name: packed for name in names if (packed := cache.read(BITCODE, f"{name}.bc"))}
+    found = {name: packed for name in names if (packed := cache.read(cache.BITCODE, f"{name}.bc"))}
     missing = [name for name in names if name not in found]
     for number, (name, packed) in enumerate(zip(missing, build(missing), strict=True), 1):
         print(f"compiled {number} of {len(missing)} kernels: {name}", flush=True)
         found[name] = packed
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as file:
-        file.comment = f"{cache.STAMP} {machine.LLVM_VERSION}".encode()
-        for name in names:
-            file.writestr(zipfile.ZipInfo(name), found[name], zipfile.ZIP_LZMA)  # without the time, the same bytes
+    head = f"{cache.STAMP} {machine.LLVM_VERSION}".encode()
+    with tarfile.open(path, "w:xz", preset=9) as file:
+        for name, content in (("for", head), *sorted(found.items())):
+            member = tarfile.TarInfo(name)  # without the time, so that the same sources give the same file
+            member.size = len(content)
+            file.addfile(member, io.BytesIO(content))
 
 
 def main(stamp, folder):

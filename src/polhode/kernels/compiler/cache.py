@@ -20,6 +20,7 @@ from uuid import uuid4
 PACKAGE = Path(__file__).resolve().parents[2]
 COMPILED_FOLDERS = ("kernels", "flows", "forces", "methods")  # every folder that holds compiled code
 KEPT_STAMPS = 8  # number of caches that are kept, for other checkouts and versions
+BITCODE = "bitcode"  # name of a folder in the cache
 CHECKSUM = 16  # number of bytes at the beginning of every file
 WARNED: list[str] = []
 

@@ -7,22 +7,21 @@ of the user are compiled in this process. All machine code is made in the same w
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 import struct
 import sys
 import threading
-import zipfile
 from collections.abc import Iterator
-from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
 
-from polhode.kernels.compiler import build, cache, machine
+from polhode.kernels.compiler import cache, machine
 from polhode.kernels.compiler.compile_time import COMPILE_TIME, Progress
 
-BUNDLE = Path(__file__).with_name("bitcode.zip")  # only in wheels
+BUNDLE = Path(__file__).with_name("bitcode.tar.xz")  # only in wheels
 LOCK = threading.RLock()  # the same thread may load a kernel while it compiles another one
 
 
@@ -89,13 +88,17 @@ def object_of(entry, name):
 def bitcode_of(entry, name):
     """Return the bitcode of an entry point."""
     if is_ours(entry):
-        if code := _from_bundle(name) or Code.unpacked(cache.read(build.BITCODE, f"{name}.bc")):
-            return code
-        if is_lasting(entry):
-            return _built(name)
-    from polhode.kernels.compiler import numba_internals
+        if packed := _bundle().get(name) or cache.read(cache.BITCODE, f"{name}.bc"):
+            return Code.unpacked(packed)
+    with Progress(entry.__name__):
+        if is_ours(entry) and is_lasting(entry):
+            from polhode.kernels.compiler import build
 
-    return numba_internals.bitcode(entry, name)
+            (packed,) = build.build([name])
+            return Code.unpacked(packed)
+        from polhode.kernels.compiler import numba_internals
+
+        return numba_internals.bitcode(entry, name)
 
 
 def name_of(entry):
@@ -104,8 +107,11 @@ def name_of(entry):
     if is_ours(entry):
         return name
     if is_lasting(entry):
+        import importlib.metadata
+
         source = entry.key or _file_of(entry).read_bytes()
-        facts = source, entry.signature, version("numba"), version("numpy"), sys.implementation.cache_tag
+        versions = tuple(importlib.metadata.version(name) for name in ("numba", "numpy"))
+        facts = source, entry.signature, versions, sys.implementation.cache_tag
     else:
         facts = (uuid4(),)
     return f"{name}-{hashlib.sha256(repr(facts).encode()).hexdigest()[:16]}"
@@ -127,9 +133,11 @@ def compile_all() -> Iterator[int | str]:
 
     Code that is on disk is not compiled again.
     """
+    from polhode.kernels.compiler import build
+
     entries = build.entries()
     yield len(entries)
-    missing = [name for name in entries if not (_from_bundle(name) or cache.read(build.BITCODE, f"{name}.bc"))]
+    missing = [name for name in entries if not (_bundle().get(name) or cache.read(cache.BITCODE, f"{name}.bc"))]
     compiled = build.build(missing)
     for name in (*(name for name in entries if name not in missing), *missing):
         if name in missing:
@@ -148,19 +156,14 @@ def _file_of(entry):
     return Path(entry.py_func.__code__.co_filename)
 
 
-def _from_bundle(name):
-    """Return bitcode that came with the package, if it was made from the same sources, and LLVM can read it."""
-    try:
-        with zipfile.ZipFile(BUNDLE) as bundle:
-            stamp, llvm_version = bundle.comment.split()
-            fits = stamp.decode() == cache.STAMP and int(llvm_version) <= machine.LLVM_VERSION
-            return Code.unpacked(bundle.read(name)) if fits else None
-    except (OSError, KeyError, RuntimeError):  # RuntimeError: Python was built without lzma
-        return None
+@functools.cache
+def _bundle():
+    """Return all bitcode that came with the package, if it was made from the same sources, and LLVM can read it."""
+    if not BUNDLE.exists():
+        return {}
+    import tarfile
 
-
-def _built(name):
-    """Compile an entry point of this package in another process, and return its bitcode."""
-    with Progress(1):
-        (packed,) = build.build([name])
-    return Code.unpacked(packed)
+    with tarfile.open(BUNDLE) as file:
+        content = {member.name: file.extractfile(member).read() for member in file}
+    stamp, llvm_version = content.pop("for").split()
+    return content if stamp.decode() == cache.STAMP and int(llvm_version) <= machine.LLVM_VERSION else {}

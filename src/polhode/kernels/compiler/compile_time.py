@@ -30,30 +30,19 @@ COMPILE_TIME = CompileTime()
 
 
 class Progress:
-    """Message on the terminal, as long as kernels are compiled; a context."""
+    """Message on the terminal as long as a kernel is compiled; a context."""
 
-    def __init__(self, total):
-        """Begin with none of ``total`` kernels."""
-        self._total, self._count = total, 0
+    def __init__(self, name):
+        """Store the name of the kernel."""
+        self._message = f"compiling {name}, once on this machine ..."
         self._shown = sys.stderr is not None and sys.stderr.isatty()
 
     def __enter__(self):
         """Show the message."""
-        self._show()
-        return self
-
-    def step(self):
-        """Count one more kernel."""
-        self._count += 1
-        self._show()
+        if self._shown:
+            print(self._message, end="", file=sys.stderr, flush=True)
 
     def __exit__(self, *error):
         """Remove the message."""
         if self._shown:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
-
-    def _show(self):
-        """Write the message over the previous one."""
-        if self._shown:
-            count = f": {self._count + 1} of {self._total}" if self._total > 1 else ""
-            print(f"\rcompiling kernels, once on this machine{count} ...", end="", file=sys.stderr, flush=True)
+            print("\r" + " " * len(self._message) + "\r", end="", file=sys.stderr, flush=True)

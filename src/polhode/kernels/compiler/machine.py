@@ -109,11 +109,13 @@ def address(symbol):
     return _engine().get_function_address(symbol)
 
 
-def remove_unused(module):
-    """Remove functions and variables that nothing uses."""
+def make_small(module):
+    """Remove functions and variables that nothing uses, and the names of all others that are not external."""
     builder = llvm.create_pass_builder(target(), llvm.create_pipeline_tuning_options(speed_level=0))
     passes = llvm.create_new_module_pass_manager()
     passes.add_global_dead_code_eliminate_pass()
+    passes.add_strip_dead_prototype_pass()
+    passes.add_strip_symbols_pass()
     passes.run(module, builder)
 
 

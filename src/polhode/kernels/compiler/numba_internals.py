@@ -109,7 +109,7 @@ def bitcode(entry, name):
             module.link_in(llvm.parse_assembly(part))
         module.get_function(own_name).name = name
         _hide(module, {name, words(name)})
-        machine.remove_unused(module)
+        machine.make_small(module)
         if others := machine.unknown(module):
             raise NeedsNumba(Loaded(form, *_addresses(result, through_words)), others)
     return Code(form, module.as_bitcode())
