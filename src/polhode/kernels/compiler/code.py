@@ -87,9 +87,8 @@ def object_of(entry, name):
 
 def bitcode_of(entry, name):
     """Return the bitcode of an entry point."""
-    if is_ours(entry):
-        if packed := _bundle().get(name) or cache.read(cache.BITCODE, f"{name}.bc"):
-            return Code.unpacked(packed)
+    if is_ours(entry) and (packed := _kept(name)):
+        return Code.unpacked(packed)
     with Progress(entry.__name__):
         if is_ours(entry) and is_lasting(entry):
             from polhode.kernels.compiler import build
@@ -137,7 +136,7 @@ def compile_all() -> Iterator[int | str]:
 
     entries = build.entries()
     yield len(entries)
-    missing = [name for name in entries if not (_bundle().get(name) or cache.read(cache.BITCODE, f"{name}.bc"))]
+    missing = [name for name in entries if not _kept(name)]
     compiled = build.build(missing)
     for name in (*(name for name in entries if name not in missing), *missing):
         if name in missing:
@@ -154,6 +153,11 @@ def is_ours(entry):
 def _file_of(entry):
     """Return the path of the source file of an entry point."""
     return Path(entry.py_func.__code__.co_filename)
+
+
+def _kept(name):
+    """Return bitcode of this package that is on disk, or None."""
+    return _bundle().get(name) or cache.read(cache.BITCODE, f"{name}.bc")
 
 
 @functools.cache
