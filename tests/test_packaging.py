@@ -14,6 +14,8 @@ import pytest
 
 import polhode
 from conftest import ROOT
+from polhode.kernels.compiler import JIT
+from test_start_up import RESULTS, results
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
@@ -101,7 +103,7 @@ def test_the_wheel_has_all_modules_and_data(built):
         names = set(file.namelist())
         (metadata,) = (file.read(name).decode() for name in names if name.endswith(".dist-info/METADATA"))
     sources = ROOT / "src"
-    data = (".py", ".json", ".typed", ".js", ".html", ".toml", ".css")
+    data = (".py", ".ll", ".json", ".typed", ".js", ".html", ".toml", ".css")
     expected = {
         str(path.relative_to(sources)) for path in sources.rglob("*") if path.suffix in data or path.name == "py.typed"
     }
@@ -110,6 +112,22 @@ def test_the_wheel_has_all_modules_and_data(built):
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert f"Version: {polhode.__version__}" in metadata
     assert "Requires-Python: >=3.11" in metadata
+
+
+def test_a_wheel_is_pure_and_small_and_computes_without_numba(built, tmp_path):
+    """It carries the kernels, and its first result has the bits of this checkout."""
+    (wheel,) = built.glob("*.whl")
+    assert wheel.name.endswith("-py3-none-any.whl")
+    assert wheel.stat().st_size < 2e6
+    with zipfile.ZipFile(wheel) as file:
+        file.extractall(tmp_path / "unpacked")
+    if not JIT:
+        return
+    cold, numba_imported = results(tmp_path / "unpacked", tmp_path / "cache")
+    assert not numba_imported
+    here: dict[str, object] = {}
+    exec(RESULTS, here)
+    assert here["digits"] == cold
 
 
 def test_the_sdist_has_what_tests_and_site_need(built):
