@@ -39,7 +39,7 @@ $(LOWEST)/installed: pyproject.toml
 	@touch $@
 
 # Command line, plots and 3-D page; without a netCDF package, states are written to a .csv file.
-RUN_EXTRAS = cli,plot,view
+RUN_EXTRAS = cli,plot
 
 run: $(VENV)/installed-$(RUN_EXTRAS)
 	@echo "== polhode run dzhanibekov (the first run compiles, some ten seconds; later ones start from the cache)"

@@ -58,7 +58,7 @@ def packages_of(extra):
 def test_make_run_installs_what_it_needs_and_no_more():
     (extras,) = re.findall(r"^RUN_EXTRAS = (.+)$", (ROOT / "Makefile").read_text(), re.M)
     packages = {name for extra in extras.split(",") for name in packages_of(extra)}
-    assert packages == {"click", "jsonschema", "tomli-w", "matplotlib", "plotly"}
+    assert packages == {"click", "jsonschema", "tomli-w", "matplotlib"}
     assert f"'.[{extras}]'" in (ROOT / "README.md").read_text()
     assert f"'.[{extras}]'" in (ROOT / "docs" / "start.md").read_text()
     assert packages_of("store") - packages_of("netcdf") == {"zarr"}

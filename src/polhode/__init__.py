@@ -75,6 +75,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test checks that the names
     from polhode.methods.splitting import Splitting as Splitting
     from polhode.scenarios import scenario as scenario
     from polhode.show import plot as plot
+    from polhode.show.page import play as play
     from polhode.show.page import view as view
     from polhode.solve import integrate as integrate
     from polhode.solve import start as start
@@ -135,6 +136,7 @@ _HOME = {
     "load": "files.saving",
     "open_ensemble": "ensembles.ensemble",
     "order_study": "studies.study",
+    "play": "show.page",
     "propagate": "free.propagation",
     "resume": "files.long_runs",
     "start": "solve",

@@ -19,7 +19,7 @@ USES = {
     "openmm": ("openmm", "OpenMM(None)"),
     "gsd": ("gsd", "gas.save(f'{folder}/gas.gsd')"),
     "ase": ("ase", "ph.adapters.read_atoms('gas.xyz')"),
-    "plotly": ("view", "traj.view(f'{folder}/run.html')"),
+    "trimesh": ("mesh", "ph.RigidBody.from_mesh('part.stl', 1.0)"),
 }
 
 SCRIPT = """

@@ -62,7 +62,7 @@ def run(
     folder = out or Path(scenario.output.folder or Path("out", scenario.problem.name or Path(source).stem))
     from polhode.scenarios.results import run_scenario
 
-    _report(run_scenario(scenario, folder, progress=show_progress(), view=view), as_json, view)
+    _report(run_scenario(scenario, folder, progress=show_progress()), as_json, view)
 
 
 @click.command(cls=Command)

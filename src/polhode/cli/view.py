@@ -1,4 +1,4 @@
-"""Command that writes a page with bodies in 3-D from saved trajectories."""
+"""Commands that write pages with bodies in 3-D: of saved trajectories, and of a body that the reader changes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ NAMES = "trajectory.nc", "trajectory.zarr", "trajectory.csv"  # the files that `
               "FOLDER/view.html, or FILE with the suffix .html]")  # fmt: skip
 @click.option(
     "--shape",
-    help="box, ellipsoid, top, ship or t-handle.  [default: a shape that suits the problem, or a box; for systems, an "
-    "ellipsoid]",
+    help="A shape such as box, ellipsoid, top, ship, t-handle, racket, book, cubesat or asteroid, or a file with a "
+    "mesh (.stl, .obj).  [default: a shape that suits the problem, or a box; for systems, an ellipsoid]",
 )
 @click.option("--title", help="The title of the page.  [default: the name of the problem]")
 @click.option("--span", type=float, nargs=2, metavar="START END", help="The part of the time span to show.")
@@ -49,6 +49,28 @@ def view(
     if target.parent in sources:
         list_page(target)
     click.echo(f"view: {page.path}")
+
+
+@click.command(cls=Command)
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), default=Path("play.html"), show_default=True,
+              help="The file of the page.")  # fmt: skip
+@click.option("--shape", help="The shape at the start, such as box, racket, book or wing-nut.  [default: t-handle]")
+@click.option("--title", help="The title of the page.")
+def play(out: Path, shape: str | None, title: str | None) -> None:
+    r"""Write a page with a free body to change by sliders.
+
+    Its motion follows at once. The page is one file and needs no network. Sliders are the sides or moments of the body,
+    its spin and its attitude; the page shows the body, Poinsot's construction, the map of polhodes, and the period and
+    flips of the motion.
+
+    \b
+    Examples:
+      polhode play
+      polhode play --out racket.html --shape racket
+    """
+    from polhode.show.page import play as write_page
+
+    click.echo(f"play: {write_page(out, shape=shape, title=title).path}")
 
 
 def _trajectory_in(source: Path) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from os import PathLike
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from polhode.core.checks import (
 from polhode.core.errors import InertiaError, InputError, MomentumError, ShapeError
 from polhode.core.html import html_fields
 from polhode.core.rotation import UNIT_MATRIX, conjugate, from_matrix, multiply
+from polhode.core.solids import read_solid, solid_properties
 from polhode.core.value import Value
 
 AS_TENSORS = (
@@ -326,6 +328,38 @@ class RigidBody(Value):
             )
         products = np.einsum("n,ni,nj->ij", weights, r, r)
         return cls(np.trace(products) * np.eye(3) - products, mass=float(weights.sum()))
+
+    @classmethod
+    def from_mesh(cls, path: str | PathLike[str], density: float = 1.0) -> RigidBody:
+        """Return a solid body whose surface is a mesh in a file.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File with a closed surface of triangles, such as .stl, .obj or .ply, which trimesh reads.
+        density : float, optional
+            Mass per volume, in units that fit the lengths of the file. The default is 1.
+
+        Returns
+        -------
+        RigidBody
+            The body, in the axes of the file, with its mass and its inertia about the mass center.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read, or its surface is not closed.
+        MissingExtraError
+            If trimesh is not installed.
+
+        Examples
+        --------
+        >>> body = RigidBody.from_mesh("part.stl", density=2700.0)  # doctest: +SKIP
+        >>> body.mass, body.moments  # doctest: +SKIP
+        """
+        solid = solid_properties(*read_solid(path))
+        weight = float(_positive(density, "density"))
+        return cls(weight * solid.inertia, mass=weight * solid.volume)
 
     @property
     def moments(self) -> FloatArray:

@@ -92,7 +92,7 @@ class Results:
         _write_json(self.folder / SUMMARY, self.summary)
 
 
-def run_scenario(scenario: Scenario, folder: Path, *, progress: bool = False, view: bool = False) -> Results:
+def run_scenario(scenario: Scenario, folder: Path, *, progress: bool = False) -> Results:
     """Run a scenario, and write the scenario and the trajectory to a folder.
 
     The states that were computed before a failure or Ctrl-C are written, too.
@@ -105,8 +105,6 @@ def run_scenario(scenario: Scenario, folder: Path, *, progress: bool = False, vi
         Folder for the results, created if necessary.
     progress : bool, optional
         Whether to show a progress bar.
-    view : bool, optional
-        Whether ``Results.show`` will be called; if so, its requirements are checked before the run.
 
     Returns
     -------
@@ -120,7 +118,7 @@ def run_scenario(scenario: Scenario, folder: Path, *, progress: bool = False, vi
     """
     problem = scenario.problem
     output = scenario.output
-    _check_extras(scenario, view)
+    _check_extras(scenario)
     if scenario.method is not None:
         scenario.method.check(problem.force)
     if chunked.is_store(folder / STREAM):
@@ -323,11 +321,9 @@ def _picture(result: Any, kind: str) -> Any:
     return plot.KINDS[kind](result)
 
 
-def _check_extras(scenario: Scenario, view: bool) -> None:
+def _check_extras(scenario: Scenario) -> None:
     """Raise an error before the run if packages that are needed to write its results are not installed."""
     check_installed("tomli_w", "cli")
-    if view:
-        check_installed("plotly", "view")
     for package in store.NEEDED.get(f".{scenario.output.format}", ()):
         check_installed(package, "store")
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from polhode.core.arrays import FloatArray
-from polhode.core.rotation import conjugate, multiply, rotate
+from polhode.core.rotation import conjugate, multiply
 from polhode.core.vectors import length
-from polhode.show.page.frames import Track
+from polhode.show.frames import Track
 from polhode.show.plot.style import BLUE, COMPONENT_COLORS, GRAY, GREEN, ORANGE, PURPLE, SKY, VERMILION, with_unit
 from polhode.systems.invariants import energy_of
 from polhode.systems.trajectory import SystemTrajectory
@@ -79,6 +79,22 @@ def track_charts(tracks: Sequence[Track]) -> list[Chart]:
     ]
 
 
+def spread_charts(tracks: Sequence[Track]) -> list[Chart]:
+    """Return the charts of many bodies: quantiles of their angles from the first body, and of their rates."""
+    angles = np.degrees([_angle(tracks[0], track) for track in tracks[1:]])
+    rates = np.array([length(track.omega) for track in tracks])
+    return [
+        Chart(with_unit("Angle from the first body", "degrees"), _quantiles(angles)),
+        Chart(with_unit("Rate of rotation |ω|", unit_of(tracks, "omega")), _quantiles(rates)),
+    ]
+
+
+def _quantiles(values: FloatArray) -> list[Curve]:
+    """Return curves of the quantiles over bodies; `values` has shape (n, k)."""
+    names = {"10 %": (0.1, "dot"), "median": (0.5, "solid"), "90 %": (0.9, "dash")}
+    return [Curve(name, BLUE, np.quantile(values, part, axis=0), dash) for name, (part, dash) in names.items()]
+
+
 def _energy(track: Track) -> list[Curve]:
     """Return the curves of the kinetic and, if there is one, the potential and total energy."""
     kinetic = Curve("kinetic", VERMILION, track.kinetic)
@@ -105,7 +121,7 @@ def _momentum(title: str, names: str, tracks: Sequence[Track], which: str) -> Ch
     """Return a chart of the components of the momentum, in body axes if `which` is "m", else in space axes."""
     curves = []
     for i, track in enumerate(tracks):
-        m = track.m if which == "m" else rotate(track.q, track.m)
+        m = getattr(track, which)
         for k, name in enumerate(names):
             label = f"m{name}" if len(tracks) == 1 else f"m{name} {track.label}"
             curves.append(Curve(label, COMPONENT_COLORS[k], m[:, k], DASHES[i]))
@@ -121,10 +137,15 @@ def _angles(tracks: Sequence[Track]) -> Chart:
     first = tracks[0]
     curves = []
     for i, track in enumerate(tracks[1:], 1):
-        turn = multiply(conjugate(first.q), track.q)
-        angle = 2.0 * np.arctan2(length(turn[:, 1:]), np.abs(turn[:, 0]))
-        curves.append(Curve(track.label, TRACK_COLORS[i], np.degrees(angle), DASHES[i]))
+        curves.append(Curve(track.label, TRACK_COLORS[i], np.degrees(_angle(first, track)), DASHES[i]))
     return Chart(with_unit(f"Angle from {first.label}", "degrees"), curves)
+
+
+def _angle(first: Track, other: Track) -> FloatArray:
+    """Return the angle between the attitudes of two bodies at each frame, in radians, shape (k,)."""
+    turn = multiply(conjugate(first.q), other.q)
+    angle: FloatArray = 2.0 * np.arctan2(length(turn[:, 1:]), np.abs(turn[:, 0]))
+    return angle
 
 
 def system_charts(traj: SystemTrajectory, rows: slice) -> list[Chart]:

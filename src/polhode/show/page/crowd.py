@@ -11,10 +11,11 @@ from polhode.core.arrays import FloatArray
 from polhode.core.errors import InputError
 from polhode.core.vectors import length
 from polhode.integration.problem import checked_span
-from polhode.show.page import frames
+from polhode.show import frames
 from polhode.show.page.charts import system_charts
 from polhode.show.page.crowd_bodies import crowd_bodies
-from polhode.show.page.scene import PASS, Scene, camera, coarse_note
+from polhode.show.page.scene import PASS, Scene, coarse_note
+from polhode.show.page.words import spoken
 from polhode.show.plot.style import count_label
 from polhode.systems.interactions.neighbors import Box
 from polhode.systems.trajectory import SystemTrajectory
@@ -37,23 +38,22 @@ def system_scene(traj: SystemTrajectory, title: str | None, shape: Any, span: An
     bodies = crowd_bodies(system, shape, size)
     limits = _limits(x, system.box, size)
     outside = 0 if system.box.repeats else _outside(x, limits)
+    box_limits = [(-0.5 * side, 0.5 * side) for side in system.box.lengths] if system.box.repeats else limits
     speed = length(traj.omega[rows]).max(axis=1)
     turn = float(np.max(speed[1:] * np.abs(np.diff(t))))
     return Scene(
-        title=title or system.name or count_label(system.count).replace(" ", " rigid "),
-        summary=f"{count_label(system.count)}; {system.interaction!r}; {traj.method!r}",
+        title=title or spoken(system.name or "") or count_label(system.count).replace(" ", " rigid "),
+        summary=f"{count_label(system.count)} that act on each other; energy and momentum are those of all together.",
         t=t,
         q=q,
         x=x,
-        meshes=bodies.meshes,
-        which=bodies.which,
-        colors=bodies.colors,
-        paint=bodies.paint,
+        groups=bodies.groups,
         charts=system_charts(traj, rows),
         even=turn <= frames.COARSE,
         rate=abs(t[-1] - t[0]) / PASS,
-        range=limits,
-        camera=camera((1.4, -1.5, 0.8)) | {"center": {"x": 0.0, "y": 0.0, "z": -0.1}},
+        radius=0.7 * float(np.max(np.ptp(limits, axis=1))),
+        center=tuple(np.mean(limits, axis=1).tolist()),
+        limits=box_limits,
         notes=[*_notes(traj, t, outside, turn), *([MAGNIFIED] if bodies.magnified else [])],
         size=size,
         labels=bodies.labels,
@@ -93,7 +93,10 @@ def _outside(x: FloatArray, limits: list[tuple[float, float]]) -> int:
 
 def _notes(traj: SystemTrajectory, t: FloatArray, outside: int, turn: float) -> list[str]:
     thinned = "" if len(t) >= len(traj.t) else f", of {len(traj.t)}"
-    notes = [f"{len(t)} frames: states that were kept{thinned}"]
+    notes = [
+        f"{len(t)} frames: states that were kept{thinned}",
+        f"interaction: {traj.system.interaction!r}; method: {traj.method!r}",
+    ]
     if turn <= frames.COARSE:
         notes.append("between frames the page moves bodies along lines and turns them at an even rate")
     if outside:

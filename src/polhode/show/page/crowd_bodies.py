@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode.core.arrays import FloatArray
+from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.body import RigidBody
+from polhode.show.mesh import BODY, Mesh
 from polhode.show.page.charts import BODY_COLORS
-from polhode.show.page.scene import shaded
-from polhode.show.page.shapes import Mesh, ellipsoid, mesh_of, molecule
+from polhode.show.page.scene import Group
 from polhode.show.plot.style import ORANGE, SKY
+from polhode.show.shapes import ellipsoid, mesh_of, molecule
 from polhode.systems.system import System
 
 CROWDED = 200  # systems of more bodies are drawn with fewer triangles per body
@@ -24,12 +25,9 @@ VISIBLE = 0.2  # least radius of a molecule, in units of half the distance of ne
 
 
 class CrowdBodies(NamedTuple):
-    """Meshes and colors of n bodies, as ``Scene`` has them; whether some are drawn larger than they are."""
+    """Groups of bodies that look alike, a legend, and whether some are drawn larger than they are."""
 
-    meshes: list[Mesh]
-    which: list[int]
-    colors: list[list[str]]
-    paint: list[int]
+    groups: list[Group]
     labels: list[str]
     marks: list[str]
     magnified: bool
@@ -56,13 +54,17 @@ def crowd_bodies(system: System, shape: Any, size: float) -> CrowdBodies:
     dipoles = _dipoles(system)
     if dipoles is None or any(kind.sites is not None for kind in kinds):  # sites show the direction of a molecule
         base = BODY_COLORS if len(kinds) <= len(BODY_COLORS) else BODY_COLORS[:1] * len(kinds)
-        colors = [shaded(base[k], mesh.shades) for k, mesh in enumerate(meshes)]
-        return CrowdBodies(meshes, which, colors, which, [], [], magnified)
-    each = [(k, tuple(dipole)) for k, dipole in zip(which, dipoles.tolist(), strict=True)]
-    paints = list(dict.fromkeys(each))
-    colors = [_halves(meshes[k], np.array(dipole)) for k, dipole in paints]
-    paint = [paints.index(pair) for pair in each]
-    return CrowdBodies(meshes, which, colors, paint, ["toward the dipole", "away from it"], [ORANGE, SKY], magnified)
+        groups = [Group(mesh, mesh.colors(base[k]), []) for k, mesh in enumerate(meshes)]
+        for body, kind in enumerate(which):
+            groups[kind].members.append(body)
+        return CrowdBodies(groups, [], [], magnified)
+    alike: dict[tuple[int, tuple[float, ...]], Group] = {}
+    for body, (kind, dipole) in enumerate(zip(which, dipoles, strict=True)):
+        look = kind, tuple(dipole.tolist())
+        if look not in alike:
+            alike[look] = Group(meshes[kind], _halves(meshes[kind], dipole), [])
+        alike[look].members.append(body)
+    return CrowdBodies(list(alike.values()), ["toward the dipole", "away from it"], [ORANGE, SKY], magnified)
 
 
 def _kinds(system: System) -> tuple[list[Kind], list[int]]:
@@ -121,7 +123,8 @@ def _dipoles(system: System) -> FloatArray | None:
     return dipoles if dipoles.any() else None
 
 
-def _halves(mesh: Mesh, dipole: FloatArray) -> list[str]:
-    """Return a color for each face: one for the head and one for the tail of the dipole."""
+def _halves(mesh: Mesh, dipole: FloatArray) -> IntArray:
+    """Return the colors of the faces, shape (f, 3): one for the head and one for the tail of the dipole."""
     ahead = mesh.vertices[mesh.faces].mean(axis=1) @ dipole > 0
-    return [ORANGE if head else SKY for head in ahead]
+    plain = mesh.painted(BODY, 0.0)
+    return np.where(ahead[:, None], plain.colors(ORANGE), plain.colors(SKY))

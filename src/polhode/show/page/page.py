@@ -1,15 +1,20 @@
-"""Conversion of a scene to a self-contained HTML page, which includes Plotly's code, our code and the data.
+"""Conversion of a scene to a self-contained HTML page, which includes three.js, our code and the data.
 
 Texts from users are escaped where they enter HTML; the data are JSON in which no tag can begin or end. A content
-security policy forbids the page to load anything. This is the only module that imports plotly.
+security policy names the scripts of the page by their hashes and forbids all others, and everything from a network.
+Only those scripts run, and none of them evaluates text; the policy allows it for programs that drive a browser and wait
+for conditions in the page.
 """
 
 from __future__ import annotations
 
 import base64
+import gzip
+import hashlib
 import html
 import json
 import re
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -18,21 +23,21 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode._version import __version__
-from polhode.core.extras import optional
+from polhode.core.body import RigidBody, flow_moments
+from polhode.core.rotation import from_matrix
 from polhode.files.atomic import replacing
-from polhode.show.edges import box_edges
+from polhode.show.mesh import Mesh
 from polhode.show.page.charts import Chart
 from polhode.show.page.scene import Scene
-from polhode.show.page.shapes import sphere
 from polhode.show.plot.style import count_label, with_unit
 
-SCRIPTS = "page.js", "scene.js", "poinsot.js", "player.js"
+SCRIPTS = ("base", "closed_form", "stage", "space", "poinsot", "polhodes", "charts", "live", "player")
 NAMES = {"t": "t", "m": "|m|", "omega": "|ω|"}  # in labels of axes and lines of text
 HEIGHT = 900  # pixels of the page in a notebook
 
 
 class Page:
-    """Page that ``polhode.view`` returns.
+    """Page that ``polhode.view`` and ``polhode.play`` return.
 
     Notebooks display the page, or a link to its file once it is saved.
 
@@ -78,35 +83,61 @@ class Page:
         return self
 
     def _repr_html_(self) -> str:
-        """Return the page, or a link to it if it is saved, for notebooks."""
+        """Return the page, compressed, or a link to it if it is saved, for notebooks."""
         if self.path is not None:
             where = html.escape(str(self.path))
             return f'<a href="{where}">{html.escape(self.title)}: {where}</a>'
-        return f'<iframe srcdoc="{html.escape(self.html)}" style="width: 100%; height: {HEIGHT}px; border: 0"></iframe>'
+        packed = base64.b64encode(gzip.compress(self.html.encode(), mtime=0)).decode()
+        frame = f"polhode-{hashlib.sha256(packed.encode()).hexdigest()[:12]}"
+        style = f"width: 100%; height: {HEIGHT}px; border: 0"
+        script = text_of("notebook.js").replace("{{frame}}", frame).replace("{{packed}}", packed)
+        return f'<iframe id="{frame}" style="{style}"></iframe><script>{script}</script>'
 
     def __repr__(self) -> str:
         """Return the title, the size and the file of the page."""
         where = "not saved; type .save(path)" if self.path is None else str(self.path)
-        return f"Page({self.title!r}, {len(self.html.encode()) / 1e6:.1f} MB, {where})"
+        return f"Page({self.title!r}, {len(self.html.encode()) / 1e6:.2f} MB, {where})"
 
 
 def render(scene: Scene) -> Page:
     """Return the page of a scene."""
+    count = scene.q.shape[1]
+    label = "The body" if count == 1 else count_label(count)
     single = scene.m is not None
-    label = "The body" if len(scene.which) == 1 else count_label(len(scene.which))
+    caption = label + (" in space" if single else "")
+    kind = "stored" if single else "alone"
+    return fill(scene.title, scene.summary, caption, f"{label} turning in space", kind, scene.notes, _data(scene))
+
+
+def fill(
+    title: str,
+    summary: str,
+    caption: str,
+    label: str,
+    kind: str,
+    notes: list[str],
+    data: dict[str, Any],
+    more: str = "",
+) -> Page:
+    """Return a page with the given texts, which are escaped, the data, and HTML text of `more` controls."""
+    style, library, script = text_of("page.css"), text_of("vendor/three.min.js"), _scripts()
     parts = {
         "generator": f"polhode {__version__}",
-        "title": html.escape(scene.title),
-        "summary": html.escape(scene.summary),
-        "scene_caption": label + (" in space" if single else ""),
-        "scene_label": html.escape(f"{label} turning in space"),
-        "notes": "".join(f"<li>{html.escape(note)}</li>" for note in scene.notes),
-        "style": _text("page.css"),
-        "data": as_json(_data(scene)),
-        "plotly": _plotly(),
-        "script": "".join(map(_text, SCRIPTS)),
+        "script_hashes": f"{_hash(library)} {_hash(script)}",
+        "style_hash": _hash(style),
+        "title": html.escape(title),
+        "summary": html.escape(summary),
+        "scene_caption": html.escape(caption),
+        "scene_label": html.escape(label),
+        "kind": kind,
+        "controls": more,
+        "notes": "".join(f"<li>{html.escape(note)}</li>" for note in notes),
+        "style": style,
+        "data": as_json(data),
+        "library": library,
+        "script": script,
     }
-    return Page(re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _text("page.html")), scene.title)
+    return Page(re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], text_of("page.html")), title)
 
 
 def as_json(value: Any) -> str:
@@ -122,59 +153,90 @@ def as_json(value: Any) -> str:
 def _data(scene: Scene) -> dict[str, Any]:
     """Return the data that the scripts of the page read."""
     arrows = {}
-    if scene.m is not None and scene.omega is not None and scene.m_scale is not None and scene.omega_scale is not None:
+    if scene.m is not None and scene.omega is not None:
+        ratios = scene.omega_scale / scene.m_scale
         arrows = {
-            "m": _packed(scene.m),
-            "omega": _packed(scene.omega),
+            "m": packed(scene.m),
+            "omega": packed(scene.omega),
             "mScale": scene.m_scale.tolist(),
             "omegaScale": scene.omega_scale.tolist(),
-            "ellipsoids": [_packed(vertices) for vertices in scene.ellipsoids],
-            "sphere": _packed(sphere(12).faces, "i4"),
+            "inertia": [_inertia(body, ratio) for body, ratio in zip(scene.bodies, ratios, strict=True)],
         }
     return {
-        "t": _packed(scene.t, "f8"),
-        "q": _packed(scene.q),
-        "x": _packed(scene.x),
+        "t": packed(scene.t, "f8"),
+        "q": packed(scene.q),
+        "x": packed(scene.x),
         "count": scene.q.shape[1],
-        "meshes": [{"vertices": _packed(m.vertices), "faces": _packed(m.faces, "i4")} for m in scene.meshes],
-        "which": scene.which,
-        "colors": scene.colors,
-        "paint": scene.paint,
+        "groups": [mesh_data(group.mesh, group.colors) | {"members": group.members} for group in scene.groups],
         "labels": scene.labels,
         "marks": scene.marks,
         "charts": [_chart(chart) for chart in scene.charts],
         "even": scene.even,
         "rate": scene.rate,
-        "range": scene.range,
-        "camera": scene.camera,
+        "radius": scene.radius,
+        "wide": scene.wide,
+        "center": list(scene.center),
+        "up": scene.up.tolist(),
+        "right": scene.right.tolist(),
+        "eye": list(scene.eye),
         "size": scene.size,
-        "ticks": scene.m is None,
+        "arrows": scene.m is not None,
         "ground": scene.ground,
+        "earth": scene.earth,
+        "trace": scene.trace,
         "box": None if scene.box is None else scene.box.tolist(),
-        "edges": None if scene.box is None else _packed(box_edges(scene.box)),
+        "limits": scene.limits,
         "free": scene.free,
-        "names": {name: with_unit(text, scene.units[name]) for name, text in NAMES.items()},
+        "start": scene.start,
+        "unit": scene.units["t"],
+        "names": names(scene.units),
+        "live": None,
         **arrows,
     }
 
 
+def names(units: dict[str, str]) -> dict[str, str]:
+    """Return the names of quantities with their units."""
+    return {name: with_unit(text, units[name]) for name, text in NAMES.items()}
+
+
+def _inertia(body: RigidBody, ratio: float) -> dict[str, list[float]]:
+    """Return the principal moments times `ratio`, and the attitude of the principal axes in the body."""
+    return {"moments": (flow_moments(body) * ratio).tolist(), "axes": from_matrix(body.axes).tolist()}
+
+
+def mesh_data(mesh: Mesh, colors: npt.NDArray[Any]) -> dict[str, Any]:
+    """Return a mesh as the scripts of the page read it."""
+    return {"vertices": packed(mesh.vertices), "faces": packed(mesh.faces, "i4"), "colors": packed(colors, "u1")}
+
+
 def _chart(chart: Chart) -> dict[str, Any]:
-    curves = [{"name": c.name, "color": c.color, "dash": c.dash, "y": _packed(c.y, "f8")} for c in chart.curves]
+    """Return a chart as the scripts of the page read it; numbers are fractions of its range, in single precision."""
+    low, high = chart.range
+    curves = [
+        {"name": c.name, "color": c.color, "dash": c.dash, "y": packed((c.y - low) / (high - low))}
+        for c in chart.curves
+    ]
     return {"title": chart.title, "legend": chart.legend, "range": chart.range, "curves": curves}
 
 
-def _packed(array: npt.NDArray[Any], kind: str = "f4") -> dict[str, str]:
+def packed(array: npt.NDArray[Any], kind: str = "f4") -> dict[str, str]:
     """Return a flattened array as the scripts of the page read it; `kind` is its type, such as "f4"."""
     return {"kind": kind, "base64": base64.b64encode(np.asarray(array, dtype=f"<{kind}").tobytes()).decode()}
 
 
-def _text(name: str) -> str:
+def _hash(text: str) -> str:
+    """Return the hash of a script or style, as content security policies write it."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+@cache
+def _scripts() -> str:
+    """Return all our scripts as one text."""
+    return "".join(text_of(f"{name}.js") for name in SCRIPTS)
+
+
+@cache
+def text_of(name: str) -> str:
     """Return the text of a file of this package."""
     return files("polhode.show.page").joinpath(name).read_text(encoding="utf-8")
-
-
-def _plotly() -> str:
-    """Return the JavaScript code of Plotly."""
-    with optional("plotly", "view"):
-        from plotly.offline import get_plotlyjs
-    return str(get_plotlyjs())

@@ -1,178 +1,232 @@
-// ---- charts, controls, time
+// ---- controls and time
 
 const slider = byId("slider"), play = byId("play"), speed = byId("speed"), readout = byId("readout");
-const state = { clock: 0, playing: false, before: null, busy: false, wanted: false };
-const solid = hasWebGL();
+const state = { clock: 0, playing: false, before: null, pace: 0, frames: 0 };
+const solid = hasWebGL(), scenes = {}, charts = data.charts.map((chart, n) => new ChartPanel(chart, n));
+const live = data.live ? new Live() : null, motion = live ? live.motion : new StoredMotion();
 
-function hasWebGL() {
-  try { return Boolean(document.createElement("canvas").getContext("webgl")); } catch { return false; }
-}
-
-function positionOf(clock) {  // as frames, with a fraction
-  let low = 0, high = last;
-  while (high - low > 1) {
-    const middle = (low + high) >> 1;
-    if (elapsed[middle] <= clock) low = middle; else high = middle;
-  }
-  return low + Math.min(1, Math.max(0, (clock - elapsed[low]) / (elapsed[high] - elapsed[low])));
-}
-
-function timeAt(position) {
-  const i = Math.min(Math.floor(position), last - 1), part = data.even ? position - i : Math.round(position - i);
-  return times[i] + part * (times[i + 1] - times[i]);
-}
-
-const MARGIN = { l: 62, r: 12, t: 8, b: 40 };
-
-function moveMarkers(t) {  // lines over the charts: much cheaper than shapes in them
-  data.charts.forEach((_, n) => {
-    const plot = byId(`chart-${n}`), line = byId(`now-${n}`), [from, to] = plot.layout.xaxis.range;
-    const part = (t - from) / (to - from), width = plot.clientWidth - MARGIN.l - MARGIN.r;
-    line.hidden = part < 0 || part > 1;
-    line.style.left = `${MARGIN.l + part * width}px`;
-  });
-}
-
-function addPanel(chart, number) {
-  const panel = document.createElement("figure"), caption = document.createElement("figcaption"), plot = document.createElement("div");
-  const key = document.createElement("span"), box = document.createElement("div"), now = document.createElement("div");
-  panel.className = "chart"; plot.className = "flat"; key.className = "legend"; plot.id = `chart-${number}`; key.id = `key-${number}`;
-  box.className = "timed"; now.className = "now"; now.id = `now-${number}`;
-  plot.setAttribute("role", "img");
-  plot.setAttribute("aria-label", `${chart.title} over time: ${chart.curves.map((curve) => curve.name).join(", ")}`);
-  caption.append(chart.title, key);
-  box.append(plot, now);
-  panel.append(caption, box);
-  byId("charts").append(panel);
-  legend(key.id, chart.legend);
-}
-
-async function openChart(chart, number) {
-  const plot = byId(`chart-${number}`);
-  const traces = chart.curves.map((curve) => ({ type: "scatter", mode: "lines", x: times, y: numbers(curve.y),
-    line: { color: curve.color, dash: curve.dash, width: 1.6 }, hovertemplate: `%{y:.6g}<extra>${plain(curve.name)}</extra>` }));
-  const fixedrange = window.matchMedia("(pointer: coarse)").matches;  // fingers scroll the page instead
-  const layout = { margin: MARGIN, showlegend: false, hovermode: "x", font: { size: 12 }, dragmode: fixedrange ? false : "zoom",
-    xaxis: { title: { text: plain(data.names.t), standoff: 6 }, zeroline: false, fixedrange, automargin: false,
-      range: [Math.min(times[0], times[last]), Math.max(times[0], times[last])] },
-    yaxis: { range: chart.range, zeroline: false, exponentformat: "power", nticks: 6, fixedrange: true, automargin: false } };
-  await Plotly.newPlot(plot, traces, layout, { responsive: true, displaylogo: false, displayModeBar: false });
-  plot.on("plotly_relayout", () => moveMarkers(timeAt(positionOf(state.clock))));
-  plot.on("plotly_click", (event) => { pause(); seek(Math.abs(event.points[0].x - times[0])); });
-}
-
-function tell(position) {
-  const t = timeAt(position), parts = [`${data.names.t} = ${digits(t)}`];
-  if (momenta) {
-    const b = poinsot.body, size = (array, scale) => digits(norm(between(array, 3, b, position)) * scale);
-    parts.push(`${data.names.m} = ${size(momenta, data.mScale[b])}`, `${data.names.omega} = ${size(velocities, data.omegaScale[b])}`);
-    parts.push(`q = (${attitude(b, position).map((x) => x.toFixed(3)).join(", ")})`);
+function tell(now) {
+  const parts = [`${data.names.t} = ${digits(now.time)}`], body = scenes.poinsot?.body ?? 0;
+  if (now.m) {
+    parts.push(`${data.names.m} = ${digits(norm(now.m[body]) * motion.mScale[body])}`, `${data.names.omega} = ${digits(norm(now.w[body]) * motion.wScale[body])}`);
+    parts.push(`q = (${now.q[body].map((x) => x.toFixed(3).replace("-", "−")).join(", ")})`);
   }
   readout.textContent = parts.join(", ");
-  slider.value = Math.round(position);
+  slider.value = Math.round(motion.positionOf(state.clock));
   slider.setAttribute("aria-valuetext", parts[0]);
 }
 
-async function draw() {
-  const position = positionOf(state.clock);
-  tell(position);
-  moveMarkers(timeAt(position));
-  if (solid) await Promise.all([drawScene(position), momenta && drawPoinsot(position)]);
-}
-
-// One drawing at a time; what comes meanwhile is drawn next.
-async function refresh() {
-  state.wanted = true;
-  if (state.busy) return;
-  state.busy = true;
-  while (state.wanted) {
-    state.wanted = false;
-    await draw();
+function refresh() {
+  const now = motion.at(state.clock);
+  tell(now);
+  for (const chart of charts) chart.mark(now.time);
+  for (const scene of Object.values(scenes)) {
+    scene.place(now, state.clock);
+    scene.stage.draw();
   }
-  state.busy = false;
+  state.frames += 1;
+  film.take();
 }
 
 function seek(clock) {
-  state.clock = Math.min(elapsed[last], Math.max(0, clock));
-  return refresh();
+  state.clock = Math.min(motion.duration, Math.max(0, clock));
+  refresh();
 }
 
-const seekFrame = (frame) => seek(elapsed[Math.min(last, Math.max(0, Math.round(frame)))]);
+const clockOf = (position) => (live ? motion.clockOf(position) : motion.elapsed[position]);
+const seekFrame = (frame) => seek(clockOf(Math.min(motion.last, Math.max(0, Math.round(frame)))));
+
+function seekTime(time) {
+  if (!live) return seek(Math.abs(time - motion.times[0]));
+  while (time < motion.offset && motion.offset > 0) motion.offset = Math.max(0, motion.offset - motion.duration);
+  return seek(time - motion.offset);
+}
+
+const SLOW = 0.06, COARSEST = 0.6;  // seconds from picture to picture, and the least part of the pixels
 
 function tick(now) {
   if (!state.playing) return;
-  if (!state.busy) {
-    state.clock += Math.min(0.25, (now - (state.before ?? now)) / 1000) * data.rate * Number(speed.value);
-    if (state.clock > elapsed[last]) state.clock = state.clock % elapsed[last];  // and again from the start
-    state.before = now;
-    refresh();
+  const passed = Math.min(0.25, (now - (state.before ?? now)) / 1000);
+  state.pace = 0.8 * state.pace + 0.2 * passed;
+  if (state.pace > SLOW && quality > COARSEST) {
+    setQuality(Math.max(COARSEST, 0.8 * quality));
+    state.pace = 0;
   }
+  state.clock += passed * data.rate * Number(speed.value);
+  state.before = now;
+  if (state.clock > motion.duration) {
+    film.passed();
+    if (live) live.onward();
+    state.clock %= motion.duration;  // a stored motion begins again
+  }
+  refresh();
   requestAnimationFrame(tick);
 }
 
 function setPlaying(playing) {
+  if (playing === state.playing) return;
   state.playing = playing;
   state.before = null;
+  state.pace = 0;
+  setQuality(playing ? 1 : STILL);
   play.textContent = playing ? "Pause" : "Play";
   play.setAttribute("aria-pressed", String(playing));
   if (playing) requestAnimationFrame(tick); else refresh();
 }
 
-const pause = () => { if (state.playing) setPlaying(false); };
+const pause = () => setPlaying(false);
+
+// ---- film: the panels side by side on one canvas, with the title, recorded as WebM
+
+const film = {
+  start() {
+    const panels = Object.values(scenes).map((scene) => scene.stage.canvas).slice(0, 2), height = 720, head = 56;
+    this.parts = panels.map((canvas) => ({ canvas, width: Math.round(Math.min(1.4 * height, canvas.width / canvas.height * height)) }));
+    this.screen = Object.assign(document.createElement("canvas"), { width: this.parts.reduce((sum, part) => sum + part.width, 0), height: height + head });
+    Object.assign(this, { height, head, pen: this.screen.getContext("2d"), pieces: [] });
+    const kind = ["video/webm;codecs=vp9", "video/webm"].find((type) => MediaRecorder.isTypeSupported(type));
+    this.recorder = new MediaRecorder(this.screen.captureStream(30), { mimeType: kind, videoBitsPerSecond: 6e6 });
+    this.recorder.addEventListener("dataavailable", (event) => this.pieces.push(event.data));
+    this.recorder.addEventListener("stop", () => this.save());
+    seek(0);
+    this.recorder.start(500);
+    byId("film").textContent = "Stop";
+    setPlaying(true);
+  },
+
+  get running() { return this.recorder?.state === "recording"; },
+
+  take() {
+    if (!this.running) return;
+    this.pen.fillStyle = themeColor("panel");
+    this.pen.fillRect(0, 0, this.screen.width, this.screen.height);
+    Object.assign(this.pen, { fillStyle: themeColor("ink"), font: "600 26px system-ui, sans-serif", textBaseline: "middle" });
+    this.pen.fillText(document.title, 20, this.head / 2, this.screen.width - 40);
+    let from = 0;
+    for (const { canvas, width } of this.parts) {
+      const part = Math.min(canvas.width, canvas.height * width / this.height);
+      this.pen.drawImage(canvas, (canvas.width - part) / 2, 0, part, canvas.height, from, this.head, width, this.height);
+      from += width;
+    }
+  },
+
+  passed() { if (this.running) this.stop(); },
+
+  stop() { this.recorder.stop(); byId("film").textContent = "Film"; },
+
+  save() {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob(this.pieces, { type: "video/webm" }));
+    link.download = `${document.title.replace(/[^\p{L}\p{N}]+/gu, "_").slice(0, 60) || "polhode"}.webm`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  },
+};
+
+// ---- looks: light and dark, full screen, keys
+
+function applyTheme() {
+  for (const scene of Object.values(scenes)) scene.stage.applyTheme();
+  for (const chart of charts) chart.draw();
+  refresh();
+}
+
+function switchTheme() {
+  const dark = getComputedStyle(document.documentElement).colorScheme === "dark";
+  document.documentElement.dataset.theme = dark ? "light" : "dark";
+  applyTheme();
+}
+
+function fitAll() {
+  for (const scene of Object.values(scenes)) scene.stage.fit();
+  for (const chart of charts) chart.draw();
+  refresh();
+}
+
+function fullScreen() {
+  if (document.fullscreenElement) document.exitFullscreen();
+  else byId("screen").requestFullscreen();
+}
 
 function onKey(event) {
   const own = event.target.closest("input, select, button, a");
   if (event.altKey || event.ctrlKey || event.metaKey || (own && own !== slider)) return;
-  const frame = Math.round(positionOf(state.clock)), by = event.shiftKey ? 10 : 1;
+  const frame = Math.round(motion.positionOf(state.clock)), by = event.shiftKey ? 10 : 1;
   const goals = { ArrowRight: frame + by, ArrowLeft: frame - by, ArrowUp: frame + by, ArrowDown: frame - by,
-    PageUp: frame + last / 10, PageDown: frame - last / 10, Home: 0, End: last };
-  if (event.key === " ") setPlaying(!state.playing);
+    PageUp: frame + motion.last / 10, PageDown: frame - motion.last / 10, Home: 0, End: motion.last };
+  const actions = { " ": () => setPlaying(!state.playing), f: fullScreen, t: switchTheme };
+  if (event.key in actions) actions[event.key]();
   else if (event.key in goals && (own || !/^(ArrowUp|ArrowDown|Page)/.test(event.key))) { pause(); seekFrame(goals[event.key]); }
   else return;
   event.preventDefault();
 }
 
 function noSolids() {
-  for (const id of ["space", "poinsot"]) {
+  for (const canvas of document.querySelectorAll("canvas.solid")) {
     const message = document.createElement("p");
     message.className = "message";
     message.textContent = "This browser offers no WebGL, which drawing in 3-D needs. Numbers and charts work without it.";
-    byId(id).replaceChildren(message);
+    canvas.replaceWith(message);
   }
+  byId("film").hidden = true;
 }
 
-async function open() {
-  slider.max = last;
+function openScenes() {
+  if (data.arrows) byId("poinsot-panel").hidden = false;
+  if (live) byId("map-panel").hidden = false;
+  if (data.arrows && motion.count > 1) for (const id of ["space", "poinsot"]) byId(id).parentElement.classList.add("wide");
+  const names = data.labels.map((text, k) => [text, data.marks[k], "filled"]);
+  if (data.arrows) names.push(["angular momentum m", M_COLOR, "solid"], ["angular velocity ω", W_COLOR, "solid"]);
+  legend("space-legend", names);
+  if (data.arrows) poinsotLegend();
+  if (!solid) return noSolids();
+  scenes.space = new Space(motion);
+  if (data.arrows) scenes.poinsot = new Poinsot(motion);
+  if (live) scenes.map = new PolhodeMap();
+}
+
+function connect() {
+  slider.max = motion.last;
   play.addEventListener("click", () => setPlaying(!state.playing));
   slider.addEventListener("input", () => { pause(); seekFrame(Number(slider.value)); });
+  byId("theme").addEventListener("click", switchTheme);
+  byId("full").addEventListener("click", fullScreen);
+  byId("film").addEventListener("click", () => (film.running ? film.stop() : film.start()));
   document.addEventListener("keydown", onKey);
-  data.charts.forEach(addPanel);  // all of them first: they share the width
-  if (momenta) {
-    byId("poinsot-panel").hidden = false;
-    poinsotLegend();
-    const choice = byId("poinsot-body");
-    data.labels.forEach((text, n) => choice.append(new Option(text, n)));
-    byId("poinsot-choice").hidden = data.labels.length < 2;
-    choice.addEventListener("change", async () => { if (solid) await openPoinsot(Number(choice.value)); refresh(); });
-  }
-  for (const [n, chart] of data.charts.entries()) await openChart(chart, n);
-  if (solid) {
-    await openScene();
-    if (momenta) await openPoinsot(0);
-  } else noSolids();
-  await refresh();
-  window.addEventListener("resize", refresh);
+  document.addEventListener("fullscreenchange", fitAll);
+  window.addEventListener("resize", fitAll);
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", applyTheme);
+  const choice = byId("poinsot-body");
+  if (data.arrows) data.labels.forEach((text, n) => choice.append(new Option(text, n)));
+  byId("poinsot-choice").hidden = choice.options.length < 2;
+  choice.addEventListener("change", () => { scenes.poinsot?.choose(Number(choice.value)); refresh(); });
+}
+
+function open() {
+  connect();
+  openScenes();
+  if (live) live.show();
+  else data.charts.forEach((chart, n) => {
+    const [low, high] = chart.range;
+    charts[n].set(motion.times, chart.curves.map((curve) => numbers(curve.y).map((part) => low + part * (high - low))));
+  });
+  if (data.start) byId("physics").textContent = describe(new FreeMotion(data.start.moments, data.start.m), data.unit, data.start.tick);
+  refresh();
   window.polhode = {
-    get frame() { return positionOf(state.clock); },
-    get time() { return timeAt(positionOf(state.clock)); },
+    get frame() { return motion.positionOf(state.clock); },
+    get time() { return motion.at(state.clock).time; },
     get playing() { return state.playing; },
-    get busy() { return state.busy; },
-    frames: times.length,
-    quaternion: (body = 0) => attitude(body, positionOf(state.clock)),
+    get drawn() { return state.frames; },
+    get motion() { return live && motion.free; },
+    frames: motion.last + 1,
+    quaternion: (body = 0) => motion.at(state.clock).q[body],
     seek: seekFrame,
+    seekTime,
   };
   document.body.dataset.ready = "yes";
-  if (!window.matchMedia("(prefers-reduced-motion: reduce)").matches) setPlaying(true);
+  if (!window.matchMedia("(prefers-reduced-motion: reduce)").matches) return setPlaying(true);
+  setQuality(STILL);
+  return refresh();
 }
 
 open();

@@ -1,82 +1,58 @@
 // ---- Poinsot's construction: omega lies on the ellipsoid omega . I omega = 2T, which turns with the body; the plane that
 // touches it there stands across m at the distance 2T/|m|. Free, both T and m stay: the ellipsoid rolls on a fixed plane.
 
-const POINTS = 1200;  // of a curve
-const poinsot = { body: 0 };
+const POINTS = 600;  // of a curve
 
-function spaceVector(vectors, body, frame) { return turn(matrix(attitude(body, frame)), between(vectors, 3, body, frame)); }
+class Poinsot {
+  constructor(motion) {
+    this.motion = motion;
+    this.stage = new Stage("poinsot", { radius: 1.2, eye: data.eye });
+    this.turning = this.stage.add(new THREE.Group());
+    const glass = { transparent: true, depthWrite: false, forceSinglePass: true };
+    this.ellipsoid = new THREE.Mesh(new THREE.SphereGeometry(1, 32, 20), new THREE.MeshBasicMaterial({ color: SKY, opacity: 0.34, ...glass }));
+    this.net = new THREE.LineSegments(new THREE.EdgesGeometry(new THREE.SphereGeometry(1, 16, 8), 1), new THREE.LineBasicMaterial({ color: SKY, opacity: 0.5, ...glass }));
+    this.turning.add(this.ellipsoid, this.net);
+    this.plane = this.stage.add(new THREE.Mesh(new THREE.PlaneGeometry(2, 2), new THREE.MeshBasicMaterial({ color: "#9a9a9a", opacity: 0.35, side: THREE.DoubleSide, ...glass })));
+    this.arrows = [new Arrow(this.stage, M_COLOR, 0.022, "m"), new Arrow(this.stage, W_COLOR, 0.022, "ω")];
+    this.polhode = new Curve(GREEN, 0.014, this.turning);
+    this.herpolhode = new Curve(PURPLE, 0.014, this.stage.scene);
+    this.whole = new Curve(GRAY, 0, this.stage.scene);
+    this.choose(0);
+    this.stage.applyTheme();
+  }
 
-function preparePoinsot(body) {
-  const step = Math.max(1, Math.ceil(times.length / POINTS)), frames = [];
-  for (let i = 0; i < times.length; i += step) frames.push(i);
-  const curves = { polhode: new Points(frames.length), herpolhode: new Points(frames.length) };
-  let energy = 0, outer = 0;
-  frames.forEach((i, n) => {
-    const w = between(velocities, 3, body, i), m = between(momenta, 3, body, i), at = spaceVector(velocities, body, i);
-    curves.herpolhode.put(n, new Float32Array(at), UPRIGHT, 1, ORIGIN);
-    energy = Math.max(energy, dot(m, w));
-    if (norm(m) > 0) outer = Math.max(outer, norm(cross(m, w)) / norm(m));
-  });
-  const ellipsoid = numbers(data.ellipsoids[body]);
-  const semi = Math.sqrt(energy) * Math.max(...ellipsoid.map(Math.abs)), size = Math.max(semi, 1.05);
-  Object.assign(poinsot, { body, frames, curves, ellipsoid, size, half: Math.max(1.2 * outer, 0.55 * size) });
-  poinsot.own = new Float32Array(frames.flatMap((i) => between(velocities, 3, body, i)));
-  poinsot.surface = new Points(ellipsoid.length / 3);
-  poinsot.arrow = arrowTemplate(0.018 * size);
-  poinsot.plane = new Points(4);
-  poinsot.tips = [0, 1].map(() => new Points(poinsot.arrow.vertices.length / 3));
-}
+  choose(body) {
+    this.body = body;
+    this.curves = this.motion.curves(body, POINTS);
+    this.inertia = this.motion.inertia[body];
+    const [w, x, y, z] = this.inertia.axes, semi = Math.sqrt(this.curves.energy / Math.min(...this.inertia.moments));
+    for (const part of [this.ellipsoid, this.net]) part.quaternion.set(x, y, z, w);
+    this.polhode.set(this.curves.body);
+    this.herpolhode.set(this.curves.space);
+    this.whole.set(this.curves.space);
+    // the longest semi-axis may be far longer than omega: then the ellipsoid is cut off by the panel
+    this.scale = 1 / Math.max(1.05, Math.min(semi, 1.9));
+    this.half = Math.max(1.2 * this.curves.outer, 0.6 / this.scale);
+    this.stage.scene.scale.setScalar(this.scale);
+  }
 
-function placePoinsot(position) {
-  const { body, curves, surface, plane, half, frames } = poinsot, Q = matrix(attitude(body, position));
-  const m = turn(Q, between(momenta, 3, body, position)), w = turn(Q, between(velocities, 3, body, position));
-  const twice = Math.max(0, dot(m, w)), size = norm(m);
-  surface.put(0, poinsot.ellipsoid, Q, Math.sqrt(twice), ORIGIN);
-  curves.polhode.put(0, poinsot.own, Q, 1, ORIGIN);
-  const up = size > 0 ? m.map((c) => c / size) : [0, 0, 1], foot = up.map((c) => (size > 0 ? c * twice / size : 0));
-  const frame = alongZ(up), corners = new Float32Array([-half, -half, 0, half, -half, 0, half, half, 0, -half, half, 0]);
-  plane.put(0, corners, frame, 1, foot);
-  poinsot.tips[0].put(0, poinsot.arrow.vertices, alongZ(foot), 1, ORIGIN);
-  poinsot.tips[1].put(0, poinsot.arrow.vertices, alongZ(w), 1, ORIGIN);
-  const done = Math.max(1, frames.findLastIndex((i) => i <= position + 1e-9) + 1), curve = curves.herpolhode;
-  return [surface, plane, ...poinsot.tips, curves.polhode,
-    { x: curve.x.subarray(0, done), y: curve.y.subarray(0, done), z: curve.z.subarray(0, done) }];
-}
-
-function poinsotTraces() {
-  const [surface, plane, m, w, polhode, done] = placePoinsot(0), mode = data.even ? "lines" : "markers";
-  const curve = (points, color, width) => ({ type: "scatter3d", mode, x: points.x, y: points.y, z: points.z,
-    hoverinfo: "skip", line: { color, width }, marker: { color, size: width / 2 } });
-  const whole = poinsot.curves.herpolhode;
-  return [
-    meshTrace(surface, numbers(data.sphere), { color: SKY, opacity: 0.35, flatshading: false }),
-    meshTrace(plane, [0, 1, 2, 0, 2, 3], { color: "#999999", opacity: 0.35 }),
-    meshTrace(m, poinsot.arrow.faces, { color: BLUE }), meshTrace(w, poinsot.arrow.faces, { color: VERMILION }),
-    curve(polhode, GREEN, 6), curve(done, PURPLE, 5), curve(whole, "#b0b0b0", 2),
-  ];
-}
-
-// m points up on the screen: the plane lies above the ellipsoid, seen from above
-function poinsotCamera() {
-  const m = spaceVector(momenta, poinsot.body, 0), frame = alongZ(norm(m) > 0 ? m.map((c) => c / norm(m)) : [0, 0, 1]);
-  const point = (a, b, c) => {
-    const [x, y, z] = [0, 3, 6].map((row) => a * frame[row] + b * frame[row + 1] + c * frame[row + 2]);
-    return { x, y, z };
-  };
-  return { up: point(0, 0, 1), eye: point(1.4, 1.2, 0.9), center: point(0, 0, 0.05) };
-}
-
-async function openPoinsot(body) {
-  preparePoinsot(body);
-  const range = [0, 1, 2].map(() => [-1.15 * poinsot.size, 1.15 * poinsot.size]);
-  await drawing("poinsot", poinsotTraces(), { range }, poinsotCamera());
+  place(state, clock) {
+    const [w, x, y, z] = state.q[this.body], m = turn(state.q[this.body], state.m[this.body]);
+    const omega = turn(state.q[this.body], state.w[this.body]), twice = Math.max(0, dot(m, omega)), size = norm(m);
+    this.turning.quaternion.set(x, y, z, w);
+    for (const part of [this.ellipsoid, this.net]) part.scale.set(...this.inertia.moments.map((I) => Math.max(1e-6, Math.sqrt(twice / I))));
+    const up = size > 0 ? scaled(m, 1 / size) : data.up, foot = scaled(up, size > 0 ? twice / size : 0);
+    this.plane.quaternion.setFromUnitVectors(Z, new THREE.Vector3(...up));
+    this.plane.position.set(...foot);
+    this.plane.scale.setScalar(this.half);
+    this.arrows[0].set([0, 0, 0], scaled(up, size > 0 ? twice / size + 0.3 / this.scale : 0));
+    this.arrows[1].set([0, 0, 0], omega);
+    this.herpolhode.show(this.curves.clocks.filter((c) => c <= clock + 1e-12 * this.motion.duration).length);
+  }
 }
 
 function poinsotLegend() {
   if (!data.free) byId("poinsot-caption").textContent = "Poinsot's construction, at each instant";
-  legend("poinsot-legend", [["m", BLUE, "solid"], ["ω", VERMILION, "solid"],
-    [data.free ? "polhode" : "ω in the body", GREEN, "solid"], [data.free ? "herpolhode" : "ω in space", PURPLE, "solid"],
-    [data.free ? "invariable plane" : "plane across m", "#c4c4c4", "filled"]]);
+  legend("poinsot-legend", [[data.free ? "polhode" : "ω in the body", GREEN, "solid"], [data.free ? "herpolhode" : "ω in space", PURPLE, "solid"],
+    [data.free ? "invariable plane" : "plane across m", "#a9a9a9", "filled"]]);
 }
-
-function drawPoinsot(position) { return restyle("poinsot", [0, 1, 2, 3, 4, 5], placePoinsot(position)); }

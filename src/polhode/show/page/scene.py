@@ -4,24 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Any
 
 import numpy as np
 
-from polhode.core.arrays import FloatArray
+from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.body import RigidBody, flow_moments
 from polhode.core.errors import InputError
 from polhode.core.vectors import length
-from polhode.show.page import frames
-from polhode.show.page.charts import BODY_COLORS, Chart, track_charts, unit_of
-from polhode.show.page.shapes import Mesh, mesh_of, name_of, sphere
-from polhode.show.plot.style import SKY
+from polhode.show import frames
+from polhode.show.frames import Source, Track
+from polhode.show.mesh import Mesh
+from polhode.show.page.charts import BODY_COLORS, Chart, spread_charts, track_charts, unit_of
+from polhode.show.page.words import sentence_of, title_of
+from polhode.show.shapes import mesh_of, name_of
 
 SPACING = 2.7  # between bodies of radius 1 that are side by side
-REACH = 1.4  # radius of a body with its arrows
+REACH = 1.3  # radius of a body with its arrows
 PASS = 20.0  # seconds that a page takes to play a motion
 QUICK = 6.0  # rad/s on the screen; faster rotation is hard to follow
 REAL_TIME = 3.0, 60.0  # seconds: motions of such durations are played in real time
+SIDE_BY_SIDE = len(BODY_COLORS)  # bodies; more of them form a grid, without arrows
+EARTH, ORBIT, SATELLITE = 0.6, 1.4, 0.62  # radii on the page, not to scale
+EYE, EYE_OF_MANY = (0.5, -0.8, 0.4), (0.0, -0.92, 0.4)  # where the camera is: to the right, forward, up
+X, Z = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
+
+
+@dataclass
+class Group:
+    """Bodies that look alike: a mesh, the colors (f, 3) of its faces, and the indices of the bodies."""
+
+    mesh: Mesh
+    colors: IntArray
+    members: list[int]
 
 
 @dataclass
@@ -29,11 +45,13 @@ class Scene:
     """Scene of n bodies at k times.
 
     The arrays are ``t`` of shape (k,), ``q`` of shape (k, n, 4), and ``x`` of shape (k, n, 3), or (1, n, 3) if bodies
-    stay in place. Body i has the mesh ``which[i]`` and the face colors ``colors[paint[i]]``. Scenes of single bodies
-    have ``m`` and ``omega`` of shape (k, n, 3) in body axes, which are drawn as arrows in units of ``m_scale`` and
-    ``omega_scale`` of shape (n,); ``ellipsoids`` are the vertices of omega . I omega = 1 in those units. If ``even`` is
-    true, the page interpolates attitudes between frames at a constant rate; otherwise bodies jump. ``box`` holds the
-    lengths of a periodic box around the origin, into which the page wraps positions, or None.
+    stay in place. Scenes of single bodies have ``m`` and ``omega`` of shape (k, n, 3) in body axes, which are drawn as
+    arrows in units of ``m_scale`` and ``omega_scale`` of shape (n,); ``bodies`` are those of Poinsot's construction. If
+    ``even`` is true, the page interpolates attitudes between frames at a constant rate; otherwise bodies jump. The
+    camera sees a ball of ``radius`` around ``center``, and ``wide`` to the right and left, from the side of ``eye``,
+    with ``up`` upward. ``box`` holds the lengths of a periodic box around the origin, into which the page wraps
+    positions, and ``limits`` the ranges of the axes of a frame, or None. ``trace`` is a point of the body that leaves a
+    trace. ``start`` describes one free body, from which the page says what it does.
     """
 
     title: str
@@ -41,91 +59,156 @@ class Scene:
     t: FloatArray
     q: FloatArray
     x: FloatArray
-    meshes: list[Mesh]
-    which: list[int]
-    colors: list[list[str]]
-    paint: list[int]
+    groups: list[Group]
     charts: list[Chart]
     even: bool
     rate: float
-    range: list[tuple[float, float]]
-    camera: dict[str, Any]
+    radius: float
     notes: list[str]
+    wide: float = 0.0
+    center: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    up: FloatArray = field(default_factory=lambda: Z)
+    right: FloatArray = field(default_factory=lambda: X)
+    eye: tuple[float, float, float] = EYE
     size: float = 1.0
     units: dict[str, str] = field(default_factory=lambda: {"t": "", "m": "", "omega": ""})
     labels: list[str] = field(default_factory=list)
     marks: list[str] = field(default_factory=list)
     ground: str | None = None
+    earth: float | None = None
+    trace: tuple[float, float, float] | None = None
     box: FloatArray | None = None
+    limits: list[tuple[float, float]] | None = None
     free: bool = False
+    start: dict[str, Any] | None = None
+    bodies: list[RigidBody] = field(default_factory=list)
     m: FloatArray | None = None
     omega: FloatArray | None = None
-    m_scale: FloatArray | None = None
-    omega_scale: FloatArray | None = None
-    ellipsoids: list[FloatArray] = field(default_factory=list)
+    m_scale: FloatArray = field(default_factory=lambda: np.empty(0))
+    omega_scale: FloatArray = field(default_factory=lambda: np.empty(0))
 
 
 def motion_scene(shown: Sequence[Any], labels: Sequence[str] | None, title: str | None, shape: Any, span: Any) -> Scene:
-    """Return the scene of single bodies, side by side."""
+    """Return the scene of single bodies, side by side or, if there are many, in a grid."""
     sources = frames.sources(shown, labels, span)
+    count = sum(source.count for source in sources)
+    if len(sources) > 1 and count > SIDE_BY_SIDE:
+        raise InputError(f"got {count} bodies; expected up to {SIDE_BY_SIDE} on one page, or one batch of bodies")
     t, turn = frames.frame_times(sources)
     tracks = frames.tracks(sources, t)
-    if len(tracks) > len(BODY_COLORS):
-        raise InputError(f"got {len(tracks)} bodies; expected up to {len(BODY_COLORS)} on one page")
     problem = tracks[0].problem
-    count = len(tracks)
-    meshes = [mesh_of(shape, track.body, track.problem.name) for track in tracks]
-    m, omega = (np.stack([getattr(track, name) for track in tracks], axis=1) for name in ("m", "omega"))
-    m_scale, omega_scale = (_scale(v) for v in (m, omega))
-    x = np.zeros((1, count, 3))
-    x[0, :, 0] = SPACING * (np.arange(count) - 0.5 * (count - 1))
-    reach = REACH + 0.5 * SPACING * (count - 1)
-    summaries = dict.fromkeys(track.problem.summary for track in tracks if track.problem.summary)
-    return Scene(
-        title=title or next((track.problem.name for track in tracks if track.problem.name), "A rigid body in motion"),
-        summary="; ".join([*summaries, *([] if count > 1 else [tracks[0].label])]),
+    scene = Scene(
+        title=title
+        or next((title_of(track.problem) for track in tracks if track.problem.name), "A rigid body in motion"),
+        summary=" ".join(dict.fromkeys(filter(None, (sentence_of(track.problem) for track in tracks)))),
         t=t,
         q=np.stack([track.q for track in tracks], axis=1),
-        x=x,
-        meshes=meshes,
-        which=list(range(count)),
-        colors=[shaded(BODY_COLORS[i], mesh.shades) for i, mesh in enumerate(meshes)],
-        paint=list(range(count)),
-        charts=track_charts(tracks),
+        x=np.zeros((1, count, 3)),
+        groups=[],
+        charts=track_charts(tracks) if count <= SIDE_BY_SIDE else spread_charts(tracks),
         even=turn <= frames.COARSE,
-        rate=_rate(t, float(np.mean(length(omega).max(axis=1))), unit_of(tracks, "t")),
-        range=[(-reach, reach), (-REACH, REACH), (-REACH, REACH)],
-        camera=camera((1.3, -1.4, 0.8)),
+        rate=_rate(t, float(np.mean(frames.speed(tracks))), unit_of(tracks, "t")),
+        radius=REACH,
         notes=_notes(sources, tracks, t, turn),
         units={name: unit_of(tracks, name) for name in ("t", "m", "omega")},
-        labels=[track.label for track in tracks] if count > 1 else [],
-        marks=list(BODY_COLORS[:count]),
-        ground=SKY if count == 1 and name_of(shape, problem.name) == "ship" else None,  # the water surface
         free=all(track.problem.force.is_zero for track in tracks),
-        m=m / m_scale[:, None],
-        omega=omega / omega_scale[:, None],
-        m_scale=m_scale,
-        omega_scale=omega_scale,
-        ellipsoids=[_ellipsoid(track.body, a / b) for track, a, b in zip(tracks, m_scale, omega_scale, strict=True)],
+        labels=[track.label for track in tracks] if 1 < count <= SIDE_BY_SIDE else [],
+        marks=list(BODY_COLORS[:count]),
     )
+    if count > SIDE_BY_SIDE:
+        _in_a_grid(scene, tracks, shape)
+    else:
+        _side_by_side(scene, tracks, shape)
+    if count == 1:
+        _surround(scene, tracks[0], name_of(shape, problem.name))
+    return scene
 
 
-def shaded(color: str, shades: FloatArray) -> list[str]:
-    """Return a color for each face: `color` mixed with white, up to 70 % for the shade 1."""
-    rgb = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)])
-    mixed = np.rint(rgb + 0.7 * np.asarray(shades)[:, None] * (255 - rgb)).astype(int)
-    return [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in mixed]
+def _side_by_side(scene: Scene, tracks: Sequence[Track], shape: Any) -> None:
+    """Add the meshes and places of a few bodies, and their arrows."""
+    count = len(tracks)
+    m, omega = (np.stack([getattr(track, name) for track in tracks], axis=1) for name in ("m", "omega"))
+    scene.m_scale, scene.omega_scale = (_scale(v) for v in (m, omega))
+    scene.m, scene.omega = m / scene.m_scale[:, None], omega / scene.omega_scale[:, None]
+    scene.bodies = [track.body for track in tracks]
+    for i, track in enumerate(tracks):
+        mesh = mesh_of(shape, track.body, track.problem.name)
+        scene.groups.append(Group(mesh, mesh.colors(BODY_COLORS[i]), [i]))
+    if scene.free:
+        scene.up, scene.right = _upright(tracks[0].m_space[0])
+    places = SPACING * (np.arange(count) - 0.5 * (count - 1))
+    scene.x = places[None, :, None] * scene.right
+    scene.wide = 0.0 if count == 1 else REACH + 0.5 * SPACING * (count - 1)
+    scene.eye = EYE if count == 1 else EYE_OF_MANY
+
+
+def _in_a_grid(scene: Scene, tracks: Sequence[Track], shape: Any) -> None:
+    """Add the meshes and places of many bodies."""
+    count = len(tracks)
+    columns = ceil(np.sqrt(1.6 * count))
+    rows = ceil(count / columns)
+    i = np.arange(count)
+    scene.x[0, :, 0] = 2.2 * (i % columns - 0.5 * (columns - 1))
+    scene.x[0, :, 2] = 2.2 * (0.5 * (rows - 1) - i // columns)
+    alike: dict[bytes, Group] = {}
+    for k, track in enumerate(tracks):
+        mesh = mesh_of(shape, track.body, track.problem.name)
+        group = alike.setdefault(mesh.vertices.tobytes(), Group(mesh, mesh.colors(BODY_COLORS[0]), []))
+        group.members.append(k)
+    scene.groups = list(alike.values())
+    scene.radius, scene.wide, scene.eye = 1.1 * rows + 0.6, 1.1 * columns + 0.6, (0.0, -1.0, 0.15)
+
+
+def _surround(scene: Scene, track: Track, shape: str | None) -> None:
+    """Add what is around one body: floor, water or Earth."""
+    force = track.problem.force
+    if force.is_zero:
+        scene.ground = "grid"
+        scene.start = _start(track)
+    elif shape == "ship":
+        scene.ground = "water"
+        scene.radius = 1.05
+    elif shape == "top":
+        scene.ground, scene.trace = "floor", (0.0, 0.0, 1.0)
+        scene.center, scene.radius = (0.0, 0.0, 0.35), 1.05
+    elif force.name == "gravity_gradient" and force.params.ndim == 1 and force.params[12] != 0.0:
+        _in_orbit(scene, force.params)
+    else:
+        scene.ground = "grid"
+
+
+def _start(track: Track) -> dict[str, Any]:
+    """Return moments and momentum of a free body in principal axes, of sizes about 1, and the unit of time of these."""
+    moments, m = flow_moments(track.body), track.m[0] @ track.body.axes
+    heavy, fast = float(moments.max()), float(length(m)) or 1.0
+    return {"moments": (moments / heavy).tolist(), "m": (m / fast).tolist(), "tick": heavy / fast}
+
+
+def _in_orbit(scene: Scene, params: FloatArray) -> None:
+    """Place a satellite on its orbit around the Earth; `params` are those of ``forces.gravity_gradient``."""
+    nadir, normal, rate = params[6:9], params[9:12], params[12]
+    angle = (rate * scene.t)[:, None]
+    down = np.cos(angle) * nadir + np.sin(angle) * np.cross(normal, nadir)
+    down = down + (1.0 - np.cos(angle)) * (normal @ nadir) * normal
+    scene.x = -ORBIT * down[:, None]
+    scene.earth, scene.size, scene.radius = EARTH, SATELLITE, 1.75
+    scene.up, scene.right = _upright(normal)
+    scene.eye = (0.15, -0.72, 0.7)
+
+
+def _upright(m: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the directions upward, that of `m`, and to the right, perpendicular to it."""
+    size = length(m)
+    up = m / size if size > 0 else Z
+    side = X if abs(up[0]) < 0.9 else -Z
+    right = side - (side @ up) * up
+    return up, right / np.linalg.norm(right)
 
 
 def _scale(vectors: FloatArray) -> FloatArray:
     """Return the largest length of the vectors (k, n, 3) of each body, shape (n,); 1 where all are zero."""
     largest = length(vectors).max(axis=0)
     return np.where(largest > 0, largest, 1.0)
-
-
-def _ellipsoid(body: RigidBody, inertia: float) -> FloatArray:
-    """Return vertices, shape (v, 3), of the ellipsoid omega . (I/inertia) omega = 1 in body axes."""
-    return (sphere(12).vertices / np.sqrt(flow_moments(body) / inertia)) @ body.axes.T
 
 
 def _rate(t: FloatArray, speed: float, unit: str) -> float:
@@ -136,20 +219,17 @@ def _rate(t: FloatArray, speed: float, unit: str) -> float:
     return min(duration / PASS, QUICK / speed) if speed > 0 else duration / PASS
 
 
-def camera(eye: tuple[float, float, float]) -> dict[str, Any]:
-    """Return Plotly's description of a camera at `eye`, with the third axis up."""
-    return {"eye": dict(zip("xyz", eye, strict=True)), "up": {"x": 0, "y": 0, "z": 1}}
-
-
-def _notes(sources: Sequence[frames.Source], tracks: Sequence[frames.Track], t: FloatArray, turn: float) -> list[str]:
+def _notes(sources: Sequence[Source], tracks: Sequence[Track], t: FloatArray, turn: float) -> list[str]:
     """Return notes for the page about its frames and the origin of the states."""
     notes = [f"{len(t)} frames, at most {turn:.2g} rad apart"]
     for origin in dict.fromkeys(source.origin for source in sources):
         of = ", ".join(source.label for source in sources if source.origin == origin) + ": " if len(sources) > 1 else ""
         notes.append(f"{of}each frame is from {origin}")
+    if len(sources) == 1:
+        notes.append(f"method: {sources[0].method}")
     if any(source.saved_times is not None for source in sources) and turn <= frames.COARSE:
         notes.append("between frames the page turns bodies at an even rate")
-    bodies = sum(int(np.prod(np.broadcast_shapes(s.problem.body.batch, s.problem.state.batch))) for s in sources)
+    bodies = sum(source.bodies for source in sources)
     if bodies > len(tracks):
         notes.append(f"the first {len(tracks)} of {bodies} bodies")
     return [*notes, *coarse_note(turn)]

@@ -1,4 +1,4 @@
-"""States of motions at the times of the frames of a page, from dense output where it is available.
+"""States of motions at the times of the frames of a page or film, from dense output where it is available.
 
 Frames are spaced so that bodies turn by at most ``SMOOTH`` from one to the next, unless that takes more than
 ``MOST_FRAMES``. Where states between the saved ones cannot be computed, the frames are the saved states.
@@ -16,7 +16,7 @@ import numpy as np
 from polhode.core.arrays import FloatArray
 from polhode.core.body import RigidBody
 from polhode.core.errors import InputError, TimeError
-from polhode.core.rotation import conjugate, from_rotation_vector, multiply
+from polhode.core.rotation import conjugate, from_rotation_vector, multiply, rotate
 from polhode.core.vectors import length
 from polhode.free.motion import FreeMotion
 from polhode.integration.base_trajectory import BaseTrajectory
@@ -28,8 +28,9 @@ SMOOTH = 0.1  # radians from one frame to the next
 COARSE = 1.0  # radians between frames beyond which the page does not interpolate
 LEAST_FRAMES, MOST_FRAMES = 300, 3000
 MOST_REPEATED = 300_000  # steps that dense output may repeat for the states at the frames
-MOST_BODIES = 4  # of a batch, or motions, on one page
-MOST_COMPUTED = 1000  # bodies of a batch; all are computed, the first few are shown
+MOST_BODIES = 400  # of a batch that are shown
+MOST_COMPUTED = 1000  # bodies of a batch; all are computed, the first ones are shown
+MOST_STATES = 90_000  # bodies times frames of a batch, which take about 2 MB
 PILOT = 257  # states that are computed first, to find how fast bodies turn
 DEFAULT_PERIODS, DEFAULT_TURNS = 2.0, 40.0  # of a free motion, whichever ends first
 
@@ -42,18 +43,29 @@ Energy = Callable[[FloatArray, FloatArray, FloatArray], FloatArray | None]
 class Source:
     """Motion to show: ``states`` returns (m, q) at times from ``span[0]`` to ``span[1]``.
 
-    ``saved_times`` are the times of the saved states if only those may become frames, otherwise None. ``origin`` says
-    in the notes of the page where the states come from. ``energy`` returns the energy of such states, or None if there
-    is none.
+    ``label`` is its name on the page, by default that of the ``method``. ``saved_times`` are the times of the saved
+    states if only those may become frames, otherwise None. ``origin`` says in the notes of the page where the states
+    come from. ``energy`` returns the energy of such states, or None if there is none.
     """
 
     problem: Problem
     label: str
+    method: str
     span: tuple[float, float]
     states: States
     saved_times: FloatArray | None
     origin: str
     energy: Energy
+
+    @property
+    def bodies(self) -> int:
+        """Number of bodies of the batch."""
+        return prod(np.broadcast_shapes(self.problem.body.batch, self.problem.state.batch))
+
+    @property
+    def count(self) -> int:
+        """Number of bodies that are shown."""
+        return min(self.bodies, MOST_BODIES)
 
 
 @dataclass(frozen=True)
@@ -68,6 +80,11 @@ class Track:
     omega: FloatArray
     kinetic: FloatArray
     energy: FloatArray | None
+
+    @property
+    def m_space(self) -> FloatArray:
+        """Momentum in space axes, shape (k, 3)."""
+        return rotate(self.q, self.m)
 
 
 def sources(shown: Sequence[Any], labels: Sequence[str] | None, t_span: Any) -> list[Source]:
@@ -98,15 +115,19 @@ def _source(shown: Any, span: tuple[float, float] | None) -> Source:
     sol = getattr(shown, "sol", None)
     if sol is not None and _steps_to_repeat(shown) <= MOST_REPEATED:
         energy = _energy_in(problem)
-        return Source(problem, label, span, sol, None, "steps repeated from the states that were kept", energy)
+        return Source(problem, label, label, span, sol, None, "steps repeated from the states that were kept", energy)
     low, high = min(span), max(span)
     times = shown.t[(shown.t >= low) & (shown.t <= high)]
-    return Source(problem, label, span, _between(shown), times, "the states that were kept", _saved_energy(shown))
+    return Source(
+        problem, label, label, span, _between(shown), times, "the states that were kept", _saved_energy(shown)
+    )
 
 
 def _check_count(batch: tuple[int, ...]) -> None:
     if prod(batch) > MOST_COMPUTED:
-        raise InputError(f"got {prod(batch)} bodies; expected up to {MOST_COMPUTED}, of which {MOST_BODIES} are shown")
+        raise InputError(
+            f"got {prod(batch)} bodies; expected up to {MOST_COMPUTED}, of which the first {MOST_BODIES} are shown"
+        )
 
 
 def _exact(problem: Problem, motion: FreeMotion, start: float, span: tuple[float, float]) -> Source:
@@ -115,7 +136,8 @@ def _exact(problem: Problem, motion: FreeMotion, start: float, span: tuple[float
     def states(t: FloatArray) -> tuple[FloatArray, FloatArray]:
         return motion.sample(t - start)
 
-    return Source(problem, repr(ClosedForm()), span, states, None, "the closed form", _energy_in(problem))
+    name = repr(ClosedForm())
+    return Source(problem, name, name, span, states, None, "the closed form", _energy_in(problem))
 
 
 def _default_end(motion: FreeMotion) -> float:
@@ -215,13 +237,14 @@ def frame_times(motions: Sequence[Source]) -> tuple[FloatArray, float]:
         first, last = min(s.span[0] for s in motions), max(s.span[1] for s in motions)
     if (last - first) * (motions[0].span[1] - motions[0].span[0]) <= 0:
         raise TimeError(f"the motions have no time in common: {', '.join(str(source.span) for source in motions)}")
+    most = min(MOST_FRAMES, MOST_STATES // max(source.count for source in motions))
     saved = next((source.saved_times for source in motions if source.saved_times is not None), None)
     if saved is not None:
         saved = saved[(saved >= min(first, last)) & (saved <= max(first, last))]
-        t = saved[:: max(1, ceil(len(saved) / MOST_FRAMES))]
+        t = saved[:: max(1, ceil(len(saved) / most))]
         return t, max(_largest_turn(source, t) for source in motions)
     radians = max(_radians(source, np.linspace(first, last, PILOT)) for source in motions)
-    count = min(MOST_FRAMES, max(LEAST_FRAMES, ceil(radians / SMOOTH))) + 1
+    count = min(most, max(LEAST_FRAMES, ceil(radians / SMOOTH))) + 1
     t = np.linspace(first, last, count)
     return t, max(_largest_turn(source, t) for source in motions)
 
@@ -244,6 +267,11 @@ def _speed(source: Source, t: FloatArray) -> FloatArray:
     return omega.reshape(len(t), -1).max(axis=1)
 
 
+def speed(tracks: Sequence[Track]) -> FloatArray:
+    """Return |omega| of the fastest body at each frame, shape (k,)."""
+    return np.max([length(track.omega) for track in tracks], axis=0)
+
+
 def tracks(motions: Sequence[Source], t: FloatArray) -> list[Track]:
     """Return the tracks of all bodies at the times `t`; of a batch, those of the first MOST_BODIES bodies."""
     return [track for source in motions for track in _tracks(source, t)]
@@ -257,7 +285,7 @@ def _tracks(source: Source, t: FloatArray) -> list[Track]:
     kinetic = 0.5 * np.sum(m * omega, axis=-1)
     energy = source.energy(t, q, kinetic)
     of_bodies = []
-    for i in range(min(prod(batch), MOST_BODIES)):
+    for i in range(source.count):
         label = f"{source.label}, body {i}" if batch else source.label
         index = np.unravel_index(i, batch) if batch else ()
         body = problem.body.select(batch, index) if batch else problem.body

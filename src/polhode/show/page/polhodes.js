@@ -1,0 +1,41 @@
+// ---- the map of polhodes: on the sphere |m| = const in the body, curves of equal energy, and where this motion is
+
+class PolhodeMap {
+  constructor() {
+    this.stage = new Stage("map", { radius: 1.3, eye: [0.75, -0.55, 0.45], linked: false });
+    const ball = new THREE.MeshLambertMaterial({ polygonOffset: true, polygonOffsetFactor: 1, polygonOffsetUnits: 1 });
+    this.stage.add(new THREE.Mesh(new THREE.SphereGeometry(0.995, 40, 24), this.stage.ink(ball, "ball")));
+    this.family = this.stage.add(new THREE.LineSegments(new THREE.BufferGeometry(), this.stage.ink(new THREE.LineBasicMaterial(), "soft")));
+    this.borders = this.stage.add(new THREE.LineSegments(new THREE.BufferGeometry(), new THREE.LineBasicMaterial({ color: VERMILION })));
+    this.family.frustumCulled = this.borders.frustumCulled = false;
+    this.own = new Curve(GREEN, 0.016, this.stage.scene);
+    this.dot = this.stage.add(new THREE.Mesh(new THREE.SphereGeometry(0.05, 16, 12), new THREE.MeshLambertMaterial({ color: M_COLOR })));
+    this.names = [0, 1, 2].map((k) => this.stage.label(String(k + 1), [0, 0, 0].map((_, i) => (i === k ? 1.14 : 0)), "ink", 0.12));
+    for (const name of this.names) name.material.depthTest = true;
+    this.stage.applyTheme();
+  }
+
+  choose({ free, polhode }) {
+    const close = [], borders = [], edge = Math.atan2(Math.sqrt(free.w12), Math.sqrt(free.w23));
+    for (let k = 1; k < 12; k++) this.circle(free, (k - 0.5) / 11 * Math.PI / 2, edge, close);
+    if (free.w12 > 0 && free.w23 > 0) for (const side of [-1e-7, 1e-7]) this.circle(free, edge + side, edge, borders);
+    this.family.geometry.setFromPoints(close);
+    this.borders.geometry.setFromPoints(borders);
+    this.own.set(polhode.flatMap((state) => unit(state.m)));
+    this.own.object.visible = this.dot.visible = free.G > 0;
+  }
+
+  // The curve of equal energy through (cos theta, 0, sin theta) in sorted axes, and its mirror image.
+  circle(free, theta, edge, points) {
+    const around1 = theta < edge, size = around1 ? Math.sin(theta) : Math.cos(theta);
+    const flat = Math.sqrt(free.w13 / (around1 ? free.w12 : free.w23));
+    if (!Number.isFinite(flat)) return;
+    const at = (angle, sign) => {
+      const x = size * Math.cos(angle), y = size * flat * Math.sin(angle), z = sign * Math.sqrt(Math.max(0, 1 - x * x - y * y));
+      return new THREE.Vector3(...free.unsorted(around1 ? [z, y, x] : [x, y, z]));
+    };
+    for (const sign of [-1, 1]) for (let k = 0; k < 72; k++) points.push(at(k * Math.PI / 36, sign), at((k + 1) * Math.PI / 36, sign));
+  }
+
+  place(state) { this.dot.position.set(...unit(state.m[0])); }
+}
