@@ -21,7 +21,7 @@ FORBIDDEN = {
     "rooms of the kernels": ("kernels/numbers/quat.py", "import polhode.kernels.exact.euler"),
     "Numba is known to kernels/compiler only": ("core/body.py", "import numba"),
     "matplotlib is known to show/plot only": ("core/state.py", "import matplotlib.pyplot"),
-    "trimesh is known to core/solids.py only": ("show/shapes.py", "import trimesh"),
+    "trimesh is known to core/solids.py only": ("show/scene/shapes.py", "import trimesh"),
     "click is known to cli only": ("scenarios/report.py", "import click"),
     "jsonschema and tomli_w are known to scenarios only": ("cli/run.py", "import jsonschema"),
     "xarray and zarr are known to files and ensembles only": ("integration/running.py", "import zarr"),

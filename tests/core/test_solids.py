@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 import polhode as ph
 from polhode import errors
-from polhode.show.shapes import mesh_of
+from polhode.show.scene.shapes import mesh_of
 
 trimesh = pytest.importorskip("trimesh", reason="trimesh, which reads meshes, is not installed")
 

@@ -17,12 +17,12 @@ import polhode as ph
 from conftest import ROOT, random_attitude
 from polhode import errors
 from polhode.cli import cli
-from polhode.show import frames
-from polhode.show.illustrations import ILLUSTRATIONS
 from polhode.show.page import view
-from polhode.show.page.charts import Chart, Curve
-from polhode.show.page.words import sentence_of, title_of
-from polhode.show.shapes import SHAPES, mesh_of
+from polhode.show.scene import frames
+from polhode.show.scene.charts import Chart, Curve
+from polhode.show.scene.illustrations import ILLUSTRATIONS
+from polhode.show.scene.shapes import SHAPES, mesh_of
+from polhode.show.scene.words import sentence_of, title_of
 from polhode.systems.interactions import DipolarSoftSpheres
 from view_pages import data_of, numbers, packed_page, values
 

@@ -11,7 +11,7 @@ from PIL import Image
 
 import polhode as ph
 from polhode.show.page import view
-from polhode.show.shapes import mesh_of
+from polhode.show.scene.shapes import mesh_of
 from polhode.systems.interactions import DipolarSoftSpheres
 from view_pages import DESKTOP, FLAGS, WAIT, Opened, data_of, installed_browser, numbers
 
@@ -302,5 +302,34 @@ def test_without_webgl_there_are_numbers_and_charts(browser, motion, tmp_path):
     assert HOSTILE in opened.page.inner_text("#key-0")
     assert opened.run("document.images.length") == 0
     assert opened.run("window.hurt") is None
+    assert opened.complaints == []
+    opened.context.close()
+
+
+@pytest.mark.long
+def test_a_notebook_shows_the_page(browser, motion, tmp_path):
+    """The output of a cell is unpacked into a frame, in which the page runs."""
+    page = view(motion, t_span=(0.0, 5.0), title="In a notebook")
+    (tmp_path / "cell.html").write_text(f"<!DOCTYPE html><body>{page._repr_html_()}</body>", encoding="utf-8")
+    context = browser.new_context(viewport=DESKTOP, reduced_motion="reduce")
+    cell = context.new_page()
+    cell.goto((tmp_path / "cell.html").as_uri())
+    frame = cell.frame_locator("iframe")
+    frame.locator("body[data-ready]").wait_for(timeout=WAIT)
+    assert frame.locator("h1").inner_text() == "In a notebook"
+    context.close()
+
+
+@pytest.mark.long
+def test_the_film_button_saves_a_video(browser, motion, tmp_path):
+    view(motion, tmp_path / "page.html", t_span=(0.0, 1.0), title="A flip, filmed")
+    opened = Opened(browser, tmp_path / "page.html")
+    opened.page.select_option("#speed", "16")
+    with opened.page.expect_download(timeout=WAIT) as download:
+        opened.page.click("#film")
+    download.value.save_as(tmp_path / "film.webm")
+    assert download.value.suggested_filename == "A_flip_filmed.webm"
+    assert (tmp_path / "film.webm").read_bytes()[:4] == b"\x1aE\xdf\xa3"  # Matroska
+    assert opened.page.inner_text("#film") == "Film"
     assert opened.complaints == []
     opened.context.close()

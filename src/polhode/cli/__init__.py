@@ -17,7 +17,7 @@ from polhode.cli.ensemble import ensemble
 from polhode.cli.listing import cite, methods, problems, schema
 from polhode.cli.run import resume, run
 from polhode.cli.studies import compare, order
-from polhode.cli.view import play, view
+from polhode.cli.view import movie, play, view
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
@@ -33,7 +33,7 @@ def cli() -> None:
     """
 
 
-RUNNING = (run, resume, view, play, ensemble)
+RUNNING = (run, resume, view, play, movie, ensemble)
 LISTING = (problems, methods, schema, cite)
 for command in (*RUNNING, *LISTING, order, compare, convert, cache, compile_command, completion):
     cli.add_command(command)

@@ -1,4 +1,4 @@
-"""Commands that write pages with bodies in 3-D: of saved trajectories, and of a body that the reader changes."""
+"""Commands that write pages with bodies in 3-D, and films."""
 
 from __future__ import annotations
 
@@ -71,6 +71,37 @@ def play(out: Path, shape: str | None, title: str | None) -> None:
     from polhode.show.page import play as write_page
 
     click.echo(f"play: {write_page(out, shape=shape, title=title).path}")
+
+
+@click.command(cls=Command)
+@click.argument("source", metavar="PROBLEM|FOLDER|FILE")
+@click.argument("out", metavar="OUT", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--seconds", type=float, help="The duration of the film.  [default: as on a page, up to 20 s]")
+@click.option("--fps", type=int, default=25, show_default=True, help="Pictures per second.")
+@click.option("--shape", help="The shape of the body, as for polhode view.")
+@click.option("--title", help="The title of the film.  [default: the name of the problem]")
+@click.option("--span", type=float, nargs=2, metavar="START END", help="The part of the time span to show.")
+def movie(
+    source: str, out: Path, seconds: float | None, fps: int, shape: str | None, title: str | None,
+    span: tuple[float, float] | None,
+) -> None:  # fmt: skip
+    r"""Write a film of a motion: .mp4, .webm, .mov or .gif.
+
+    Pass the name of a problem, which is computed, or the folder of a run, or a file with a trajectory.
+
+    \b
+    Examples:
+      polhode movie dzhanibekov flip.gif
+      polhode movie out/heavy_top top.mp4 --seconds 10
+    """
+    from polhode.files import saving as store
+    from polhode.problems import REGISTRY, get
+    from polhode.show.plot import animate
+    from polhode.solve import integrate
+
+    trajectory = integrate(get(source)) if source in REGISTRY else store.load(_trajectory_in(Path(source)))
+    film = animate(trajectory, seconds=seconds, fps=fps, shape=shape, title=title, t_span=span)
+    click.echo(f"movie: {film.save(out)}")
 
 
 def _trajectory_in(source: Path) -> Path:

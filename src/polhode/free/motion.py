@@ -535,6 +535,16 @@ class FreeMotion:
 
         return view(self, path, **options)
 
+    def animate(self, **options: Any) -> Any:
+        """Return a film of the rotating body, which a notebook displays; see ``polhode.plot.animate``."""
+        from polhode.show.plot import animate
+
+        return animate(self, **options)
+
+    def movie(self, path: Any, **options: Any) -> Any:
+        """Write a film of the rotating body to a file (.mp4, .webm, .gif); see ``polhode.plot.animate``."""
+        return self.animate(**options).save(path)
+
     def __getitem__(self, index: Any) -> FreeMotion:
         """Return the motion of the bodies of the batch that ``index`` selects."""
         if not self.batch:

@@ -210,6 +210,30 @@ class BaseTrajectory(Value, ABC):
 
         return view(self, path, **options)
 
+    def animate(self, **options: Any) -> Any:
+        """Return a film of the motion, which a notebook displays; see ``polhode.plot.animate``.
+
+        Parameters
+        ----------
+        **options
+            Arguments of ``polhode.plot.animate``.
+        """
+        from polhode.show.plot import animate
+
+        return animate(self, **options)
+
+    def movie(self, path: Any, **options: Any) -> Any:
+        """Write a film of the motion to a file, and return its path.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Name of the file: .mp4, .webm or .mov, written by ffmpeg, or .gif.
+        **options
+            Arguments of ``polhode.plot.animate``.
+        """
+        return self.animate(**options).save(path)
+
     def __len__(self) -> int:
         """Return the number of saved states."""
         return len(self.t)

@@ -9,13 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from polhode.core.errors import InputError
 from polhode.free.motion import FreeMotion
-from polhode.show.page.crowd import system_scene
 from polhode.show.page.live import live_page
 from polhode.show.page.page import Page, render
-from polhode.show.page.scene import motion_scene
-from polhode.systems.trajectory import SystemTrajectory
+from polhode.show.scene import scene_of
 
 __all__ = ["Page", "play", "view"]
 
@@ -70,16 +67,7 @@ def view(
     >>> page.html.startswith("<!DOCTYPE html>"), page.title
     (True, 'A flip')
     """
-    motions = list(shown) if isinstance(shown, (list, tuple)) else [shown]
-    if not motions:
-        raise InputError(
-            "got an empty list; expected a Trajectory, a FreeMotion, a SystemTrajectory, or a list of the first two"
-        )
-    if any(isinstance(motion, SystemTrajectory) for motion in motions):
-        scene = system_scene(_only(motions, labels), title, shape, t_span)
-    else:
-        scene = motion_scene(motions, labels, title, shape, t_span)
-    page = render(scene)
+    page = render(scene_of(shown, labels, title, shape, t_span))
     return page if path is None else page.save(path)
 
 
@@ -122,14 +110,3 @@ def play(
     """
     page = live_page(motion, shape, title)
     return page if path is None else page.save(path)
-
-
-def _only(motions: Sequence[Any], labels: Sequence[str] | None) -> Any:
-    """Return the only motion, which is a system; raise InputError if there are several, or labels."""
-    if len(motions) > 1:
-        raise InputError(
-            f"got {len(motions)} motions, one of them of a system: a system has a page of its own; pass it alone"
-        )
-    if labels is not None:
-        raise InputError(f"labels = {labels!r}; labels are for several motions: omit labels for a system")
-    return motions[0]

@@ -9,12 +9,12 @@ import numpy as np
 from polhode.core.body import flow_moments, to_principal
 from polhode.core.errors import InputError
 from polhode.free.motion import FreeMotion
-from polhode.show.illustrations import ILLUSTRATIONS
-from polhode.show.mesh import Mesh, cuboid, sphere
-from polhode.show.page.charts import BODY_COLORS
+from polhode.show.labels import COMPONENT_COLORS
 from polhode.show.page.page import Page, fill, mesh_data, names, text_of
-from polhode.show.plot.style import COMPONENT_COLORS
-from polhode.show.shapes import principal
+from polhode.show.scene.charts import BODY_COLORS
+from polhode.show.scene.illustrations import ILLUSTRATIONS
+from polhode.show.scene.mesh import Mesh, cuboid, sphere
+from polhode.show.scene.shapes import principal
 
 TITLE = "Turn a free body"
 SUMMARY = "Choose a body, spin it, and see how it moves when no torque acts."

@@ -26,10 +26,10 @@ from polhode._version import __version__
 from polhode.core.body import RigidBody, flow_moments
 from polhode.core.rotation import from_matrix
 from polhode.files.atomic import replacing
-from polhode.show.mesh import Mesh
-from polhode.show.page.charts import Chart
-from polhode.show.page.scene import Scene
-from polhode.show.plot.style import count_label, with_unit
+from polhode.show.labels import count_label, with_unit
+from polhode.show.scene.charts import Chart
+from polhode.show.scene.mesh import Mesh
+from polhode.show.scene.single import Scene
 
 SCRIPTS = ("base", "closed_form", "stage", "space", "poinsot", "polhodes", "charts", "live", "player")
 NAMES = {"t": "t", "m": "|m|", "omega": "|ω|"}  # in labels of axes and lines of text

@@ -79,7 +79,7 @@ class Space {
       const end = [0, 0, 0];
       end[k] = length;
       points.push(new THREE.Vector3(), new THREE.Vector3(...end));
-      this.stage.label(name, scaled(end, 1.06), "faint", 0.08);
+      this.stage.label(name, scaled(end, 1.04), "faint", 0.08).center.set(1.3, 0.5);
     });
     const material = this.stage.ink(new THREE.LineBasicMaterial({ transparent: true, opacity: 0.7 }), "faint");
     this.stage.add(new THREE.LineSegments(new THREE.BufferGeometry().setFromPoints(points), material));

@@ -10,16 +10,9 @@ from polhode.core.arrays import FloatArray
 from polhode.core.errors import InputError
 from polhode.core.vectors import unit
 from polhode.free.motion import FreeMotion
+from polhode.show.labels import BLUE, COMPONENT_COLORS, QUATERNION_COLORS, VERMILION, with_unit
 from polhode.show.plot.sphere import draw_sphere
-from polhode.show.plot.style import (
-    BLUE,
-    COMPONENT_COLORS,
-    QUATERNION_COLORS,
-    VERMILION,
-    legend_above,
-    new_figure,
-    with_unit,
-)
+from polhode.show.plot.style import legend_above, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,20 +11,10 @@ from polhode.core.arrays import FloatArray
 from polhode.core.rotation import rotate
 from polhode.core.vectors import length, unit
 from polhode.integration.invariants import drifts
+from polhode.show.labels import BLUE, COMPONENT_COLORS, GRAY, GREEN, QUATERNION_COLORS, VERMILION, with_unit
 from polhode.show.plot.curves import Curves
 from polhode.show.plot.sphere import draw_sphere, look_at
-from polhode.show.plot.style import (
-    BLUE,
-    COMPONENT_COLORS,
-    GRAY,
-    GREEN,
-    QUATERNION_COLORS,
-    VERMILION,
-    legend_above,
-    point_marker,
-    series_style,
-    with_unit,
-)
+from polhode.show.plot.style import legend_above, point_marker, series_style
 
 if TYPE_CHECKING:
     from polhode.integration.trajectory import Trajectory

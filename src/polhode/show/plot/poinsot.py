@@ -10,9 +10,9 @@ from polhode.core.arrays import FloatArray
 from polhode.core.body import RigidBody, flow_moments
 from polhode.free.geometry import herpolhode, herpolhode_radii, polhode
 from polhode.free.motion import FreeMotion
+from polhode.show.labels import BLUE, GRAY, VERMILION, with_unit
 from polhode.show.plot.free import figure_for
 from polhode.show.plot.sphere import look_at, separatrices
-from polhode.show.plot.style import BLUE, GRAY, VERMILION, with_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

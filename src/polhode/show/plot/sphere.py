@@ -8,7 +8,7 @@ import numpy as np
 
 from polhode.core.arrays import FloatArray
 from polhode.core.body import RigidBody, flow_moments
-from polhode.show.plot.style import GRAY
+from polhode.show.labels import GRAY
 
 TITLE = "angular momentum in body axes"
 

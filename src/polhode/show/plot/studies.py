@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polhode.show.plot.style import GRAY, few_log_ticks, new_figure, series_style
+from polhode.show.labels import GRAY
+from polhode.show.plot.style import few_log_ticks, new_figure, series_style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,4 +1,4 @@
-"""Common style of all figures: colors that color-blind readers can distinguish, labels with units, and legends."""
+"""Common style of all figures: sizes, markers, ticks and legends."""
 
 from __future__ import annotations
 
@@ -7,16 +7,12 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from polhode.core.errors import MissingExtraError
+from polhode.show.labels import BLUE, GRAY, GREEN, ORANGE, PURPLE, SKY, VERMILION
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's palette
-BLUE, VERMILION, GREEN, GRAY = "#0072B2", "#D55E00", "#009E73", "#7F7F7F"
-PURPLE, ORANGE, SKY = "#CC79A7", "#E69F00", "#56B4E9"
-COMPONENT_COLORS = (BLUE, VERMILION, GREEN)
-QUATERNION_COLORS = (GRAY, *COMPONENT_COLORS)
 SERIES = ((BLUE, "o"), (VERMILION, "s"), (GREEN, "^"), (PURPLE, "D"), (ORANGE, "v"), (SKY, "P"), (GRAY, "X"))
 
 
@@ -39,16 +35,6 @@ def save_figure(figure: Figure, path: str | PathLike[str], dpi: float) -> None:
 
     figure.savefig(path, dpi=dpi)
     pyplot.close(figure)
-
-
-def with_unit(label: str, unit: str) -> str:
-    """Return a label with a unit in brackets, or the label alone if the unit is empty."""
-    return f"{label} [{unit.replace('^2', '²').replace('^3', '³')}]" if unit else label
-
-
-def count_label(count: int) -> str:
-    """Return the number of bodies as text, such as "1 body" or "8 bodies"."""
-    return "1 body" if count == 1 else f"{count} bodies"
 
 
 def legend_above(axes: Axes, columns: int = 4) -> None:

@@ -10,9 +10,10 @@ import numpy as np
 from polhode.core.arrays import FloatArray
 from polhode.core.errors import InputError
 from polhode.show.edges import box_edges
+from polhode.show.labels import BLUE, GRAY, GREEN, VERMILION, count_label
 from polhode.show.plot.layout import Place, arranged, checked_kinds
 from polhode.show.plot.panels import draw_errors
-from polhode.show.plot.style import BLUE, GRAY, GREEN, SERIES, VERMILION, count_label, legend_above, point_marker
+from polhode.show.plot.style import SERIES, legend_above, point_marker
 from polhode.systems.invariants import energy_of, system_drifts
 from polhode.systems.trajectory import SystemTrajectory
 

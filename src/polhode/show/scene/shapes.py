@@ -19,8 +19,8 @@ from polhode.core.body import RigidBody
 from polhode.core.checks import as_floats, check_finite, unknown_name
 from polhode.core.errors import InputError, ShapeError
 from polhode.core.solids import read_solid, solid_properties
-from polhode.show.illustrations import ILLUSTRATIONS
-from polhode.show.mesh import (
+from polhode.show.scene.illustrations import ILLUSTRATIONS
+from polhode.show.scene.mesh import (
     AROUND,
     BODY,
     BOX_FACES,

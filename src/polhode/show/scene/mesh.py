@@ -148,7 +148,7 @@ def cuboid(sizes: Sequence[float], center: Sequence[float] = (0.0, 0.0, 0.0)) ->
 
 def ring(thickness: float) -> Mesh:
     """Return a torus of radius 1 about the third axis."""
-    u, v = np.arange(2 * AROUND + 1) * np.pi / AROUND, np.arange(10) * np.pi / 5
+    u, v = np.arange(37) * np.pi / 18, np.arange(8) * np.pi / 4
     r = 1.0 + 2.0 * thickness * np.cos(v)
     points = [np.stack([r * np.cos(a), r * np.sin(a), thickness * np.sin(v)], axis=-1) for a in u]
     return skin(np.array(points))

@@ -13,12 +13,12 @@ from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.body import RigidBody, flow_moments
 from polhode.core.errors import InputError
 from polhode.core.vectors import length
-from polhode.show import frames
-from polhode.show.frames import Source, Track
-from polhode.show.mesh import Mesh
-from polhode.show.page.charts import BODY_COLORS, Chart, spread_charts, track_charts, unit_of
-from polhode.show.page.words import sentence_of, title_of
-from polhode.show.shapes import mesh_of, name_of
+from polhode.show.scene import frames
+from polhode.show.scene.charts import BODY_COLORS, Chart, spread_charts, track_charts, unit_of
+from polhode.show.scene.frames import Source, Track
+from polhode.show.scene.mesh import Mesh
+from polhode.show.scene.shapes import mesh_of, name_of
+from polhode.show.scene.words import sentence_of, title_of
 
 SPACING = 2.7  # between bodies of radius 1 that are side by side
 REACH = 1.3  # radius of a body with its arrows
@@ -28,6 +28,10 @@ REAL_TIME = 3.0, 60.0  # seconds: motions of such durations are played in real t
 SIDE_BY_SIDE = len(BODY_COLORS)  # bodies; more of them form a grid, without arrows
 EARTH, ORBIT, SATELLITE = 0.6, 1.4, 0.62  # radii on the page, not to scale
 EYE, EYE_OF_MANY = (0.5, -0.8, 0.4), (0.0, -0.92, 0.4)  # where the camera is: to the right, forward, up
+UNNAMED = {  # what is said of several motions without a name, free or not
+    True: "No torque acts: each body keeps its angular momentum in space, and its energy.",
+    False: "Each body turns under its torques.",
+}
 X, Z = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
 
 
@@ -115,6 +119,8 @@ def motion_scene(shown: Sequence[Any], labels: Sequence[str] | None, title: str 
         labels=[track.label for track in tracks] if 1 < count <= SIDE_BY_SIDE else [],
         marks=list(BODY_COLORS[:count]),
     )
+    if not scene.summary and count > 1:
+        scene.summary = UNNAMED[scene.free]
     if count > SIDE_BY_SIDE:
         _in_a_grid(scene, tracks, shape)
     else:
@@ -191,7 +197,7 @@ def _in_orbit(scene: Scene, params: FloatArray) -> None:
     down = np.cos(angle) * nadir + np.sin(angle) * np.cross(normal, nadir)
     down = down + (1.0 - np.cos(angle)) * (normal @ nadir) * normal
     scene.x = -ORBIT * down[:, None]
-    scene.earth, scene.size, scene.radius = EARTH, SATELLITE, 1.75
+    scene.earth, scene.size, scene.radius = EARTH, SATELLITE, 1.6
     scene.up, scene.right = _upright(normal)
     scene.eye = (0.15, -0.72, 0.7)
 

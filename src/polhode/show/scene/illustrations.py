@@ -8,7 +8,22 @@ from dataclasses import replace
 import numpy as np
 
 from polhode.problems.dzhanibekov import BAR, RADIUS, STEM
-from polhode.show.mesh import BLUE, BODY, DARK, GOLD, METAL, RED, WHITE, Mesh, cuboid, joined, lathe, ring, rod, sphere
+from polhode.show.scene.mesh import (
+    BLUE,
+    BODY,
+    DARK,
+    GOLD,
+    METAL,
+    RED,
+    WHITE,
+    Mesh,
+    cuboid,
+    joined,
+    lathe,
+    ring,
+    rod,
+    sphere,
+)
 
 
 def t_handle() -> Mesh:
@@ -40,11 +55,13 @@ def racket() -> Mesh:
     """Return a tennis racket: a frame with strings, a throat and a handle."""
     strings = []
     for k in np.linspace(-0.8, 0.8, 9):
-        across, along = 0.42 * np.sqrt(1 - k * k), 0.55 * np.sqrt(1 - k * k)
-        strings.append(rod(np.array([-across, 0.55 * k, 0.0]), np.array([across, 0.55 * k, 0.0]), 0.006, 6))
-        strings.append(rod(np.array([0.42 * k, -along, 0.0]), np.array([0.42 * k, along, 0.0]), 0.006, 6))
-    throat = [rod(np.array([x, -0.5, 0.0]), np.array([0.25 * x, -0.95, 0.0]), 0.03, 12) for x in (-0.18, 0.18)]
-    handle = rod(np.array([0.0, -0.9, 0.0]), np.array([0.0, -1.65, 0.0]), 0.055)
+        across, along = 0.84 * np.sqrt(1 - k * k), 1.1 * np.sqrt(1 - k * k)
+        strings += [
+            cuboid((across, 0.012, 0.012), (0.0, 0.55 * k, 0.0)),
+            cuboid((0.012, along, 0.012), (0.42 * k, 0.0, 0.0)),
+        ]
+    throat = [rod(np.array([x, -0.5, 0.0]), np.array([0.25 * x, -0.95, 0.0]), 0.03, 8) for x in (-0.18, 0.18)]
+    handle = rod(np.array([0.0, -0.9, 0.0]), np.array([0.0, -1.65, 0.0]), 0.055, 12)
     frame = ring(0.035).stretched((0.42, 0.55, 1.0))
     paint = [part.painted(WHITE, 0.0) for part in strings] + [part.painted(BODY, 0.15) for part in throat]
     return joined([frame, *paint, handle.painted(DARK, 0.15)])

@@ -12,11 +12,11 @@ import numpy as np
 
 from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.body import RigidBody
-from polhode.show.mesh import BODY, Mesh
-from polhode.show.page.charts import BODY_COLORS
-from polhode.show.page.scene import Group
-from polhode.show.plot.style import ORANGE, SKY
-from polhode.show.shapes import ellipsoid, mesh_of, molecule
+from polhode.show.labels import ORANGE, SKY
+from polhode.show.scene.charts import BODY_COLORS
+from polhode.show.scene.mesh import BODY, Mesh
+from polhode.show.scene.shapes import ellipsoid, mesh_of, molecule
+from polhode.show.scene.single import Group
 from polhode.systems.system import System
 
 CROWDED = 200  # systems of more bodies are drawn with fewer triangles per body
@@ -24,7 +24,7 @@ DETAILS = ((600, (6, 24)), (2000, (4, 6)), (np.inf, (3, 3)))  # up to so many si
 VISIBLE = 0.2  # least radius of a molecule, in units of half the distance of neighbors; smaller ones are magnified
 
 
-class CrowdBodies(NamedTuple):
+class SystemBodies(NamedTuple):
     """Groups of bodies that look alike, a legend, and whether some are drawn larger than they are."""
 
     groups: list[Group]
@@ -46,7 +46,7 @@ class Kind(NamedTuple):
         return self.body.moments.tobytes(), self.body.axes.tobytes(), sites
 
 
-def crowd_bodies(system: System, shape: Any, size: float) -> CrowdBodies:
+def system_bodies(system: System, shape: Any, size: float) -> SystemBodies:
     """Return how to draw the bodies; `shape` is as in ``polhode.view``, and `size` is the unit of length of meshes."""
     kinds, which = _kinds(system)
     drawn = [_mesh(kind, shape, size, system.count) for kind in kinds]
@@ -57,14 +57,14 @@ def crowd_bodies(system: System, shape: Any, size: float) -> CrowdBodies:
         groups = [Group(mesh, mesh.colors(base[k]), []) for k, mesh in enumerate(meshes)]
         for body, kind in enumerate(which):
             groups[kind].members.append(body)
-        return CrowdBodies(groups, [], [], magnified)
+        return SystemBodies(groups, [], [], magnified)
     alike: dict[tuple[int, tuple[float, ...]], Group] = {}
     for body, (kind, dipole) in enumerate(zip(which, dipoles, strict=True)):
         look = kind, tuple(dipole.tolist())
         if look not in alike:
             alike[look] = Group(meshes[kind], _halves(meshes[kind], dipole), [])
         alike[look].members.append(body)
-    return CrowdBodies(list(alike.values()), ["toward the dipole", "away from it"], [ORANGE, SKY], magnified)
+    return SystemBodies(list(alike.values()), ["toward the dipole", "away from it"], [ORANGE, SKY], magnified)
 
 
 def _kinds(system: System) -> tuple[list[Kind], list[int]]:

@@ -10,8 +10,8 @@ import numpy as np
 from polhode.core.arrays import FloatArray
 from polhode.core.rotation import conjugate, multiply
 from polhode.core.vectors import length
-from polhode.show.frames import Track
-from polhode.show.plot.style import BLUE, COMPONENT_COLORS, GRAY, GREEN, ORANGE, PURPLE, SKY, VERMILION, with_unit
+from polhode.show.labels import BLUE, COMPONENT_COLORS, GRAY, GREEN, ORANGE, PURPLE, SKY, VERMILION, with_unit
+from polhode.show.scene.frames import Track
 from polhode.systems.invariants import energy_of
 from polhode.systems.trajectory import SystemTrajectory
 

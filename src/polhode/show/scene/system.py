@@ -11,12 +11,12 @@ from polhode.core.arrays import FloatArray
 from polhode.core.errors import InputError
 from polhode.core.vectors import length
 from polhode.integration.problem import checked_span
-from polhode.show import frames
-from polhode.show.page.charts import system_charts
-from polhode.show.page.crowd_bodies import crowd_bodies
-from polhode.show.page.scene import PASS, Scene, coarse_note
-from polhode.show.page.words import spoken
-from polhode.show.plot.style import count_label
+from polhode.show.labels import count_label
+from polhode.show.scene import frames
+from polhode.show.scene.charts import system_charts
+from polhode.show.scene.single import PASS, Scene, coarse_note
+from polhode.show.scene.system_bodies import system_bodies
+from polhode.show.scene.words import spoken
 from polhode.systems.interactions.neighbors import Box
 from polhode.systems.trajectory import SystemTrajectory
 
@@ -35,7 +35,7 @@ def system_scene(traj: SystemTrajectory, title: str | None, shape: Any, span: An
     t, q = traj.t[rows], traj.q[rows]
     x = _from_the_box(traj.x[rows], system.box)
     size = 0.5 * _nearest(x[0], system.box)
-    bodies = crowd_bodies(system, shape, size)
+    bodies = system_bodies(system, shape, size)
     limits = _limits(x, system.box, size)
     outside = 0 if system.box.repeats else _outside(x, limits)
     box_limits = [(-0.5 * side, 0.5 * side) for side in system.box.lengths] if system.box.repeats else limits

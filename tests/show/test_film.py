@@ -1,0 +1,122 @@
+"""Films: bodies are drawn where they are, and files have the pictures that were requested."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+from scipy.spatial.transform import Rotation
+
+import polhode as ph
+from polhode import errors
+from polhode.cli import cli
+from polhode.show.scene import scene_of
+from polhode.systems.interactions import DipolarSoftSpheres
+
+pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+
+from matplotlib import pyplot
+
+from polhode.show.plot.film import DISTANCE, Picture, animate
+
+MOTION = ph.free_motion((1.0, 2.0, 2.5), m=(0.3, 2.0, 0.4), q=ph.rotation.normalize((0.5, 0.1, -0.7, 0.2)))
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    pyplot.close("all")
+
+
+def test_the_body_is_drawn_in_its_attitude():
+    """Corners of the polygons are those of the box, turned by SciPy and seen in perspective."""
+    scene = scene_of(MOTION, None, None, None, (0.0, 8.0))
+    picture = Picture(scene)
+    picture.draw(0.3)
+    drawn = np.concatenate([path.vertices[:3] for path in picture.faces.get_paths()])
+    turned = Rotation.from_quat(np.roll(MOTION.q(2.4), -1)).apply(scene.groups[0].mesh.vertices)
+    up = MOTION.m_space / np.linalg.norm(MOTION.m_space)
+    right, forward = scene.right, np.cross(up, scene.right)
+    back = scene.eye[0] * right + scene.eye[1] * forward + scene.eye[2] * up
+    back /= np.linalg.norm(back)
+    across = np.cross(up, back) / np.linalg.norm(np.cross(up, back))
+    high = np.cross(back, across)
+    factor = DISTANCE * scene.radius / (DISTANCE * scene.radius - turned @ back)
+    places = np.stack([turned @ across, turned @ high], axis=-1) * factor[:, None]
+    distances = np.linalg.norm(places[:, None] - drawn, axis=-1).min(axis=1)
+    assert (np.sort(distances)[:6] < 1e-9).all()  # a box shows six of its corners, or seven
+    assert picture.clock.get_text() == "t = 2.4"
+    assert picture.now.get_xdata()[0] == pytest.approx(2.4)
+
+
+def test_a_gif_has_the_pictures(tmp_path):
+    path = MOTION.movie(tmp_path / "flip.gif", seconds=0.4, fps=10, t_span=(0, 5), title="Flip")
+    with Image.open(path) as film:
+        assert film.n_frames == 4
+        assert film.size == (960, 540)
+        first = np.asarray(film.convert("L"), dtype=int)
+        film.seek(2)
+        assert (np.abs(np.asarray(film.convert("L"), dtype=int) - first) > 30).mean() > 0.01  # it moves
+    assert pyplot.get_fignums() == []
+
+
+@pytest.mark.parametrize("suffix", [".mp4", ".webm"])
+def test_a_video_has_the_pictures(tmp_path, suffix):
+    ffmpeg = pytest.importorskip("imageio_ffmpeg", reason="imageio-ffmpeg is not installed")
+    top = ph.integrate(ph.problems.get("gyro_top"), (0, 0.1))
+    path = top.movie(tmp_path / f"top{suffix}", seconds=0.4, fps=10)
+    frames, seconds = ffmpeg.count_frames_and_secs(path)
+    assert frames == 4
+    assert seconds == pytest.approx(0.4, abs=0.05)
+
+
+def test_notebooks_show_a_video():
+    pytest.importorskip("imageio_ffmpeg", reason="imageio-ffmpeg is not installed")
+    shown = MOTION.animate(seconds=0.2, fps=10, t_span=(0, 5))._repr_html_()
+    assert shown.startswith("<video ")
+    assert len(shown) < 200_000
+
+
+@pytest.mark.parametrize("name", ["satellite_orbit", "vessel"])
+def test_surroundings(name):
+    picture = Picture(scene_of(ph.integrate(ph.problems.get(name)), None, None, None, None))
+    picture.draw(0.5)
+    assert len(picture.faces.get_paths()) > 20
+
+
+def test_systems():
+    body = ph.RigidBody((1.0, 1.88, 2.88), mass=1.0)
+    system = ph.System.lattice(body, 2, 1.6, DipolarSoftSpheres((0, 1, 1)), kT=0.3, seed=1, t_span=(0, 1), name="box")
+    picture = Picture(scene_of(ph.integrate(system, method="V2", h=0.1), None, None, None, None))
+    picture.draw(1.0)
+    assert len(picture.faces.get_paths()) > 100
+
+
+def test_duration():
+    assert animate(MOTION, t_span=(0, 5), seconds=3).share == 1.0
+    long = animate(MOTION, t_span=(0, 1000))
+    assert long.seconds == 20.0
+    assert long.share * 1000 / long.seconds == pytest.approx(long.scene.rate)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: MOTION.movie("flip.avi"), "expected .gif, .mp4"),
+        (lambda: MOTION.animate(seconds=-1), "expected positive numbers"),
+        (lambda: MOTION.animate(fps=0), "expected positive numbers"),
+    ],
+)
+def test_what_cannot_be_filmed(call, message):
+    with pytest.raises(errors.InputError, match=message):
+        call()
+
+
+def test_command_line(tmp_path):
+    out = tmp_path / "flip.gif"
+    result = CliRunner().invoke(cli, ["movie", "dzhanibekov", str(out), "--seconds", "0.2", "--fps", "10"])
+    assert result.output == f"movie: {out}\n"
+    with Image.open(out) as film:
+        assert film.n_frames == 2
+    assert CliRunner().invoke(cli, ["movie", "dzhanibekof", str(out)]).exit_code == 2
