@@ -68,3 +68,8 @@ right.plot(np.degrees(amplitudes), rates / textbook, "o", color="C1", label="int
 right.set(xlabel="amplitude [degrees]", ylabel="libration rate / textbook rate", ylim=(0, 1.1))
 right.legend(loc="lower left")
 plt.show()
+
+# %%
+# The second smallest swing as a film, for two orbits.
+
+runs[1].animate(t_span=(0, 4 * np.pi / n), seconds=10)

@@ -80,3 +80,8 @@ panels[1, 1].set_xlabel("t [s]")
 panels[0, 0].legend(loc="upper right")
 panels[0, 1].legend(loc="upper right")
 plt.show()
+
+# %%
+# The wild start as a film.
+
+runs["wild"].animate(seconds=10)

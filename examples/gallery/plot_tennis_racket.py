@@ -62,3 +62,8 @@ figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
 axes.semilogx(offsets, waits, "o-")
 axes.set(xlabel="spin about the bar at the start [rad/s]", ylabel="time between flips [s]")
 plt.show()
+
+# %%
+# The handle as a film.
+
+motion.animate(shape="t-handle", t_span=(0, 10), title="A T-handle turns over", seconds=10)

@@ -95,3 +95,8 @@ for k, l, label in ((1, 0, r"$1/P_\phi$"), (2, 0, r"$2/P_\phi$"), (2, 2, r"$2/P_
     right.text(k / precession + l / rotation, 5, label, color="C1", ha="center")
 right.set(xlim=(0, 0.8), ylim=(1e-5, 20), xlabel="per day", ylabel="amplitude [km²]", title="twenty years of light")
 plt.show()
+
+# %%
+# Thirty days in ten seconds; the shape is only an illustration.
+
+motion.animate(shape="asteroid", t_span=(0, 30), title="4179 Toutatis", seconds=10)

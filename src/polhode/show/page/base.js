@@ -3,7 +3,7 @@
 
 const byId = (id) => document.getElementById(id);
 const data = JSON.parse(byId("data").textContent);
-const KINDS = { f4: Float32Array, f8: Float64Array, i4: Int32Array, u1: Uint8Array };
+const KINDS = { f4: Float32Array, f8: Float64Array, i2: Int16Array, i4: Int32Array, u1: Uint8Array };
 const BLUE = "#0072B2", VERMILION = "#D55E00", GREEN = "#009E73", PURPLE = "#CC79A7", SKY = "#56B4E9", GRAY = "#8a8a8a";
 const M_COLOR = "#1f8fd6", W_COLOR = VERMILION;  // blue is lighter than in charts, to be seen on a dark panel
 

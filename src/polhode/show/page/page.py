@@ -33,6 +33,7 @@ from polhode.show.scene.single import Scene
 
 SCRIPTS = ("base", "closed_form", "stage", "space", "poinsot", "polhodes", "charts", "live", "player")
 NAMES = {"t": "t", "m": "|m|", "omega": "|ω|"}  # in labels of axes and lines of text
+SHORT = 32767  # attitudes of many bodies are in 16 bits, which is 3e-5 rad
 HEIGHT = 900  # pixels of the page in a notebook
 
 
@@ -153,6 +154,7 @@ def as_json(value: Any) -> str:
 def _data(scene: Scene) -> dict[str, Any]:
     """Return the data that the scripts of the page read."""
     arrows = {}
+    single = scene.m is not None
     if scene.m is not None and scene.omega is not None:
         ratios = scene.omega_scale / scene.m_scale
         arrows = {
@@ -164,7 +166,7 @@ def _data(scene: Scene) -> dict[str, Any]:
         }
     return {
         "t": packed(scene.t, "f8"),
-        "q": packed(scene.q),
+        "q": packed(scene.q) if single else packed(np.rint(scene.q * SHORT), "i2"),
         "x": packed(scene.x),
         "count": scene.q.shape[1],
         "groups": [mesh_data(group.mesh, group.colors) | {"members": group.members} for group in scene.groups],
@@ -180,7 +182,7 @@ def _data(scene: Scene) -> dict[str, Any]:
         "right": scene.right.tolist(),
         "eye": list(scene.eye),
         "size": scene.size,
-        "arrows": scene.m is not None,
+        "arrows": single,
         "ground": scene.ground,
         "earth": scene.earth,
         "trace": scene.trace,
