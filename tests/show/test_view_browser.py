@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -74,6 +75,15 @@ def test_it_opens_quietly_and_asks_for_nothing(opened):
     assert opened.complaints == []
     assert len(opened.requests) == 1
     assert opened.requests[0].startswith("file:")
+
+
+def test_the_bundle_has_all_that_the_scripts_use(opened):
+    """Otherwise run scripts/update_three.py."""
+    folder = files("polhode.show.page")
+    scripts = [path.read_text("utf-8") for path in folder.iterdir() if path.name.endswith(".js")]
+    used = sorted(set(re.findall(r"\bTHREE\.(\w+)", "".join(scripts))))
+    assert len(used) > 20
+    assert opened.run(f"{used}.filter((name) => !(name in THREE))") == []
 
 
 def test_hostile_titles_stay_text(opened):

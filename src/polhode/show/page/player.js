@@ -2,7 +2,7 @@
 
 const slider = byId("slider"), play = byId("play"), speed = byId("speed"), readout = byId("readout");
 const state = { clock: 0, playing: false, before: null, pace: 0, frames: 0 };
-const solid = hasWebGL(), scenes = {}, charts = data.charts.map((chart, n) => new ChartPanel(chart, n));
+const solid = card !== "", scenes = {}, charts = data.charts.map((chart, n) => new ChartPanel(chart, n));
 const live = data.live ? new Live() : null, motion = live ? live.motion : new StoredMotion();
 
 function tell(now) {

@@ -2,11 +2,11 @@
 
 const FIELD = 30;  // degrees of view, from top to bottom
 const stages = [];
-const software = /swiftshader|llvmpipe|software|basic render/i.test(rendererName());  // no graphics card
+const card = rendererName(), software = /swiftshader|llvmpipe|software|basic render/i.test(card);
 const STILL = software ? 2 : 1;  // pixels drawn for each of the screen: without a card, edges are smooth in still pictures only
 let quality = 1;
 
-function rendererName() {
+function rendererName() {  // empty without WebGL
   try {
     const gl = document.createElement("canvas").getContext("webgl2"), info = gl.getExtension("WEBGL_debug_renderer_info");
     const name = String(gl.getParameter(info ? info.UNMASKED_RENDERER_WEBGL : gl.RENDERER));
@@ -250,4 +250,3 @@ function setQuality(value) {
   for (const stage of stages) stage.fit();
 }
 
-const hasWebGL = () => rendererName() !== "";
