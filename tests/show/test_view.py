@@ -247,6 +247,26 @@ def states_of_part(traj, span):
     return numbers(data_of(traj.view(t_span=span))["t"])
 
 
+def test_members_of_an_ensemble():
+    pytest.importorskip("xarray", reason="xarray is not installed")
+    t = np.linspace(0.0, 5.0, 60)
+    samples = {"m": np.random.default_rng(3).normal(size=(9, 3)), "moments": np.linspace(1, 2, 27).reshape(9, 3)}
+    data = ph.ensemble(TOP, samples, t_span=(0, 5), t_eval=t, method="RKN4_6b", h=0.05)
+    page = view(data, problem=TOP)
+    shown = data_of(page)
+    np.testing.assert_array_equal(numbers(shown["t"]), t)
+    q = numbers(shown["q"], 60, 9, 4) / 32767
+    np.testing.assert_allclose(q, np.moveaxis(data.q.to_numpy(), 0, 1), atol=SHORT, rtol=0)
+    assert len(shown["groups"]) == 9  # moments differ, and with them boxes
+    with pytest.raises(errors.InputError, match="pass its problem"):
+        view(data)
+    last = ph.ensemble(TOP, samples, t_span=(0, 5), method="RKN4_6b", h=0.05)
+    with pytest.raises(errors.InputError, match="t_eval"):
+        view(last, problem=TOP)
+    with pytest.raises(errors.TimeError, match="times from 0 to 5"):
+        view(data, problem=TOP, t_span=(7, 8))
+
+
 # Shapes
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from polhode.free.motion import FreeMotion
+from polhode.integration.problem import Problem
 from polhode.show.page.live import live_page
 from polhode.show.page.page import Page, render
 from polhode.show.scene import scene_of
@@ -25,12 +26,13 @@ def view(
     title: str | None = None,
     shape: Any = None,
     t_span: tuple[float, float] | None = None,
+    problem: Problem | None = None,
 ) -> Page:
     """Return an interactive page that shows a motion in 3-D, or several motions side by side.
 
     Parameters
     ----------
-    shown : Trajectory, FreeMotion, SystemTrajectory or list
+    shown : Trajectory, FreeMotion, SystemTrajectory, Dataset of an ensemble, or list
         Motion to show, or a list of up to six motions that are not systems. More than six bodies of a batch are shown
         in a grid, up to 400.
     path : str or path-like, optional
@@ -47,6 +49,8 @@ def view(
     t_span : pair of float, optional
         Part of the time span to show. By default, the whole trajectory; for a FreeMotion, two periods or forty turns,
         whichever ends first.
+    problem : Problem, optional
+        Problem of an ensemble, which is required if `shown` is a Dataset of ``polhode.ensemble`` with several times.
 
     Returns
     -------
@@ -67,7 +71,7 @@ def view(
     >>> page.html.startswith("<!DOCTYPE html>"), page.title
     (True, 'A flip')
     """
-    page = render(scene_of(shown, labels, title, shape, t_span))
+    page = render(scene_of(shown, labels, title, shape, t_span, problem))
     return page if path is None else page.save(path)
 
 

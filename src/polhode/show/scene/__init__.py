@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from polhode.core.errors import InputError
+from polhode.integration.problem import Problem
 from polhode.show.scene.single import Scene, motion_scene
 from polhode.show.scene.system import system_scene
 from polhode.systems.trajectory import SystemTrajectory
@@ -16,7 +17,14 @@ from polhode.systems.trajectory import SystemTrajectory
 __all__ = ["Scene", "scene_of"]
 
 
-def scene_of(shown: Any, labels: Sequence[str] | None, title: str | None, shape: Any, t_span: Any) -> Scene:
+def scene_of(
+    shown: Any,
+    labels: Sequence[str] | None = None,
+    title: str | None = None,
+    shape: Any = None,
+    t_span: Any = None,
+    problem: Problem | None = None,
+) -> Scene:
     """Return the scene of a motion, of several motions side by side, or of a system; see ``polhode.view``."""
     motions = list(shown) if isinstance(shown, (list, tuple)) else [shown]
     if not motions:
@@ -25,7 +33,7 @@ def scene_of(shown: Any, labels: Sequence[str] | None, title: str | None, shape:
         )
     if any(isinstance(motion, SystemTrajectory) for motion in motions):
         return system_scene(_only(motions, labels), title, shape, t_span)
-    return motion_scene(motions, labels, title, shape, t_span)
+    return motion_scene(motions, labels, title, shape, t_span, problem)
 
 
 def _only(motions: Sequence[Any], labels: Sequence[str] | None) -> Any:

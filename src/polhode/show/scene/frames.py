@@ -23,6 +23,7 @@ from polhode.integration.base_trajectory import BaseTrajectory
 from polhode.integration.problem import Problem, checked_span
 from polhode.integration.trajectory import Trajectory, potentials, velocities
 from polhode.methods.closed_form import ClosedForm
+from polhode.show.scene.ensemble import SavedStates, is_ensemble, members_of
 
 SMOOTH = 0.1  # radians from one frame to the next
 COARSE = 1.0  # radians between frames beyond which the page does not interpolate
@@ -87,12 +88,14 @@ class Track:
         return rotate(self.q, self.m)
 
 
-def sources(shown: Sequence[Any], labels: Sequence[str] | None, t_span: Any) -> list[Source]:
+def sources(
+    shown: Sequence[Any], labels: Sequence[str] | None, t_span: Any, problem: Problem | None = None
+) -> list[Source]:
     """Return the motions to show, each with a label."""
     if labels is not None and len(labels) != len(shown):
         raise InputError(f"got {len(labels)} labels for {len(shown)} motions; expected one for each")
     span = None if t_span is None else checked_span(t_span)
-    motions = [_source(motion, span) for motion in shown]
+    motions = [_members(motion, problem, span) if is_ensemble(motion) else _source(motion, span) for motion in shown]
     if labels is not None:
         return [replace(source, label=str(label)) for source, label in zip(motions, labels, strict=True)]
     return motions
@@ -121,6 +124,19 @@ def _source(shown: Any, span: tuple[float, float] | None) -> Source:
     return Source(
         problem, label, label, span, _between(shown), times, "the states that were kept", _saved_energy(shown)
     )
+
+
+def _members(data: Any, problem: Problem | None, span: tuple[float, float] | None) -> Source:
+    """Return the source of the members of an ensemble."""
+    problem, states = members_of(data, problem)
+    span = span or problem.t_span
+    low, high = min(span), max(span)
+    times = states.t[(states.t >= low) & (states.t <= high)]
+    if len(times) < 2:
+        raise TimeError(f"t_span = {span}: this ensemble has times from {states.t[0]:g} to {states.t[-1]:g}")
+    label = str(data.attrs["method"])
+    origin = "the states that were kept"
+    return Source(problem, label, label, span, _between(states), times, origin, lambda t, q, kinetic: None)
 
 
 def _check_count(batch: tuple[int, ...]) -> None:
@@ -172,7 +188,7 @@ def _steps_to_repeat(traj: Trajectory) -> float:
     return MOST_FRAMES * prod(traj.m.shape[1:-1]) * (max(1.0, float(between)) if np.isfinite(between) else 1.0)
 
 
-def _between(traj: Trajectory) -> States:
+def _between(traj: Trajectory | SavedStates) -> States:
     """Return a function of time that interpolates saved states, linearly in m and at a constant rate in q."""
 
     def states(t: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -13,6 +13,7 @@ from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.body import RigidBody, flow_moments
 from polhode.core.errors import InputError
 from polhode.core.vectors import length
+from polhode.integration.problem import Problem
 from polhode.show.scene import frames
 from polhode.show.scene.charts import BODY_COLORS, Chart, spread_charts, track_charts, unit_of
 from polhode.show.scene.frames import Source, Track
@@ -92,15 +93,21 @@ class Scene:
     omega_scale: FloatArray = field(default_factory=lambda: np.empty(0))
 
 
-def motion_scene(shown: Sequence[Any], labels: Sequence[str] | None, title: str | None, shape: Any, span: Any) -> Scene:
+def motion_scene(
+    shown: Sequence[Any],
+    labels: Sequence[str] | None,
+    title: str | None,
+    shape: Any,
+    span: Any,
+    problem: Problem | None = None,
+) -> Scene:
     """Return the scene of single bodies, side by side or, if there are many, in a grid."""
-    sources = frames.sources(shown, labels, span)
+    sources = frames.sources(shown, labels, span, problem)
     count = sum(source.count for source in sources)
     if len(sources) > 1 and count > SIDE_BY_SIDE:
         raise InputError(f"got {count} bodies; expected up to {SIDE_BY_SIDE} on one page, or one batch of bodies")
     t, turn = frames.frame_times(sources)
     tracks = frames.tracks(sources, t)
-    problem = tracks[0].problem
     scene = Scene(
         title=title
         or next((title_of(track.problem) for track in tracks if track.problem.name), "A rigid body in motion"),
@@ -126,7 +133,7 @@ def motion_scene(shown: Sequence[Any], labels: Sequence[str] | None, title: str 
     else:
         _side_by_side(scene, tracks, shape)
     if count == 1:
-        _surround(scene, tracks[0], name_of(shape, problem.name))
+        _surround(scene, tracks[0], name_of(shape, tracks[0].problem.name))
     return scene
 
 
