@@ -20,7 +20,8 @@ from polhode.show.scene.single import Group
 from polhode.systems.system import System
 
 CROWDED = 200  # systems of more bodies are drawn with fewer triangles per body
-DETAILS = ((600, (6, 24)), (2000, (4, 6)), (np.inf, (3, 3)))  # up to so many sites: rings of balls, sides of rods
+# Up to so many sites of all molecules: rings of balls, sides of rods.
+DETAILS = ((60, (8, 16)), (600, (5, 6)), (2000, (4, 5)), (np.inf, (3, 3)))
 VISIBLE = 0.2  # least radius of a molecule, in units of half the distance of neighbors; smaller ones are magnified
 
 
