@@ -19,6 +19,7 @@ USES = {
     "openmm": ("openmm", "OpenMM(None)"),
     "gsd": ("gsd", "gas.save(f'{folder}/gas.gsd')"),
     "ase": ("ase", "ph.adapters.read_atoms('gas.xyz')"),
+    "imageio_ffmpeg": ("movie", "traj.movie(f'{folder}/run.mp4')"),
     "trimesh": ("mesh", "ph.RigidBody.from_mesh('part.stl', 1.0)"),
 }
 

@@ -18,7 +18,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
 from matplotlib import pyplot
 
-from polhode.show.plot.film import DISTANCE, Picture, animate
+from polhode.show.plot.film import DISTANCE, Picture, animate, arrow
 
 MOTION = ph.free_motion((1.0, 2.0, 2.5), m=(0.3, 2.0, 0.4), q=ph.rotation.normalize((0.5, 0.1, -0.7, 0.2)))
 
@@ -91,6 +91,14 @@ def test_systems():
     picture = Picture(scene_of(ph.integrate(system, method="V2", h=0.1), None, None, None, None))
     picture.draw(1.0)
     assert len(picture.faces.get_paths()) > 100
+
+
+@pytest.mark.parametrize("length", [0.05, 0.16, 1.2])
+def test_arrows_of_any_length(length):
+    tip = length * np.array([0.6, 0.0, -0.8])
+    vertices = arrow(tip, 1.0).vertices
+    assert np.linalg.norm(vertices - tip, axis=1).min() < 1e-12
+    assert np.abs(vertices @ (0.8, 0.0, 0.6)).max() <= 0.06 + 1e-12  # no wider than the head
 
 
 def test_duration():

@@ -66,9 +66,9 @@ class Film:
         suffix = target.suffix.lower()
         if suffix != ".gif" and suffix not in FORMATS:
             raise InputError(f"{target} has the suffix {suffix!r}; expected .gif, {', '.join(FORMATS)}")
-        from matplotlib import pyplot
-        from matplotlib.animation import FFMpegWriter, PillowWriter
-
+        with optional("matplotlib", "movie"):
+            from matplotlib import pyplot
+            from matplotlib.animation import FFMpegWriter, PillowWriter
         with _ffmpeg(suffix != ".gif"):
             writer: AbstractMovieWriter = PillowWriter(self.fps)
             if suffix in FORMATS:
@@ -226,8 +226,9 @@ class Picture:
             tips = ARROWS[kind] * self.scene.size * rotate(q, vector)
             shown = np.linalg.norm(tips, axis=-1) > 0.05 * self.scene.size
             solids += [_painted(arrow(tips[i], self.scene.size).moved(x[i]), color) for i in np.flatnonzero(shown)]
-            if len(tips) == 1 and shown[0]:
-                self.names[kind].set(text=f" {name}", position=self.camera.project(tips + x)[0][0])
+            if len(tips) == 1:
+                name = f" {name}" if shown[0] else ""
+                self.names[kind].set(text=name, position=self.camera.project(tips + x)[0][0])
         return solids
 
     def _paint(self, triangles: FloatArray, colors: FloatArray) -> None:
@@ -278,7 +279,7 @@ def arrow(tip: FloatArray, size: float) -> Mesh:
     """Return an arrow from the origin to a point, for bodies of a size."""
     length = float(np.linalg.norm(tip))
     direction = tip / length
-    head = min(0.16 * size, length)
+    head = min(0.16 * size, 0.6 * length)
     across = np.cross(direction, np.eye(3)[np.argmin(np.abs(direction))])
     across /= np.linalg.norm(across)
     axes = np.stack([across, np.cross(direction, across), direction], axis=-1)
