@@ -109,8 +109,8 @@ def play(
     --------
     >>> from polhode import free_motion
     >>> page = play(motion=free_motion((1.0, 2.0, 3.0), omega=(0.01, 5.0, 0.01)), shape="book")
-    >>> page.html.count('type="range"')
-    13
+    >>> page.html.count('<input type="range"')  # and one for time
+    12
     """
     page = live_page(motion, shape, title)
     return page if path is None else page.save(path)
