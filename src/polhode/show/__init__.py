@@ -1,4 +1,4 @@
-"""Visualization of results: ``plot`` draws figures with matplotlib, ``page`` writes interactive pages for browsers.
+"""Visualization of results: ``plot`` draws figures and films with matplotlib, ``page`` writes pages for browsers.
 
-Text reports of runs are in ``scenarios``.
+What pages and films show is in ``scene``. Text reports of runs are in ``scenarios``.
 """

@@ -31,7 +31,7 @@ LEAST_FRAMES, MOST_FRAMES = 300, 3000
 MOST_REPEATED = 300_000  # steps that dense output may repeat for the states at the frames
 MOST_BODIES = 400  # of a batch that are shown
 MOST_COMPUTED = 1000  # bodies of a batch; all are computed, the first ones are shown
-MOST_STATES = 48_000  # bodies times frames of a batch, which take half a megabyte
+MOST_STATES = 44_000  # bodies times frames of a batch, which take half a megabyte
 PILOT = 257  # states that are computed first, to find how fast bodies turn
 DEFAULT_PERIODS, DEFAULT_TURNS = 2.0, 40.0  # of a free motion, whichever ends first
 

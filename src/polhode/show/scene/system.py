@@ -51,7 +51,7 @@ def system_scene(traj: SystemTrajectory, title: str | None, shape: Any, span: An
         charts=system_charts(traj, rows),
         even=turn <= frames.COARSE,
         rate=abs(t[-1] - t[0]) / PASS,
-        radius=0.76 * float(np.max(np.ptp(limits, axis=1))),
+        radius=0.8 * float(np.max(np.ptp(limits, axis=1))),
         center=tuple(np.mean(limits, axis=1).tolist()),
         limits=box_limits,
         notes=[*_notes(traj, t, outside, turn), *([MAGNIFIED] if bodies.magnified else [])],
