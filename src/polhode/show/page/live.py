@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from polhode.core.body import flow_moments, to_principal
+from polhode.core.body import flow_moments, frame_of, to_principal
 from polhode.core.errors import InputError
 from polhode.free.motion import FreeMotion
 from polhode.show.labels import COMPONENT_COLORS
@@ -90,7 +90,7 @@ def _start(motion: FreeMotion | None) -> dict[str, Any]:
         raise InputError(f"this motion has the batch {motion.batch}; expected one body: type motion[i]")
     body = motion.body
     moments = flow_moments(body)
-    m, q = to_principal(None if body.is_principal else body.axes, motion.initial.m, motion.initial.q)
+    m, q = to_principal(frame_of(body), motion.initial.m, motion.initial.q)
     omega = m / moments
     spin = float(np.linalg.norm(omega))
     axis = int(np.argmax(np.abs(omega)))
