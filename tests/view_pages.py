@@ -7,6 +7,7 @@ import gzip
 import json
 import re
 import shutil
+import time
 
 import numpy as np
 
@@ -56,6 +57,13 @@ class Opened:
 
     def run(self, script):
         return self.page.evaluate(script)
+
+    def wait_until(self, condition):
+        """Wait for a condition; playwright's own function would need a policy that allows ``eval``."""
+        deadline = time.monotonic() + WAIT / 1000
+        while not self.run(condition):
+            assert time.monotonic() < deadline, condition
+            self.page.wait_for_timeout(20)
 
     def vertices(self, mesh, scale="1", instance="null"):
         """Vertices of what three.js draws, in space, divided by a scale."""

@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 
 import polhode as ph
 from polhode.core.solids import solid_properties
-from view_pages import FLAGS, WAIT, Opened, installed_browser
+from view_pages import FLAGS, Opened, installed_browser
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright, which drives the browser, is not installed")
 pytestmark = pytest.mark.skipif(installed_browser() is None, reason="no Chromium is installed to open pages in")
@@ -185,7 +185,7 @@ def test_time_goes_on_after_the_charts_end(opened):
 def test_playing_draws_pictures(opened):
     before = opened.run("polhode.drawn")
     opened.page.click("#play")
-    opened.page.wait_for_function(f"polhode.drawn > {before} + 5", timeout=WAIT)
+    opened.wait_until(f"polhode.drawn > {before} + 5")
     opened.page.click("#play")
     assert opened.run("polhode.time") > 0
     assert opened.complaints == []

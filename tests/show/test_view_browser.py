@@ -176,7 +176,7 @@ def test_playing_turns_the_body_to_where_it_is_by_then(opened, motion):
     opened.run("polhode.seek(0)")
     opened.page.select_option("#speed", "0.25")
     opened.page.click("#play")
-    opened.page.wait_for_function("polhode.frame > 3", timeout=WAIT)
+    opened.wait_until("polhode.frame > 3")
     opened.page.click("#play")
     frame, t, q = opened.now()
     assert 3 < frame < len(opened.t) - 1
