@@ -7,6 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -178,3 +180,27 @@ def test_bitcode_compiles_for_other_machines(triple):
     other = llvm.Target.from_triple(triple).create_target_machine(opt=3, reloc="pic", codemodel="default")
     for name, entry in build.entries().items():
         assert machine.object_code(machine.parsed(code.bitcode_of(entry, name).content), other)
+
+
+def test_threads_that_call_a_kernel_first_at_the_same_time():
+    """Code is loaded once: a second definition of the same function would be an error of LLVM."""
+
+    @entry_point("f8(f8)", cache=False)
+    def twice(x):
+        return 2.0 * x
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(twice, range(50))) == [2.0 * x for x in range(50)]
+
+
+def test_kernels_are_compiled_here_if_there_is_no_program_to_start():
+    """As in programs in which Python is embedded."""
+    code = """
+import sys
+sys.executable = None
+from polhode.kernels.pairs.cells import all_within
+import json, numpy as np
+print(json.dumps([bool(all_within(np.zeros((2, 3)), np.ones((2, 3)), 4.0)), "numba" in sys.modules]))
+"""
+    with tempfile.TemporaryDirectory() as empty:
+        assert results(ROOT / "src", empty, code) == [True, True]

@@ -62,8 +62,8 @@ def words(name):
 
 
 def loaded(entry):
-    """Return the machine code of an entry point, loaded into this process."""
-    with LOCK, COMPILE_TIME:
+    """Return the machine code of an entry point, loaded into this process; the caller holds LOCK."""
+    with COMPILE_TIME:
         name = name_of(entry)
         try:
             code = object_of(entry, name)
@@ -90,7 +90,7 @@ def bitcode_of(entry, name):
     if is_ours(entry) and (packed := _kept(name)):
         return Code.unpacked(packed)
     with Progress(entry.__name__):
-        if is_ours(entry) and is_lasting(entry):
+        if is_ours(entry) and is_lasting(entry) and sys.executable:  # there is none if Python is embedded
             from polhode.kernels.compiler import build
 
             (packed,) = build.build([name])

@@ -73,26 +73,30 @@ class Entry(Kernel):
     def __init__(self, func, signature, key=None, cache=True, **options):
         super().__init__(func, nogil=True, **{**CONTRACT, **NOINLINE, **options})
         self.signature, self.key, self.cache = signature, key, cache
-        self._call = None
+        self._code = self._call = None
         ENTRIES.add(self)
 
     def __call__(self, *args):
         """Call the kernel, and load its machine code first if necessary."""
         return (self._call or self.loaded())(*args)
 
-    @functools.cached_property
+    @property
     def code(self):
         """Machine code of this kernel, loaded."""
-        from polhode.kernels.compiler import code
+        if self._code is None:
+            from polhode.kernels.compiler import code
 
-        return code.loaded(self)
+            with code.LOCK:  # another thread may have loaded it meanwhile
+                self._code = self._code or code.loaded(self)
+        return self._code
 
     def loaded(self):
         """Return the function for calls from Python."""
         if self._call is None:
-            from polhode.kernels.compiler import calls
+            from polhode.kernels.compiler import calls, code
 
-            self._call = calls.python_function(self.code.words_address, self.code.form)
+            with code.LOCK:
+                self._call = self._call or calls.python_function(self.code.words_address, self.code.form)
         return self._call
 
     @property
