@@ -10,6 +10,7 @@ that of processes that compile. SciPy and heyoka, if it is installed, solve the 
 
 from __future__ import annotations
 
+import compileall
 import importlib.util
 import os
 import subprocess
@@ -120,9 +121,11 @@ def unpacked_wheel(folder):
     subprocess.run(command, check=True, capture_output=True)
     (wheel,) = Path(folder).glob("*.whl")
     print(f"\nfrom a wheel of {wheel.stat().st_size / 1e6:.2f} MB, seconds")
+    unpacked = Path(folder) / "unpacked"
     with zipfile.ZipFile(wheel) as file:
-        file.extractall(Path(folder) / "unpacked")
-    return Path(folder) / "unpacked"
+        file.extractall(unpacked)
+    compileall.compile_dir(unpacked, quiet=1)  # as pip does
+    return unpacked
 
 
 def commands():
