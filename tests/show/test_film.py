@@ -75,6 +75,7 @@ def test_notebooks_show_a_video():
     pytest.importorskip("imageio_ffmpeg", reason="imageio-ffmpeg is not installed")
     shown = MOTION.animate(seconds=0.2, fps=10, t_span=(0, 5))._repr_html_()
     assert shown.startswith("<video ")
+    assert "max-width: 100%" in shown  # within the column of a page or notebook
     assert len(shown) < 200_000
 
 
