@@ -91,7 +91,8 @@ class Film:
 
         with tempfile.TemporaryDirectory() as folder:
             video = base64.b64encode(self.save(Path(folder) / "film.mp4").read_bytes()).decode()
-        return f'<video controls autoplay loop muted style="max-width: 100%" src="data:video/mp4;base64,{video}"></video>'
+        source = f"data:video/mp4;base64,{video}"
+        return f'<video controls autoplay loop muted style="max-width: 100%" src="{source}"></video>'
 
 
 def animate(
