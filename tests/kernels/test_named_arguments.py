@@ -84,6 +84,11 @@ def test_another_number_of_arguments_is_rejected(given):
         kernel(*given)
 
 
+def test_more_arrays_than_there_is_room_for_are_refused():
+    with pytest.raises(TypeError, match="at most 64 arrays"):
+        entry_point("f8(UniTuple(f8[::1], 65))", cache=False)(lambda arrays: 0.0).loaded()
+
+
 def test_a_failed_call_keeps_no_array():
     """Arrays with an exported buffer cannot be resized."""
     rows = np.zeros((2, 2))

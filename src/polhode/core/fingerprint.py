@@ -80,8 +80,8 @@ def identity(*values: Any) -> tuple[Fingerprint, tuple[Any, ...]]:
 def is_lasting(*values: Any) -> bool:
     """Return whether `identity` of functions and values means the same in other processes, now and later.
 
-    It does not if there are objects whose content cannot be inspected, or if functions call those of other packages
-    than Python's and NumPy's, of which a new version may be installed.
+    It does not if there are objects whose content cannot be inspected, or if functions call those of packages other
+    than FOUNDATION, of which a new version may be installed.
     """
     walk = _Walk(values)
     for value in values:

@@ -15,7 +15,6 @@ from polhode.kernels.compiler import cache, machine
 
 SOURCE = Path(__file__).with_name("call.ll")
 FASTCALL = 0x80  # METH_FASTCALL
-WORDS, RESULTS, BUFFERS = 512, 64, 64  # room of ``call.ll``
 
 
 class Definition(ctypes.Structure):

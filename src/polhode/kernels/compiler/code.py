@@ -52,7 +52,7 @@ class Loaded(NamedTuple):
     """Machine code in this process: the form of the arguments, and the addresses of its two functions."""
 
     form: bytes
-    address: int  # for compiled code; see ``numba_internals.call_by_address``
+    address: int  # for compiled code; see ``intrinsics.call_by_address``
     words_address: int  # for ``calls.python_function``
 
 
@@ -109,7 +109,7 @@ def name_of(entry):
         import importlib.metadata
 
         source = entry.key or _file_of(entry).read_bytes()
-        versions = tuple(importlib.metadata.version(name) for name in ("numba", "numpy"))
+        versions = tuple(importlib.metadata.version(name) for name in ("numba", "numpy", "scipy"))
         facts = source, entry.signature, versions, sys.implementation.cache_tag
     else:
         facts = (uuid4(),)

@@ -28,6 +28,7 @@ from polhode.kernels.compiler import machine, numba_intrinsics
 from polhode.kernels.compiler.code import Code, Loaded, NeedsNumba, words
 
 WORD, STATUS = ir.IntType(64), ir.IntType(32)
+WORDS, RESULTS, ARRAYS = 512, 64, 64  # room of ``call.ll``
 LETTERS = {types.float64: b"dd", types.int64: b"lq", types.int32: b"il", types.boolean: b"??"}  # as in ``struct``
 
 # Memory for arrays of kernels, in place of that of Numba. The block of memory begins with the six words that Numba's
@@ -202,8 +203,20 @@ def _hide(module, names):
 
 
 def form_of(signature):
-    """Return the form of the arguments and the result of a signature; see ``call.ll``."""
+    """Return the form of the arguments and the result of a signature; see ``call.ll``, which has room for so many."""
+    words, arrays = _size(types.BaseTuple.from_types(signature.args))
+    if words > WORDS or arrays > ARRAYS or _size(signature.return_type)[0] > RESULTS:
+        raise TypeError(
+            f"a kernel has at most {ARRAYS} arrays, {WORDS} words and {RESULTS} results, unlike {signature}"
+        )
     return _form(types.BaseTuple.from_types(signature.args)) + _form(signature.return_type)
+
+
+def _size(kind):
+    """Return the number of words, and of arrays, of a type of Numba."""
+    if isinstance(kind, types.BaseTuple):
+        return tuple(map(sum, zip((0, 0), *map(_size, kind), strict=True)))
+    return (1 + kind.ndim, 1) if isinstance(kind, types.Array) else (1, 0)
 
 
 def _form(kind):
