@@ -14,7 +14,7 @@ from conftest import ROOT
 
 SRC = ROOT / "src" / "polhode"
 NEW_ROOMS = ("core", "ensembles", "files", "free", "integration", "scenarios", "show", "studies", "systems")
-KERNEL_ROOMS = ("compiler", "exact", "numbers", "pairs", "stepping")
+KERNEL_ROOMS = ("compiler", "exact", "graphs", "numbers", "pairs", "stepping")
 # What each contract has to catch: a line that breaks it, at the end of a file.
 FORBIDDEN = {
     "rooms, from the command line down to the kernels": ("core/vectors.py", "import polhode.free.motion"),
