@@ -15,6 +15,7 @@ __all__ = [
     "MethodWarning",
     "MissingExtraError",
     "MomentumError",
+    "NotTraceable",
     "PolhodeError",
     "RunError",
     "RunWarning",
@@ -132,6 +133,20 @@ class TimeError(InputError):
     >>> ph.propagate((1, 2, 3), (1, 1, 1), t=float("inf"))
     Traceback (most recent call last):
     polhode.core.errors.TimeError: t = (inf): every value must be finite
+    """
+
+
+class NotTraceable(InputError):
+    """Raised if no graph of expressions can be made of the functions of a force; the message names the line.
+
+    Examples
+    --------
+    >>> import polhode as ph
+    >>> try:
+    ...     ph.Torque(lambda t, Q, w, p: (1.0 if w[0] < 0.0 else -1.0, 0.0, 0.0)).traced()
+    ... except ph.errors.NotTraceable as error:
+    ...     print(error)  # doctest: +ELLIPSIS
+    <lambda> (...:2): a branch on the state (w0) cannot be traced; use the method Adaptive, ...
     """
 
 

@@ -8,18 +8,18 @@ import inspect
 from collections.abc import Callable, Sequence
 from math import isfinite, prod, sqrt
 from types import CodeType, FunctionType
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray, frozen, writable
 from polhode.core.checks import all_finite, as_floats, check_finite, common_batch, rows_of, show
-from polhode.core.errors import InputError, ShapeError
+from polhode.core.errors import InputError, NotTraceable, ShapeError
 from polhode.core.fingerprint import Fingerprint, merged
 from polhode.core.messages import Hint
 from polhode.core.rotation import UNIT_MATRIX, as_quaternion
-from polhode.core.value import Value
+from polhode.core.value import Comparable, Value
 from polhode.core.vectors import components, scalar, stacked
 from polhode.forces import functions
 from polhode.forces.functions import (
@@ -44,6 +44,9 @@ from polhode.forces.trigonometric import (
     riesz_nodes,
     trial_cases,
 )
+
+if TYPE_CHECKING:
+    from polhode.forces.tracing import Trace
 
 NO_DAMPING = frozen(np.zeros((3, 3)))
 NO_BREAKS = frozen(np.empty(0))
@@ -206,6 +209,56 @@ class Force(Value):
         """Return the torque evaluated in plain Python, for debugging and tracebacks."""
         functions.raise_ctrl_c()
         return self._torque.plain(t, Q, w, writable(p))
+
+    def traced(self) -> Trace:
+        """Return the graph of the torque, and of the energy if there is one.
+
+        The functions of the force are called once with symbols, and the graph is compared with them at trial arguments.
+
+        Returns
+        -------
+        Trace
+            The graph with its nodes; damping is not included.
+
+        Raises
+        ------
+        NotTraceable
+            If there is no graph, because a function has branches on the state, for instance. The message says why, and
+            what to do.
+
+        Examples
+        --------
+        >>> trace = Torque(lambda t, Q, w, p: (0.0, 0.0, -p[0] * w[2] ** 3), params=[0.5]).traced()
+        >>> sorted(trace.inputs), trace.graph.text(trace.torque[2])
+        (['p0', 'w2'], '(p0*-1)*(w2*w2^2)')
+        """
+        if isinstance(self._trace, NotTraceable):
+            raise self._trace
+        return self._trace
+
+    @property
+    def is_traced(self) -> bool:
+        """Return whether there is a graph of the torque: see `traced`."""
+        return not isinstance(self._trace, NotTraceable)
+
+    @property
+    def why_not_traced(self) -> str:
+        """Return the reason why there is no graph of the torque; an empty text if there is one."""
+        return str(self._trace) if isinstance(self._trace, NotTraceable) else ""
+
+    @functools.cached_property
+    def _trace(self) -> Trace | NotTraceable:
+        """Return the graph, or the reason why there is none; it is made when it is asked for first."""
+        from polhode.forces import tracing
+
+        try:
+            return tracing.traced(self)
+        except NotTraceable as problem:
+            return problem.with_traceback(None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes for pickle and copy, without those that are computed only once."""
+        return dict(Comparable._content(self))
 
     def fingerprint(self) -> Fingerprint:
         """Return digests of the user-defined functions, keyed by a description; ready-made forces have none.

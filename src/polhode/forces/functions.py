@@ -379,10 +379,19 @@ class Function(Comparable, HoldsFunctions):
         self.user = user
         self.settings = settings
         self._template, self._parts = template, tuple(parts)
-        self.plain = template(*(plain(part) for part in self._parts), *settings)
+        self.plain = self.applied(plain)
         self._code: Code | None = None
         self._fingerprint: Fingerprint | None = None
         self._own_key: tuple[Any, ...] | None = None
+
+    def applied(self, convert: Callable[[Any], Any]) -> Any:
+        """Return the template applied to the parts as `convert` returns them."""
+        return self._template(*map(convert, self._parts), *self.settings)
+
+    @property
+    def energy(self) -> Any:
+        """Return the function of an energy, from whose values the torque is computed, or None."""
+        return self._parts[0] if self._template is torque_of_energy else None
 
     def compiled(self) -> Any:
         """Return the compiled function of type `form.signature`; without the compiler, `plain`."""
@@ -448,12 +457,16 @@ class Function(Comparable, HoldsFunctions):
 
     def _wrapped(self) -> Any:
         """Return the template applied to the compiled parts."""
-        parts = [part.compiled() if isinstance(part, Function) else compile_user(part) for part in self._parts]
-        return self._template(*parts, *self.settings)
+        return self.applied(lambda part: part.compiled() if isinstance(part, Function) else compile_user(part))
 
     def _compile(self) -> Any:
         """Return the function compiled for the signature of its form."""
         return compile_user(self._wrapped(), self.form.signature, self.lasting_key())
+
+    def key(self) -> tuple[Any, ...]:
+        """Return a key that is equal, in this process, for functions that do the same now or as they were compiled."""
+        inner = tuple(part.key() for part in self._parts if isinstance(part, Function))
+        return self._template, inner, self._own_key or identity(*self._own_parts(), self.settings)[1]
 
     def lasting_key(self) -> str | None:
         """Return a text that is the same for equivalent functions in all processes, or None if there is none."""
@@ -497,6 +510,7 @@ class ReadyMade(Function):
 
     def __init__(self, form: Form, kernel: Any) -> None:
         self.form = form
+        self.user = None
         self.plain = kernel
         self._parts = ()
         self._code = None
@@ -505,6 +519,18 @@ class ReadyMade(Function):
     def __reduce__(self) -> Any:
         """Return the arguments for pickle and copy; kernels are pickled by name."""
         return ready_made, (self.form, self.plain)
+
+    def applied(self, convert: Callable[[Any], Any]) -> Any:
+        """Return the kernel."""
+        return self.plain
+
+    @property
+    def energy(self) -> None:
+        """Return None."""
+
+    def key(self) -> tuple[Any, ...]:
+        """Return the kernel."""
+        return (self.plain,)
 
     def lasting_key(self) -> str:
         """Return the name of the kernel."""
