@@ -73,6 +73,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test checks that the names
     from polhode.methods.rattle import Rattle as Rattle
     from polhode.methods.scheme import Scheme as Scheme
     from polhode.methods.splitting import Splitting as Splitting
+    from polhode.methods.taylor import Taylor as Taylor
     from polhode.scenarios import scenario as scenario
     from polhode.show import plot as plot
     from polhode.show.page import play as play

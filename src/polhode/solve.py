@@ -146,8 +146,8 @@ def integrate(
 
 def start(
     problem: Problem | System,
-    *,
     method: MethodLike | None = None,
+    *,
     h: float | None = None,
     rtol: float | None = None,
     keep: bool = False,

@@ -83,6 +83,10 @@ PRINCE_DORMAND_1981 = (
     "P. J. Prince and J. R. Dormand, High order embedded Runge-Kutta formulae, J. Comput. Appl. Math. 7 (1981) 67-75"
 )
 HAIRER_1993 = "E. Hairer, S. P. Norsett and G. Wanner, Solving Ordinary Differential Equations I, 2nd edition (1993)"
+JORBA_2005 = (
+    "A. Jorba and M. Zou, A software package for the numerical integration of ODEs by means of high-order Taylor "
+    "methods, Exp. Math. 14 (2005) 99-117"
+)
 MUNTHE_KAAS_1999 = "H. Munthe-Kaas, High order Runge-Kutta methods on manifolds, Appl. Numer. Math. 29 (1999) 115-127"
 WISDOM_1996 = (
     "J. Wisdom, M. Holman and J. Touma, Symplectic correctors, in: Integration Algorithms and Classical Mechanics, "

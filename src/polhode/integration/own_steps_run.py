@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 LARGEST_PIECE = 2**18  # saved steps of all bodies together in one call
 EVEN_STATES = 1001  # that a long run saves by default
 WAITING = int(Status.ENDED_BY_EVENT)  # status of bodies that wait for others, so that loops do not advance them
+NOBODY = np.empty(0, np.int64)  # indices of rows
 MARKS = 1000  # resolution of the progress bar
 StepRows = tuple[FloatArray, FloatArray, FloatArray]  # t, m and q
 
@@ -190,10 +191,10 @@ class OwnStepsRun(Run):
         """Advance all bodies to the time `goal` at least, before the end of the clock."""
         current = self.current
         piece = first_piece(self.rows.size)
-        while np.count_nonzero(behind := (current.status == GOING) & (self._sign * current.t < self._sign * goal)):
+        while number := np.count_nonzero(behind := (current.status == GOING) & (self._sign * (goal - current.t) > 0)):
             before = tuple(np.copy(array) for array in self._now()) if keep else ()
             saved = new_saved(self.rows, states, piece) if keep else Saved(states.m, states.q)
-            waiting = (current.status == GOING) & ~behind
+            waiting = (current.status == GOING) & ~behind if number < self.count_rows else NOBODY
             current.status[waiting] = WAITING
             try:
                 elapsed = self.call(clock, Wanted(piece, times=states.t), saved, piece)

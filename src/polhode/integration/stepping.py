@@ -15,10 +15,12 @@ from polhode.integration.base_trajectory import Stats
 from polhode.integration.fixed_run import FixedRun
 from polhode.integration.own_steps_run import OwnStepsRun
 from polhode.integration.rows import Integrable, States
-from polhode.integration.running import GOING, Run
+from polhode.integration.running import GOING, Run, first_piece, next_piece
 from polhode.integration.stretches import Steps, Stretches, step_length
 from polhode.kernels.stepping.header import NO_TIMES, Clock, Saved, Wanted
 from polhode.methods.method import Method
+
+COUNTED = 2**20  # trial steps, after which they are counted anew
 
 
 class SteppingRun(Run):
@@ -192,7 +194,7 @@ class OwnStepping(SteppingRun, OwnStepsRun):
         self._breaks = set(self.rows.breaks.tolist())
         self._nothing = self.rows.not_reached(NO_TIMES)
         self._before: Any = None  # t, m and q before the present call, of a batch
-        self._earlier = np.zeros(2, np.int64)  # accepted and rejected steps before the present aim
+        self._earlier = np.zeros(2, np.int64)  # accepted and rejected steps that are no longer counted
 
     @property
     def t(self) -> float:
@@ -209,10 +211,10 @@ class OwnStepping(SteppingRun, OwnStepsRun):
         current = self.current
         current.m[:], current.q[:] = m, q
         current.t[:], current.h[:], current.memory[:], current.status[:] = t, 0.0, 0.0, GOING
-        self._aim(self._horizon)
+        self.t1 = nan  # so that the next call divides the time anew
 
     def _aim(self, end: float) -> None:
-        """Divide the time up to `end` into stretches; trial steps are counted from here on."""
+        """Divide the time up to `end` into stretches; trial steps of long calls are counted from here on."""
         current = self.current
         now = self.t
         self.t1 = end
@@ -220,8 +222,9 @@ class OwnStepping(SteppingRun, OwnStepsRun):
         self.stretches, self.stretch = Stretches((now, end), self.rows.breaks), 0
         if now in self._breaks:
             current.h[:] = 0.0  # the torque there depends on the direction
-        self._earlier += current.steps.sum(), current.rejected.sum()
-        current.steps[:], current.rejected[:] = 0, 0
+        if current.steps.max(initial=0) > COUNTED:  # methods limit their number
+            self._earlier += current.steps.sum(), current.rejected.sum()
+            current.steps[:], current.rejected[:] = 0, 0
 
     def step(self) -> None:
         """Make one accepted step, or one of the size that the user passed, in the direction of the time span."""
@@ -254,9 +257,27 @@ class OwnStepping(SteppingRun, OwnStepsRun):
         if self.batch:
             self._before = self.t, self.current.m.copy(), self.current.q.copy()
         self._aim(t)
-        self._advance(t, self._nothing, False, None, None)
-        if not self.any_stopped:
+        while self.stretch < self.stretches.number:
+            self._reach(self.stretches.window(self.stretch))
+            self.stretch += 1
+            if self.stretch < self.stretches.number:
+                self.current.h[:] = 0.0  # the first step after a break is chosen anew
+        if self.batch and not self.any_stopped:
             self._before = None
+
+    def _reach(self, clock: Clock) -> None:
+        """Advance all bodies to the end of a clock, in calls that take about PIECE_SECONDS each."""
+        piece = first_piece(self.rows.size)
+        saved = Saved(self._nothing.m, self._nothing.q)
+        while self._is_behind(clock.end):
+            piece = next_piece(piece, self.call(clock, Wanted(piece), saved, piece))
+
+    def _is_behind(self, t: float) -> bool:
+        """Return whether a body that has not failed is not at the time `t`."""
+        current = self.current
+        if self.count_rows == 1:  # Python numbers are faster than arrays of length 1
+            return current.t.item() != t and current.status.item() == GOING
+        return bool(np.any(current.t[current.status == GOING] != t))
 
     def go_back(self) -> None:
         """Return to the last step of a single row, and to the states before the present call of a batch."""

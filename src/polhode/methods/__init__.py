@@ -23,6 +23,7 @@ METHODS = {
     "DirEM": "dir_em",
     "AlgoC1": "algo_c1",
     "Adaptive": "adaptive",
+    "Taylor": "taylor",
     "ClosedForm": "closed_form",
 }
 

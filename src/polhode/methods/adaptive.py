@@ -82,8 +82,8 @@ class Adaptive(Method):
         max_steps: int = MOST_TRIALS,
     ) -> None:
         self.rtol, self.atol = checked_tolerances(rtol, atol)
-        self.first_step = None if first_step is None else _number(first_step, "first_step")
-        self.max_step = None if max_step is None else _number(max_step, "max_step")
+        self.first_step = None if first_step is None else one_number(first_step, "first_step")
+        self.max_step = None if max_step is None else one_number(max_step, "max_step")
         self.max_steps = whole_number(max_steps, "max_steps", 1)
         if self.first_step is not None and not 0.0 < self.first_step < inf:
             raise InputError(f"first_step = {first_step!r}: expected a positive finite time, or None to choose one")
@@ -199,8 +199,8 @@ def _loop() -> Any:
 
 def checked_tolerances(rtol: Any, atol: Any) -> tuple[float, float]:
     """Return `rtol` and `atol` as floats; raise InputError if one is not a number or out of range."""
-    relative = _number(rtol, "rtol")
-    absolute = _number(atol, "atol")
+    relative = one_number(rtol, "rtol")
+    absolute = one_number(atol, "atol")
     if not SMALLEST_RTOL <= relative < inf:
         raise InputError(
             f"rtol = {rtol!r}: expected at least {SMALLEST_RTOL:.3g}, the level of round-off; ",
@@ -211,7 +211,7 @@ def checked_tolerances(rtol: Any, atol: Any) -> tuple[float, float]:
     return relative, absolute
 
 
-def _number(value: Any, name: str) -> float:
+def one_number(value: Any, name: str) -> float:
     """Return the scalar `value` as a float; raise InputError if it is an array or NaN."""
     if type(value) is float and value == value:
         return value

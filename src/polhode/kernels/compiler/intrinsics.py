@@ -5,6 +5,7 @@
 ``four_rows_in``, ``four_rows_out``  copy rows of an array into lanes of a block, and back
 ``as_rows(numbers, width)``          an array of numbers as rows
 ``call_by_address``                  call a function by its address
+``binade``, ``power_of_two``, ``exponent_and_fraction``, ``two_to_the``  powers of two
 ``borrowed``, ``keep``               arrays without reference counts
 
 Compiled code finds their definitions in ``numba_intrinsics``, which is imported only if something is compiled.
@@ -73,7 +74,31 @@ if JIT:
         bits = min(max(bits, 0x0010000000000000), 0x7FD0000000000000)
         return from_bits(bits), from_bits(0x7FE0000000000000 - bits)
 
+    @inline_strict
+    def exponent_and_fraction(x):
+        """Return (k, f) with |x| = f 2^k and 1 <= f < 2 for a normal number x; for 0, k is -1023."""
+        bits = bits_of(x)
+        return ((bits >> 52) & 0x7FF) - 1023, from_bits(bits & 0x000FFFFFFFFFFFFF | 0x3FF0000000000000)
+
+    @inline_strict
+    def two_to_the(k):
+        """Return 2^k for a whole number from -1022 to 1023."""
+        return from_bits((k + 1023) << 52)
+
 else:
+
+    def address(array):
+        """Return the array: uncompiled code passes arrays instead of addresses."""
+        return array
+
+    def exponent_and_fraction(x):
+        """Return (k, f) with |x| = f 2^k and 1 <= f < 2 for a normal number x; for 0, k is -1023."""
+        f, k = math.frexp(abs(x))
+        return (k - 1, 2.0 * f) if f else (-1023, 1.0)
+
+    def two_to_the(k):
+        """Return 2^k for a whole number from -1022 to 1023."""
+        return math.ldexp(1.0, k)
 
     def as_rows(numbers, width):
         """Return a contiguous array of numbers as rows of ``width`` numbers."""

@@ -21,19 +21,20 @@ C_FUNCTIONS = set(
         log10 log1p log2 nextafter pow sin sincos sinh sqrt tan tanh tgamma free malloc memcpy memmove memset""",
     )
 )
+QUICK = 1  # level of optimization of generated code
 LLVM_VERSION = llvm.llvm_version_info[0]
 
 
 @functools.cache
-def target():
-    """Return the target machine: this processor with all its instructions."""
+def target(level=3):
+    """Return the target machine: this processor with all its instructions; ``level`` is that of code generation."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     triple = llvm.get_process_triple()
     return llvm.Target.from_triple(triple).create_target_machine(
         cpu=llvm.get_host_cpu_name(),
         features=llvm.get_host_cpu_features().flatten(),
-        opt=3,
+        opt=level,
         reloc="static" if triple.startswith("x86") else "default",
         codemodel="jitdefault",
         jit=True,
@@ -65,10 +66,18 @@ def object_code(module, machine=None):
     return machine.emit_object(module)
 
 
+def object_code_of_vectors(module):
+    """Return the machine code of a module that is written for vectors: little can be optimized, and that quickly."""
+    machine = target(QUICK)
+    module.triple, module.data_layout = machine.triple, str(machine.target_data)
+    _optimize(module, machine, QUICK)
+    return machine.emit_object(module)
+
+
 def _optimize(module, machine, level):
     """Run the passes of LLVM of a level over a module."""
     options = llvm.create_pipeline_tuning_options(speed_level=level)
-    options.loop_vectorization = level > 0
+    options.loop_vectorization = level > QUICK
     options.slp_vectorization = False  # it makes loops over stages a tenth slower
     builder = llvm.create_pass_builder(machine, options)
     passes = builder.getModulePassManager()

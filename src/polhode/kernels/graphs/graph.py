@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 # Operations on one number, other than those that are replaced by others, and the names of their functions.
 FUNCTIONS = ("sqrt", "exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "atan")
 CONSTANT_INPUTS = "pc"  # first letters of the names of inputs that do not change during a step
+MOST_TERMS = 16  # of sums in which equal terms are collected
 LARGEST_POWER = 16  # exponents up to this one are computed by products
 WITH_PARTNER = {"sin": "cos", "cos": "sin", "sinh": "cosh", "cosh": "sinh"}
 
@@ -83,7 +84,8 @@ class Graph:
             return self.subtract(a, minus)
         if (minus := self._negated(a)) is not None:
             return self.subtract(b, minus)
-        return self._apply("add", *sorted((a, b)))
+        shorter = self._collected(a, b, 1.0)
+        return self._apply("add", *sorted((a, b))) if shorter is None else shorter
 
     def subtract(self, a: int, b: int) -> int:
         """Return a - b."""
@@ -97,7 +99,8 @@ class Graph:
             return self.add(a, minus)
         if (minus := self._negated(a)) is not None:
             return self.negative(self.add(minus, b))
-        return self._apply("subtract", a, b)
+        shorter = self._collected(a, b, -1.0)
+        return self._apply("subtract", a, b) if shorter is None else shorter
 
     def negative(self, a: int) -> int:
         """Return -a."""
@@ -231,6 +234,28 @@ class Graph:
             return self.function(operation, arguments[0])
         method: Callable[..., int] = getattr(self, operation)
         return method(*arguments)
+
+    def _collected(self, a: int, b: int, sign: float) -> int | None:
+        """Return a + sign b with equal terms collected; None if there are none, or many terms."""
+        first, second = self._terms(a), self._terms(b)
+        if len(first) + len(second) > MOST_TERMS or not first.keys() & second.keys():
+            return None
+        terms = {x: first.get(x, 0.0) + sign * second.get(x, 0.0) for x in {**first, **second}}
+        return self.sum(self.multiply(self.number(factor), x) for x, factor in terms.items() if factor)
+
+    def _terms(self, a: int) -> dict[int, float]:
+        """Return the terms of a sum of terms with numbers as factors, and these."""
+        operation, arguments, _ = self.nodes[a]
+        if operation == "multiply" and self.nodes[arguments[0]].operation == "number":
+            factor = self.nodes[arguments[0]].value
+            return {x: factor * y for x, y in self._terms(arguments[1]).items()}
+        if operation not in ("add", "subtract"):
+            return {a: 1.0}
+        terms = self._terms(arguments[0])
+        sign = 1.0 if operation == "add" else -1.0
+        for x, factor in self._terms(arguments[1]).items():
+            terms[x] = terms.get(x, 0.0) + sign * factor
+        return terms
 
     def _node(self, node: Node, kind: Kind) -> int:
         """Return the index of a node, which is created if it does not exist."""

@@ -1,0 +1,111 @@
+"""Equations of motion of a rigid body under a torque that is a graph, without units.
+
+With a unit of time s, a power of two, and moments I, the variables are the attitude q and half the angle by which the
+body turns about each axis in a unit of time, u_i = s m_i/(2 I_i). With T = (t - t0)/s and i, j, k in cyclic order
+
+    dq/dT = q u,    du_i/dT = gyro_i u_j u_k + g_i,    gyro_i = 2 (I_j - I_k)/I_i,
+    g_i = kick_i f_i - sum_j drag_ij u_j,    kick_i = s^2/(2 I_i).
+
+f is the torque in principal axes. The graph of the torque has the body axes of the user: x_user = A x, Q_user = Q A^T.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from polhode.kernels.graphs.graph import Graph
+
+# Places of the inputs of a step in an array.
+T, UNIT, ATTITUDE, TURN, GYRO, KICK, RATE, DRAG, AXES, PARAMS = 0, 1, 2, 6, 9, 12, 15, 16, 25, 34
+ATTITUDES = ("q0", "q1", "q2", "q3")
+TURNS = ("u0", "u1", "u2")
+
+
+class Equations(NamedTuple):
+    """The graph of the right-hand sides g_0, g_1, g_2."""
+
+    graph: Graph
+    g: tuple[int, int, int]
+
+
+def place(name: str) -> int:
+    """Return the place of an input in the array of a step."""
+    letter, digits = name[0], name.lstrip("abcdefghijklmnopqrstuvwxyz")
+    if letter == "p":
+        return PARAMS + int(digits)
+    first = {
+        "t": T, "q": ATTITUDE, "u": TURN, "cgyro": GYRO, "ckick": KICK, "crate": RATE, "cdrag": DRAG, "caxis": AXES,
+    }[name[: len(name) - len(digits)]]  # fmt: skip
+    row, column = divmod(int(digits or "0"), 10)
+    return first + 3 * row + column
+
+
+def equations(torque: Graph, components: tuple[int, int, int], turned: bool, drag: str) -> Equations:
+    """Return the equations of motion.
+
+    Parameters
+    ----------
+    torque : Graph
+        Graph with inputs t, Q00, ..., Q22, w0, ..., w2, p0, ...
+    components : tuple of int, length 3
+        Its nodes with the torque in the body axes of the user.
+    turned : bool
+        Whether these differ from the principal axes.
+    drag : {"none", "diagonal", "full"}
+        Which entries of the matrix ``drag`` are not zero.
+
+    Returns
+    -------
+    Equations
+        The equations.
+    """
+    graph = Graph()
+    used = torque.inputs(components)
+    inputs = {name: graph.input(name) for name in used if name[0] in "tp"}
+    inputs |= _velocities(graph, used, turned) | _attitudes(graph, used, turned)
+    f = torque.copied(components, graph, inputs)
+    if turned:
+        f = [graph.dot(f, [graph.input(f"caxis{j}{i}") for j in range(3)]) for i in range(3)]
+    g = [graph.multiply(graph.input(f"ckick{i}"), f[i]) for i in range(3)]
+    turns = [graph.input(name) for name in TURNS]
+    for i in range(3):
+        for j in range(3):
+            if drag == "full" or (drag == "diagonal" and i == j):
+                g[i] = graph.subtract(g[i], graph.multiply(graph.input(f"cdrag{i}{j}"), turns[j]))
+    return Equations(graph, (g[0], g[1], g[2]))
+
+
+def _velocities(graph: Graph, used: set[str], turned: bool) -> dict[str, int]:
+    """Return the nodes of the angular velocities that are used, in the axes of the user."""
+    if not any(name[0] == "w" for name in used):
+        return {}
+    w = [graph.multiply(graph.input("crate"), graph.input(name)) for name in TURNS]
+    if turned:
+        w = [graph.dot([graph.input(f"caxis{i}{j}") for j in range(3)], w) for i in range(3)]
+    return {f"w{i}": w[i] for i in range(3)}
+
+
+def _attitudes(graph: Graph, used: set[str], turned: bool) -> dict[str, int]:
+    """Return the nodes of the entries of Q that are used, in the axes of the user."""
+    names = [name for name in used if name[0] == "Q"]
+    if not turned:
+        return {name: _entry(graph, int(name[1]), int(name[2])) for name in names}
+    entries = {}
+    for name in names:
+        i, j = int(name[1]), int(name[2])
+        row = [_entry(graph, i, k) for k in range(3)]
+        entries[name] = graph.dot(row, [graph.input(f"caxis{j}{k}") for k in range(3)])
+    return entries
+
+
+def _entry(graph: Graph, i: int, j: int) -> int:
+    """Return the node of Q_ij of a unit quaternion, with as few products as possible."""
+    q = [graph.input(name) for name in ATTITUDES]
+    two = graph.number(2.0)
+    if i == j:
+        a, b = (graph.multiply(q[1 + k], q[1 + k]) for k in range(3) if k != i)
+        return graph.subtract(graph.number(1.0), graph.multiply(two, graph.add(a, b)))
+    k = 3 - i - j
+    across, along = graph.multiply(q[1 + i], q[1 + j]), graph.multiply(q[0], q[1 + k])
+    total = graph.subtract(across, along) if (j - i) % 3 == 1 else graph.add(across, along)
+    return graph.multiply(two, total)

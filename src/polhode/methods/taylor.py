@@ -1,0 +1,250 @@
+"""Taylor series of the motion, of any order: for smooth torques, to the last digit."""
+
+from __future__ import annotations
+
+from functools import cache
+from math import ceil, exp, isfinite, log
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from polhode.core.arrays import FloatArray
+from polhode.core.checks import whole_number
+from polhode.core.errors import InputError
+from polhode.core.messages import Hint
+from polhode.core.references import JORBA_2005
+from polhode.kernels.compiler.jit import loaded
+from polhode.kernels.graphs.compiled import CompiledJet, compiled_jet
+from polhode.kernels.graphs.equations import PARAMS, Equations, equations, place
+from polhode.kernels.graphs.recurrences import series
+from polhode.kernels.stepping.damping import OBLIQUE
+from polhode.kernels.stepping.header import BatchState, Bodies, Clock, Interpolation, Saved, Wanted, Work
+from polhode.kernels.stepping.status import Status
+from polhode.methods.adaptive import one_number
+from polhode.methods.method import Advance, Between, Longest, Method, anything
+
+if TYPE_CHECKING:
+    from polhode.forces.base import Force
+    from polhode.forces.tracing import Trace
+
+EPS = 2.0**-52
+SMALLEST_RTOL, LARGEST_RTOL = EPS, 0.01
+SMALLEST_ORDER, LARGEST_ORDER = 4, 64
+RIGID_INPUTS = ("q0", "q1", "q2", "q3", "u0", "u1", "u2", "cgyro0", "cgyro1", "cgyro2")
+MOST_STEPS = 100_000_000  # a minute or so
+
+
+class Taylor(Method):
+    """Taylor series of the motion, suited to smooth torques of any kind and to the highest accuracy.
+
+    The torque is traced once: it is called with symbols, and code that computes the Taylor coefficients of the motion
+    is generated from the expression that it returns. Each step has its own length, which follows from the coefficients;
+    no step is rejected. Attitudes stay unit quaternions. States between steps cost nothing but a polynomial.
+
+    Torques that branch on the state, or call functions that cannot be traced, are refused with the reason:
+    use `Adaptive` for these.
+
+    Parameters
+    ----------
+    rtol : float, optional
+        Tolerated error of each step: of the attitude in radians, and of m relative to its size.
+    max_step : float, optional
+        Upper bound on the step length (the last step may exceed it by 1 percent). By default, a user-defined torque
+        that depends on t is sampled at 2040 times of the whole span, and steps are limited such that none passes over a
+        feature visible in the samples; ``numpy.inf`` turns this off.
+    order : int, optional
+        Order of the series, from 4 to 64. The default follows from `rtol`: 13 for 1e-10, 20 for the level of round-off.
+
+    Raises
+    ------
+    InputError
+        If an argument is not a number in the range given above.
+
+    Examples
+    --------
+    >>> Taylor(1e-10).order
+    13
+    >>> Taylor(rtol=1e-10, max_step=0.5)
+    Taylor(rtol=1e-10, max_step=0.5)
+    """
+
+    references = (JORBA_2005,)
+    chooses_steps = True
+    takes_h = False
+
+    def __init__(self, rtol: float = 1e-15, max_step: float | None = None, order: int | None = None) -> None:
+        self.rtol = one_number(rtol, "rtol")
+        if not SMALLEST_RTOL <= self.rtol <= LARGEST_RTOL:
+            raise InputError(
+                f"rtol = {rtol!r}: expected {SMALLEST_RTOL:.2g}, the level of round-off, to {LARGEST_RTOL}; ",
+                Hint("type Taylor(1e-15)", 'add --method "Taylor(1e-15)"'),
+            )
+        self.max_step = None if max_step is None else one_number(max_step, "max_step")
+        if self.max_step is not None and not self.max_step > 0.0:
+            raise InputError(f"max_step = {max_step!r}: expected a positive time, or numpy.inf for any step")
+        self._given_order = None if order is None else whole_number(order, "order", SMALLEST_ORDER)
+        if self.order > LARGEST_ORDER:
+            raise InputError(f"order = {order}: expected {SMALLEST_ORDER} to {LARGEST_ORDER}")
+
+    @property
+    def order(self) -> int:
+        """Return the order of the series."""
+        if self._given_order is not None:
+            return self._given_order
+        return ceil(1.0 - log(self.rtol) / 2.0)  # Jorba and Zou, (11)
+
+    @property
+    def stages(self) -> int:
+        """Return the approximate cost of a step, in torque evaluations."""
+        return self.order
+
+    def check(self, force: Force) -> None:
+        """Raise InputError if the force cannot be traced."""
+        if reason := force.why_not_traced:
+            raise InputError(
+                f"{force!r} cannot be expanded in a Taylor series: {reason}; ",
+                Hint("type method=Adaptive(rtol), which takes any torque", 'add --method "Adaptive(rtol)"'),
+            )
+
+    def with_tolerance(self, rtol: float, atol: float) -> Method:
+        """Return the method with another tolerance; `atol` is not used."""
+        return Taylor(rtol, self.max_step, self._given_order)
+
+    def finer(self, h: float | None) -> tuple[Method, float | None]:
+        """Return the method with a smaller tolerance, by which errors are estimated."""
+        return self.with_tolerance(max(self.rtol / 32.0, SMALLEST_RTOL), 0.0), None
+
+    def new_batch_state(self, m: FloatArray, q: FloatArray, t0: float = 0.0, longest: Longest = anything) -> BatchState:
+        """Return the state of bodies at `t0`, with momenta of shape (n, 3) and attitudes of shape (n, 4)."""
+        bound = longest() if self.max_step is None else self.max_step
+        return BatchState.new(m, q, self.memory).at(t0, bound, np.empty((0, 8)))
+
+    def advance(self, force: Force) -> Advance:
+        """Return the compiled loop for this force; see `Advance` for its signature."""
+        loop = _kernels().loop
+        codes = Codes(force, self)
+
+        def advance(
+            bodies: Bodies, clock: Clock, wanted: Wanted, start: int, stop: int, current: BatchState, saved: Saved
+        ) -> None:
+            code = codes.of(bodies)
+            loop(code.jet, code.settings, Work(bodies, clock, wanted, start, stop, current, saved))
+
+        return advance
+
+    def between(self, force: Force) -> Between:
+        """Return the compiled function that computes states within steps; see `Between`."""
+        loop = _kernels().between
+        codes = Codes(force, self)
+
+        def between(work: Interpolation) -> None:
+            code = codes.of(work.bodies)
+            loop(code.jet, code.settings, work)
+
+        return between
+
+    def why_no_step(self, force: Force, bodies: Bodies, current: Any, i: int, h: float) -> str:
+        """Return why body `i` cannot make a step, and what to do."""
+        if current.status[i] == Status.TOO_MANY_STEPS:
+            return f"{MOST_STEPS} steps are used up; a larger rtol needs fewer"
+        if current.status[i] == Status.STEP_TOO_SMALL:
+            return (
+                f"{self!r} needs steps that are shorter than the spacing of floating-point numbers at t; "
+                "the torque may be singular there"
+            )
+        expression = first_not_finite(Codes(force, self).equations(bodies), bodies, current, i)
+        return (
+            f"the derivatives of {expression} are not finite there, so that there is no Taylor series; "
+            "Adaptive(rtol) needs no derivatives"
+        )
+
+    def __repr__(self) -> str:
+        """Return the call that creates this method, without default arguments."""
+        arguments: dict[str, Any] = {"rtol": self.rtol}
+        arguments |= {} if self.max_step is None else {"max_step": self.max_step}
+        arguments |= {} if self._given_order is None else {"order": self._given_order}
+        return f"Taylor({', '.join(f'{name}={value!r}' for name, value in arguments.items())})"
+
+
+class Kernels(NamedTuple):
+    """The compiled loops."""
+
+    loop: Any
+    between: Any
+
+
+@cache
+def _kernels() -> Kernels:
+    """Return the compiled loops, which are imported when they are needed."""
+    from polhode.kernels.stepping.taylor import interpolate, taylor
+
+    return Kernels(loaded(taylor), loaded(interpolate))
+
+
+class Code(NamedTuple):
+    """Generated code and the settings of its loop; the graph is kept as long as the code is found by its identity."""
+
+    trace: Trace
+    jet: Any
+    settings: Any
+
+
+class Codes:
+    """Generated code for a force: one for each kind of axes and damping, and for parameters that decide branches."""
+
+    def __init__(self, force: Force, method: Taylor) -> None:
+        self._force, self._method = force, method
+        self._trace = force.traced()
+        self._found: dict[Any, Code] = {}
+
+    def of(self, bodies: Bodies) -> Code:
+        """Return the code for bodies."""
+        trace, *kind = self._kind(bodies)
+        key = id(trace), *kind
+        if key not in self._found:
+            self._found[key] = self._new(trace, bodies)
+        return self._found[key]
+
+    def equations(self, bodies: Bodies) -> Equations:
+        """Return the equations of motion of bodies."""
+        trace, turned, drag = self._kind(bodies)
+        return equations(trace.graph, trace.torque, turned, drag)
+
+    def _kind(self, bodies: Bodies) -> tuple[Trace, bool, str]:
+        """Return the graph, whether the body axes are not principal axes, and the kind of damping."""
+        is_full = bodies.damping.shape[1] == OBLIQUE
+        drag = ("full" if is_full else "diagonal") if self._force.is_damped else "none"
+        return self._trace_for(bodies.params), len(bodies.axes) > 0, drag
+
+    def _trace_for(self, params: FloatArray) -> Trace:
+        """Return the graph for parameters (n, k), which may have changed since the run began."""
+        if not self._trace.conditions or self._trace.holds_for(params):
+            return self._trace
+        return self._force.replaced(params=params[0] if len(params) == 1 else params).traced()
+
+    def _new(self, trace: Trace, bodies: Bodies) -> Code:
+        """Generate the code for bodies."""
+        from polhode.kernels.stepping.taylor import TaylorSettings
+
+        order = self._method.order
+        jet: CompiledJet = compiled_jet(self.equations(bodies))
+        # Jorba and Zou, section 3.2: terms decrease by e^-2 per order; the last factor is for those that are neglected.
+        factor = exp(-2.0 - 0.7 / (order - 1))
+        inputs = PARAMS + bodies.params.shape[1]
+        return Code(trace, jet.address, TaylorSettings(order, factor, MOST_STEPS, inputs, jet.work(order)))
+
+
+def first_not_finite(equations: Equations, bodies: Bodies, current: Any, i: int) -> str:
+    """Return the first expression that has a coefficient which is not finite at the state of body `i`, as text."""
+    I, params = (array[i if len(array) > 1 else 0] for array in (bodies.inertia, bodies.params))
+    axes = bodies.axes[i if len(bodies.axes) > 1 else 0] if len(bodies.axes) else np.eye(3).ravel()
+    turn, gyro = current.m[i] / (2.0 * I), 2.0 * (np.roll(I, -1) - np.roll(I, -2)) / I
+    no_drag = np.zeros(9)
+    values = np.concatenate([[current.t[i], 1.0], current.q[i], turn, gyro, 0.5 / I, [2.0], no_drag, axes, params])
+    names = equations.graph.inputs(equations.g)
+    inputs = {name: float(values[place(name)]) for name in (*names, *RIGID_INPUTS)}
+    rows = series(equations, inputs, 1.0, 3).nodes
+    for node, coefficients in rows.items():
+        if not all(map(isfinite, coefficients)):
+            return equations.graph.text(node)
+    return "the torque"
