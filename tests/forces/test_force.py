@@ -94,22 +94,31 @@ def test_torques_of_gradients_are_those_of_the_energy(rng):
     assert not force.velocity_dependent
 
 
-def test_smooth_energies_beyond_polynomials_want_a_gradient():
-    def steep(t, Q, p):
-        return exp(40 * Q[2][2])
-
+def test_energies_with_kinks_want_a_gradient():
     def kinked(t, Q, p):
         return abs(Q[2][2])
+
+    def kinked_gradient(t, Q, p):
+        return (0, 0, 0), (0, 0, 0), (0, 0, 1 if Q[2][2] > 0 else -1)
+
+    words = (
+        r"kinked .*not a polynomial .*type Potential\(energy, gradient=.*test_force.py:\d+\): abs of the state \(Q22\)"
+    )
+    with pytest.raises(InputError, match=words):
+        Potential(kinked)
+    Potential(kinked, kinked_gradient)
+
+
+def test_the_torque_of_a_steep_energy_is_that_of_its_gradient(rng):
+    def steep(t, Q, p):
+        return exp(40 * Q[2][2])
 
     def steep_gradient(t, Q, p):
         return (0, 0, 0), (0, 0, 0), (0, 0, 40 * exp(40 * Q[2][2]))
 
-    for energy in (steep, kinked):
-        with pytest.raises(
-            InputError, match=rf"{energy.__name__} .*not a polynomial .*type Potential\(energy, gradient="
-        ):
-            Potential(energy)
-    Potential(steep, steep_gradient)
+    q = random_attitude(rng, 5)
+    wanted = Potential(steep, steep_gradient).torque(0.0, q)
+    np.testing.assert_allclose(Potential(steep).torque(0.0, q), wanted, rtol=8 * EPS)
 
 
 @pytest.mark.parametrize(

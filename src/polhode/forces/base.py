@@ -394,8 +394,9 @@ class Potential(Force):
         parameters.
     gradient : callable, optional
         ``gradient(t, Q, p)`` returns dV/dQ as three rows of three numbers. It is compared with `energy` once. If
-        omitted, the torque is computed from values of the energy, to rounding; this requires an energy that is a
-        polynomial in Q of degree 16 at most.
+        omitted, the torque is derived from the energy, to rounding: from its values if it is a polynomial in Q of
+        degree 16 at most, otherwise from its derivatives, which requires an energy without branches on Q and t, whose
+        expressions can be traced (see `Force.traced`).
     params : array_like, shape (..., k), optional
         Parameters; leading axes are those of a batch of bodies.
     arrays : bool, optional
@@ -412,7 +413,7 @@ class Potential(Force):
     ------
     InputError
         If a function cannot be called as above, if `gradient` or `axis` does not agree with `energy`, or if `gradient`
-        is omitted and `energy` is not a polynomial in Q of degree 16 at most.
+        is omitted and `energy` is neither a polynomial in Q of degree 16 at most nor can be traced.
     ShapeError
         If a function returns values of another shape.
 
@@ -421,6 +422,10 @@ class Potential(Force):
     >>> top = Potential(lambda t, Q, p: p[0] * Q[2][2], params=[9.81])
     >>> top.torque(0.0, (0.8, 0.6, 0.0, 0.0))
     array([9.4176, 0.    , 0.    ])
+    >>> from math import exp
+    >>> magnet = Potential(lambda t, Q, p: -p[0] * exp(-p[1] * (1.0 - Q[2][2])), params=[2.0, 5.0])
+    >>> magnet.torque(0.0, (0.8, 0.6, 0.0, 0.0))
+    array([-0.26230774,  0.        ,  0.        ])
     """
 
     def __init__(
@@ -464,14 +469,25 @@ class Potential(Force):
             return Function(TORQUE_FORM, functions.torque_of_gradient, (self._gradient,)) if new else self._torque
         degree = degree_of(energy.plain, largest, cases)
         if degree is None:
-            raise InputError(
-                f"energy {described(energy.user)} is not a polynomial in Q of degree {DEGREES[-1]} or less, so its "
-                "torque cannot be computed to rounding from its values; type Potential(energy, gradient=...) with "
-                "gradient(t, Q, p) = dV/dQ, three rows of three numbers"
-            )
-        if not new and degree <= len(self._torque.settings[0]):  # nodes for a higher degree are exact, too
-            return self._torque
+            return self._differentiated(energy)
+        if self._torque.energy is not None and degree <= len(self._torque.settings[0]):
+            return self._torque  # nodes for a higher degree are exact, too
         return Function(TORQUE_FORM, functions.torque_of_energy, (energy,), (riesz_nodes(degree),))
+
+    def _differentiated(self, energy: Function) -> Function:
+        """Return the torque of an energy that is not a polynomial, from the derivatives of its graph."""
+        from polhode.forces import source, tracing
+
+        try:
+            trace = tracing.traced_functions(None, energy, self.params)
+        except NotTraceable as problem:
+            raise InputError(
+                f"energy {described(energy.user)} is not a polynomial in Q of degree {DEGREES[-1]} or less, and its "
+                "derivatives cannot be found; type Potential(energy, gradient=...) with gradient(t, Q, p) = dV/dQ, "
+                f"three rows of three numbers. The reason: {problem}"
+            ) from problem
+        text = source.torque_source(trace.graph, trace.torque)
+        return Function(TORQUE_FORM, source.torque_of_source, (), (text,))
 
 
 class Torque(Force):

@@ -121,16 +121,25 @@ def _of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of linear algebra that accepts arrays of objects if these are numbers."""
 
     def called(*arguments: Any, **options: Any) -> Any:
-        return function(*map(_as_numbers, arguments), **options)
-
-    def _as_numbers(x: Any) -> Any:
-        if not isinstance(x, np.ndarray) or x.dtype != object:
-            return x
-        if any(type(element) is Symbol and element.number is None for element in x.flat):
-            refuse(f"np.linalg.{function.__name__} cannot be traced")
-        return x.astype(builtins.float)
+        return function(*(_as_numbers(x, function.__name__) for x in arguments), **options)
 
     return called
+
+
+def _as_numbers(x: Any, name: str) -> Any:
+    """Return an array of objects as an array of floats; raise NotTraceable if there are symbols in it."""
+    if not has_symbols(x):
+        return x
+    array = np.asarray(x, dtype=object)
+    if any(type(element) is Symbol and element.number is None for element in array.flat):
+        refuse(f"np.linalg.{name} cannot be traced")
+    return array.astype(builtins.float)
+
+
+def solve(A: Any, b: Any) -> Any:
+    """Return the solution of linear equations with a matrix of numbers."""
+    matrix = _as_numbers(A, "solve")
+    return np.linalg.inv(matrix) @ b if has_symbols(b) else np.linalg.solve(matrix, b)
 
 
 # Functions of the module math.
@@ -197,8 +206,9 @@ REPLACEMENTS: dict[Any, Any] = {
     np.full: full,
     np.full_like: full_like,
     np.linalg.norm: norm,
+    np.linalg.solve: solve,
     **{getattr(np.linalg, name): _of_numbers(getattr(np.linalg, name))
-       for name in ("inv", "solve", "det", "pinv", "lstsq", "cholesky", "eig", "eigh", "eigvals", "eigvalsh", "svd")},
+       for name in ("inv", "det", "pinv", "lstsq", "cholesky", "eig", "eigh", "eigvals", "eigvalsh", "svd")},
 }  # fmt: skip
 
 
