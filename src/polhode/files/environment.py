@@ -10,6 +10,8 @@ from pathlib import Path
 from polhode._version import __version__
 
 PACKAGES = ("numpy", "numba", "llvmlite")
+# Virtual machines name different processors alike; family and model tell them apart.
+FACTS = ("model name", "cpu family", "model", "flags", "Features")
 
 
 def environment() -> dict[str, str]:
@@ -29,7 +31,7 @@ def processor() -> str:
     """
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
-        features = {line for line in lines if line.partition(":")[0].strip() in ("model name", "flags", "Features")}
+        features = {line for line in lines if line.partition(":")[0].strip() in FACTS}
     except OSError:  # not Linux
         features = {platform.processor()}
     return f"{platform.machine()} {hashlib.sha256(''.join(sorted(features)).encode()).hexdigest()[:12]}"
