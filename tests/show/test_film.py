@@ -50,6 +50,31 @@ def test_the_body_is_drawn_in_its_attitude():
     assert picture.now.get_xdata()[0] == pytest.approx(2.4)
 
 
+@pytest.mark.parametrize("part", [0.1, 0.8])
+def test_pictures_are_those_that_matplotlib_draws_as_a_whole(part):
+    """What does not move is drawn once; with what moves over it, it is the same picture."""
+    picture = Picture(scene_of(ph.integrate(ph.problems.get("gyro_top"), (0, 0.2)), None, None, None, None))
+    pixels = picture.pixels(part).astype(int)
+    for artist in picture.moving:
+        artist.set_animated(False)
+    picture.canvas.draw()
+    whole = np.asarray(picture.canvas.buffer_rgba())[..., :3].astype(int)
+    assert (np.abs(pixels - whole).max(axis=-1) > 8).mean() < 1e-4  # the line of the chart is over its frame
+
+
+def test_a_gif_has_the_colors(tmp_path):
+    film = MOTION.animate(t_span=(0, 5), seconds=0.4, fps=10)
+    with Image.open(film.save(tmp_path / "flip.gif")) as gif:
+        gif.seek(1)
+        shown = np.asarray(gif.convert("RGB"), dtype=int)
+    drawn = Picture(film.scene).pixels(1 / 3).astype(int)
+    assert shown[0, 0].tolist() == [255, 255, 255]
+    assert np.abs(shown - drawn).mean() < 0.5
+    assert np.abs(shown - drawn).max() < 48
+    for color in ((0, 114, 178), (213, 94, 0)):  # of m and omega, of which there is little
+        assert np.abs(shown - color).max(axis=-1).min() < 12
+
+
 def test_a_gif_has_the_pictures(tmp_path):
     path = MOTION.movie(tmp_path / "flip.gif", seconds=0.4, fps=10, t_span=(0, 5), title="Flip")
     with Image.open(path) as film:

@@ -5,12 +5,12 @@ Triangles are projected here and drawn from the farthest to the nearest, which i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray
 from polhode.core.errors import InputError
@@ -18,22 +18,23 @@ from polhode.core.extras import optional
 from polhode.core.rotation import matrix, rotate
 from polhode.show.edges import box_edges
 from polhode.show.labels import BLUE, VERMILION
-from polhode.show.plot.style import new_figure
 from polhode.show.scene import Scene, scene_of
 from polhode.show.scene.frames import slerp
 from polhode.show.scene.mesh import Mesh, joined, lathe, rod, sphere
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from PIL.Image import Image as PillowImage
 
-    from matplotlib.animation import AbstractMovieWriter
-
+Pixels = npt.NDArray[np.uint8]
 INCHES, DPI = (9.6, 5.4), 100  # 960 x 540 pixels
 FORMATS = {".mp4": "libx264", ".webm": "libvpx-vp9", ".mov": "libx264"}
 LONGEST = 20.0  # seconds of a film, unless more are requested
 DISTANCE = 4.5  # of the camera, in radii of the scene
 LIGHT = np.array([-0.35, 0.62, -0.70])  # direction of the light: to the right, up, away from the camera; a unit vector
 ARROWS = (1.2, 1.0)  # lengths of the longest m and omega, in radii of a body
+GIF_COLORS, FREQUENT = 128, 24  # of a gif, which is the smaller the fewer it has; of these, taken as they are
+ALIKE = 7  # difference of colors, of 255, that Pillow does not tell apart reliably
+SAMPLES = 8  # pictures from which the colors of a gif are taken
 GRID, SEA, GLOBE, PATH = "#b9bec6", "#56a0d0", "#2f6fae", "#CC79A7"
 
 
@@ -67,22 +68,13 @@ class Film:
         if suffix != ".gif" and suffix not in FORMATS:
             raise InputError(f"{target} has the suffix {suffix!r}; expected .gif, {', '.join(FORMATS)}")
         with optional("matplotlib", "movie"):
-            from matplotlib import pyplot
-            from matplotlib.animation import FFMpegWriter, PillowWriter
-        with _ffmpeg(suffix != ".gif"):
-            writer: AbstractMovieWriter = PillowWriter(self.fps)
-            if suffix in FORMATS:
-                writer = FFMpegWriter(self.fps, FORMATS[suffix], extra_args=["-pix_fmt", "yuv420p", "-crf", "20"])
             picture = Picture(self.scene)
-            with writer.saving(picture.figure, target, DPI):
-                self._write(writer, picture)
-        pyplot.close(picture.figure)
+        parts = np.linspace(0.0, self.share, max(2, round(self.seconds * self.fps)))
+        if suffix == ".gif":
+            write_gif(target, picture.pixels, parts, self.fps)
+        else:
+            _write_video(target, picture.pixels, parts, self.fps)
         return target
-
-    def _write(self, writer: AbstractMovieWriter, picture: Picture) -> None:
-        for part in np.linspace(0.0, self.share, max(2, round(self.seconds * self.fps))):
-            picture.draw(part)
-            writer.grab_frame()
 
     def _repr_html_(self) -> str:
         """Return the film as a video element, for notebooks."""
@@ -137,13 +129,17 @@ class Picture:
     """Figure of a scene at one time: the bodies, a chart with a moving line, the title and the time."""
 
     def __init__(self, scene: Scene) -> None:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.collections import PolyCollection
+        from matplotlib.figure import Figure
 
         self.scene = scene
         self.camera = Camera(scene)
-        self.figure = new_figure(*INCHES, scene.title)
-        self.figure.set_dpi(DPI)
-        panel, chart = self.figure.subplots(1, 2, width_ratios=(1.5, 1.0))
+        self.figure = Figure(figsize=INCHES, dpi=DPI, layout="constrained")
+        self.figure.suptitle(scene.title, wrap=True)
+        self.canvas = FigureCanvasAgg(self.figure)
+        self.panel, chart = self.figure.subplots(1, 2, width_ratios=(1.5, 1.0))
+        panel = self.panel
         panel.set(
             xlim=(-self.camera.wide, self.camera.wide), ylim=(-self.camera.high, self.camera.high), aspect="equal"
         )
@@ -154,8 +150,24 @@ class Picture:
         self.clock = panel.text(0.02, 0.02, "", transform=panel.transAxes)
         self.trace = panel.plot([], [], color=PATH, zorder=4)[0]
         self._chart(chart)
-        self.figure.draw_without_rendering()
-        self.figure.set_layout_engine("none")  # the layout of the first picture serves all
+        self._draw_still()
+
+    def _draw_still(self) -> None:
+        """Draw once what does not move, most of which is text, and keep its pixels for all pictures."""
+        self.moving = [self.faces, self.trace, *self.names, self.clock, self.now]  # from back to front
+        for artist in self.moving:
+            artist.set_animated(True)
+        self.canvas.draw()
+        self.figure.set_layout_engine("none")
+        self.still = self.canvas.copy_from_bbox(self.figure.bbox)
+
+    def pixels(self, part: float) -> Pixels:
+        """Return the picture at a part of the time span as colors from 0 to 255, of shape (540, 960, 3)."""
+        self.draw(part)
+        self.canvas.restore_region(self.still)
+        for artist in self.moving:
+            self.figure.draw_artist(artist)
+        return np.ascontiguousarray(np.asarray(self.canvas.buffer_rgba())[..., :3])
 
     def _chart(self, axes: Any) -> None:
         shown = self.scene.charts[1 if self.scene.m is not None and len(self.scene.charts) > 1 else 0]
@@ -293,15 +305,50 @@ def _painted(mesh: Mesh, color: str) -> tuple[FloatArray, FloatArray]:
     return mesh.vertices[mesh.faces], mesh.painted(0, 0.0).colors(color) / 255.0
 
 
-@contextmanager
-def _ffmpeg(needed: bool) -> Iterator[None]:
-    """Let matplotlib use the ffmpeg of imageio-ffmpeg, if it is needed."""
-    from matplotlib import rc_context
+def write_gif(path: Path, pixels: Callable[[float], Pixels], parts: FloatArray, fps: float) -> None:
+    """Write the pictures at parts of the time span as a gif that repeats, with the same few colors in all of them."""
+    from PIL import Image
 
-    if not needed:
-        yield
-        return
+    samples = parts[np.linspace(0, len(parts) - 1, SAMPLES).astype(int)]
+    palette = _palette(np.concatenate([pixels(part) for part in samples]))
+
+    def reduced(part: float) -> PillowImage:
+        return Image.fromarray(pixels(part)).quantize(palette=palette, dither=Image.Dither.NONE)
+
+    others = (reduced(part) for part in parts[1:])
+    reduced(parts[0]).save(path, save_all=True, append_images=others, duration=round(1000 / fps), loop=0)
+
+
+def _palette(pixels: Pixels) -> PillowImage:
+    """Return an image with the colors of a gif: the most frequent ones of the pixels, and others near the rest.
+
+    Of the others, each counts once, so that the colors of small parts, such as arrows, are not lost.
+    """
+    from PIL import Image
+
+    red, green, blue = np.moveaxis(pixels.astype(np.int32), -1, 0)
+    codes, counts = np.unique(red << 16 | green << 8 | blue, return_counts=True)
+    found = np.stack([codes >> 16, codes >> 8 & 255, codes & 255], axis=-1).astype(np.uint8)
+    others = Image.fromarray(found[None]).quantize(GIF_COLORS - FREQUENT).getpalette() or []
+    kept: list[Any] = []
+    for color in [*found[np.argsort(-counts)[:FREQUENT]].astype(int), *np.reshape(others, (-1, 3))]:
+        if all(np.abs(color - other).max() > ALIKE for other in kept):
+            kept.append(color)
+    image = Image.new("P", (1, 1))
+    image.putpalette(np.concatenate(kept).tolist())
+    return image
+
+
+def _write_video(path: Path, pixels: Callable[[float], Pixels], parts: FloatArray, fps: float) -> None:
+    """Write the pictures at parts of the time span as a video, by the ffmpeg that comes with imageio-ffmpeg."""
     with optional("imageio_ffmpeg", "movie"):
-        from imageio_ffmpeg import get_ffmpeg_exe
-    with rc_context({"animation.ffmpeg_path": get_ffmpeg_exe()}):
-        yield
+        from imageio_ffmpeg import write_frames
+    size = round(INCHES[0] * DPI), round(INCHES[1] * DPI)
+    codec, quality = FORMATS[path.suffix.lower()], ["-crf", "20"]
+    video = write_frames(path, size, fps=fps, codec=codec, quality=None, macro_block_size=2, output_params=quality)
+    video.send(None)  # starts ffmpeg
+    try:
+        for part in parts:
+            video.send(pixels(part))
+    finally:
+        video.close()
