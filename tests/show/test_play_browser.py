@@ -113,6 +113,10 @@ def test_there_are_sliders_and_nothing_is_asked_for(opened):
     assert len(opened.requests) == 1
 
 
+def test_the_map_says_what_its_curves_are(opened):
+    assert opened.page.inner_text("#map-legend").split() == ["this", "motion", "separatrix"]
+
+
 def test_the_motion_follows_the_sliders(opened):
     opened.page.check("#by-moments")
     slide(

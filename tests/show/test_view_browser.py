@@ -224,6 +224,20 @@ def test_a_dragged_view_stays_and_turns_both_panels(opened):
     np.testing.assert_allclose(opened.run(direction), turned, atol=1e-12)
 
 
+def test_numbers_are_written_as_in_print(opened):
+    written = opened.run("[0, 1.5, -0.25, 4.294e9, -2e-7, 1e-12].map((x) => digits(x))")
+    assert written == ["0", "1.500", "−0.2500", "4.294 × 10⁹", "−2.000 × 10⁻⁷", "1.000 × 10⁻¹²"]
+
+
+def test_pictures_fill_their_panels(opened):
+    """Captions may have one line or two; the picture takes the rest of the height."""
+    bottoms = (
+        "['space', 'poinsot'].map((id) => [byId(id), byId(`${id}-panel`)].map((e) => e.getBoundingClientRect().bottom))"
+    )
+    for picture, panel in opened.run(bottoms):
+        assert picture == pytest.approx(panel, abs=2)
+
+
 def test_light_and_dark(opened):
     look = "[getComputedStyle(document.body).backgroundColor, scenes.space.stage.scene.background.getHexString()]"
     light = opened.run(look)

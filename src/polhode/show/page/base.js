@@ -16,8 +16,11 @@ function digits(x, significant = 4) {
   if (x === 0) return "0";
   if (!Number.isFinite(x)) return "∞";
   const text = Math.abs(x) >= 1e5 || Math.abs(x) < 1e-3 ? x.toExponential(significant - 1) : x.toPrecision(significant);
-  return text.replace("-", "−").replace(/e\+?(.*)$/, " × 10^$1");
+  const [figures, power] = text.replace(/^-/, "−").split("e");
+  return power ? `${figures} × 10${raised(Number(power))}` : figures;
 }
+
+const raised = (power) => [...String(power)].map((sign) => (sign === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[sign])).join("");
 
 const norm = (v) => Math.hypot(...v);
 const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];

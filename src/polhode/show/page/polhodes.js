@@ -12,6 +12,7 @@ class PolhodeMap {
     this.dot = this.stage.add(new THREE.Mesh(new THREE.SphereGeometry(0.05, 16, 12), new THREE.MeshLambertMaterial({ color: M_COLOR })));
     this.names = [0, 1, 2].map((k) => this.stage.label(String(k + 1), [0, 0, 0].map((_, i) => (i === k ? 1.14 : 0)), "ink", 0.12));
     for (const name of this.names) name.material.depthTest = true;
+    legend("map-legend", [["this motion", GREEN, "solid"], ["separatrix", VERMILION, "solid"]]);
     this.stage.applyTheme();
   }
 

@@ -111,10 +111,10 @@ class Space {
 
   earth() {
     const ball = new THREE.Mesh(new THREE.SphereGeometry(data.earth, 40, 24), new THREE.MeshLambertMaterial({ color: "#2f6fae" }));
-    const net = new THREE.LineSegments(new THREE.EdgesGeometry(new THREE.SphereGeometry(1.004 * data.earth, 18, 12), 1),
+    const net = new THREE.LineSegments(new THREE.EdgesGeometry(new THREE.SphereGeometry(1.02 * data.earth, 18, 12), 1),
       new THREE.LineBasicMaterial({ color: "#9cc7e8", transparent: true, opacity: 0.55 }));
     this.stage.add(ball, net);
-    this.stage.label("Earth", [0, 0, -1.25 * data.earth], "faint", 0.06);
+    this.stage.label("Earth", [0, 0, 0], "#ffffff", 0.07).center.set(0.5, 0.5);
     ball.rotation.x = net.rotation.x = Math.PI / 2;
     this.orbit = new Curve(GRAY, 0, this.stage.scene);
     this.orbit.set(this.motion.trace(0, [0, 0, 0], 400).points);
