@@ -19,7 +19,7 @@ from polhode.show.page import Page, view
 HERE = Path(__file__).parent
 SIZES = {"desktop": (1200, 940), "phone": (390, 844)}
 MOMENTS = {
-    "play": 0.13, "dzhanibekov": 0.085, "heavy_top": 0.3, "satellite_orbit": 0.2, "vessel": 0.2, "dipoles": 0.7,
+    "play": 0.13, "dzhanibekov": 0.085, "gyro_top": 0.6, "satellite_orbit": 0.2, "vessel": 0.2, "dipoles": 0.7,
     "flips": 0.7, "rackets": 0.3,
 }  # fmt: skip
 PHONE = "play", "dzhanibekov"  # of which there are pictures on a phone, too
@@ -62,7 +62,7 @@ def pages() -> dict[str, Page]:
         "rackets": rackets(),
         "dzhanibekov": ph.integrate(handle, method=ph.Splitting(ph.Exact(), "V2"), h=0.05).view(),
     }
-    for name in ("heavy_top", "satellite_orbit", "vessel"):
+    for name in ("gyro_top", "satellite_orbit", "vessel"):
         made[name] = ph.integrate(ph.problems.get(name)).view()
     return made | {"dipoles": dipoles(), "flips": flips()}
 
