@@ -15,7 +15,15 @@ author = "The polhode developers"
 copyright = "2026, The polhode developers"
 version = release = polhode.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton", "sphinx.ext.napoleon", "mathml", "tables"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx_copybutton",
+    "sphinx.ext.napoleon",
+    "mathml",
+    "tables",
+    "film_thumbnails",
+]
 exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py", "gallery/*.json"]
 templates_path: list[str] = []
 default_role = "code"
@@ -41,6 +49,7 @@ if any(GALLERY.glob("*.py")):
         "gallery_dirs": ["gallery"],
         "filename_pattern": r"\.py$",
         "plot_gallery": "True",
+        "image_scrapers": ("matplotlib", "film_thumbnails.scrape_films"),
         "abort_on_example_error": True,
         "download_all_examples": False,
         "show_memory": False,

@@ -75,3 +75,9 @@ for index, color, label in ((10, "C3", "1 day"), (7, "C1", "4 hours"), (5, "C2",
 right.set(aspect="equal", xlim=(-1.1, 1.1), ylim=(-1.1, 1.1), xticks=(), yticks=(), title="long axes on the sky after")
 right.legend(markerscale=6, loc="center")
 plt.show()
+
+# %%
+# The first 24 members as a film of four hours.
+
+members = ph.free_motion(data.moments.values[:24], omega=data.start_omega.values[:24], q=data.start_q.values[:24])
+members.animate(shape="rocket", title="24 members of the ensemble", t_span=(0, 14_400), seconds=10)

@@ -16,13 +16,12 @@ I1, I3, WEIGHT = 1.0, 0.5, 1.0  # moments about the tip; weight times lever
 BODY, GRAVITY = ph.RigidBody((I1, I1, I3)), ph.forces.gravity(WEIGHT, offset=(0, 0, 1))
 
 
-def axis_of_top(tilt, push, spin, t_end):
-    """Times, and the direction of the axis: let go at that tilt, with the precession ``push`` and that spin."""
+def let_go(tilt, push, spin, t_end):
+    """The motion of a top that is let go at that tilt, with the precession ``push`` and that spin."""
     omega = push * np.array([0.0, np.sin(tilt), np.cos(tilt)]) + [0.0, 0.0, spin]
     q = ph.rotation.from_rotation_vector((tilt, 0.0, 0.0))
     top = ph.Problem(BODY, omega=omega, q=q, force=GRAVITY, t_span=(0, t_end))
-    traj = ph.integrate(top, method="RKN6_14a", h=0.05)
-    return traj.t, traj.matrix[..., 2]
+    return ph.integrate(top, method="RKN6_14a", h=0.05)
 
 
 # %%
@@ -31,7 +30,8 @@ def axis_of_top(tilt, push, spin, t_end):
 
 TILT, SPIN = np.radians(30), 8.0
 pushes = {"pushed forward: waves": 0.12, "let go: cusps": 0.0, "pushed backward: loops": -0.4}
-curves = {name: axis_of_top(TILT, push, SPIN, 26.0)[1] for name, push in pushes.items()}
+tops = {name: let_go(TILT, push, SPIN, 26.0) for name, push in pushes.items()}
+curves = {name: top.matrix[..., 2] for name, top in tops.items()}  # of the axis
 b = (I3 * SPIN) ** 2 / (4 * I1 * WEIGHT)
 expected = np.degrees(np.arccos(b - np.sqrt(b**2 - 2 * b * np.cos(TILT) + 1)))
 lowest = np.degrees(np.arccos(curves["let go: cusps"][:, 2].min()))
@@ -44,7 +44,8 @@ print(f"with cusps the axis falls to {lowest:.4f} degrees; by the formula {expec
 least = 2 * np.sqrt(I1 * WEIGHT) / I3
 tilts = {}
 for factor in (1.05, 0.95):
-    t, axis = axis_of_top(1e-3, 0.0, factor * least, 200.0)
+    upright = let_go(1e-3, 0.0, factor * least, 200.0)
+    axis = upright.matrix[..., 2]
     tilts[factor] = np.degrees(np.arctan2(np.hypot(axis[:, 0], axis[:, 1]), axis[:, 2]))
 fallen = np.degrees(np.arccos(2 * 0.95**2 - 1))
 print(
@@ -63,9 +64,14 @@ for panel, (name, axis) in zip(above.subplots(1, 3), curves.items(), strict=True
         panel.add_patch(plt.Circle((0, 0), radius, fill=False, color="C7", lw=0.6, ls="--"))
     panel.set(aspect="equal", title=name, xticks=(), yticks=())
 panel = below.subplots()
-panel.plot(t, tilts[0.95], label="5 percent too slow")
-panel.plot(t, tilts[1.05], label="5 percent faster than needed: asleep")
+panel.plot(upright.t, tilts[0.95], label="5 percent too slow")
+panel.plot(upright.t, tilts[1.05], label="5 percent faster than needed: asleep")
 panel.axhline(fallen, color="C7", lw=0.8, ls="--")
 panel.set(xlabel="t", ylabel="tilt [degrees]", xlim=(0, 200))
 panel.legend(loc="upper right")
 plt.show()
+
+# %%
+# The top that draws loops, as a film.
+
+tops["pushed backward: loops"].animate(shape="top", title="A top that draws loops", seconds=10)

@@ -73,3 +73,11 @@ for angle, color in zip(near, ("C0", "C1"), strict=True):
 right.axvline(np.degrees(crossing), color="black")
 right.set(xlabel="angle from the axis of least inertia [degrees]", ylabel="period of the polhode", xlim=(0, 90))
 plt.show()
+
+# %%
+# Three bodies as a film: one of each family, and one that is just beside the separatrix, which turns over.
+
+shown = np.array([0.4 * crossing, 0.998 * crossing, 0.5 * (crossing + np.pi / 2)])
+bodies = [ph.free_motion(MOMENTS, m=(np.cos(angle), 0.0, np.sin(angle))) for angle in shown]
+labels = ["around the least", "beside the separatrix", "around the greatest"]
+ph.plot.animate(bodies, labels=labels, title="Three polhodes", t_span=(0, 60), seconds=10)

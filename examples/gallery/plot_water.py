@@ -71,3 +71,8 @@ right.plot(traj.t, (traj.energy - traj.energy.mean()) / liquid.count, color="C3"
 right.set(xlabel="t [ps]", ylabel="energy per molecule, less its mean [kJ/mol]")
 right.legend()
 plt.show()
+
+# %%
+# The first picosecond as a film.
+
+traj.animate(title="216 molecules of water", t_span=(0, 1), seconds=6, fps=10)
