@@ -110,7 +110,8 @@ const film = {
     }
   },
 
-  passed() { if (this.running) this.stop(); },
+  // Coding begins with a delay: a motion that is over before is repeated, because a film without pictures cannot be played.
+  passed() { if (this.running && this.pieces.some((piece) => piece.size > 0)) this.stop(); },
 
   stop() { this.recorder.stop(); byId("film").textContent = "Film"; },
 
