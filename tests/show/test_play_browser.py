@@ -174,6 +174,20 @@ def test_poinsots_construction_follows_the_sliders(opened):
     assert height - 0.03 < (surface @ up).max() < height + 1e-5
 
 
+def test_the_separatrix_of_the_map_has_the_energy_of_the_middle_axis(opened):
+    opened.page.check("#by-moments")
+    slide(opened, moment_1=0.2, moment_2=0.1, moment_3=0.27)
+    drawn = opened.vertices("scenes.map.separatrix.object")
+    centers = drawn.reshape(-1, 4, 3).mean(axis=1)  # of a tube with four sides
+    np.testing.assert_allclose(np.linalg.norm(centers, axis=1), 1, atol=1e-6)
+    moments = np.array(opened.run("polhode.motion.inertia"))
+    np.testing.assert_allclose(np.sum(centers**2 / moments, axis=1), 1 / np.median(moments), rtol=1e-5)
+    assert np.ptp(centers, axis=0).min() > 0.5
+    slide(opened, moment_1=moments[2])  # symmetric: there is none
+    assert len(opened.vertices("scenes.map.separatrix.object")) == 0
+    slide(opened, moment_1=0.2)
+
+
 def test_time_goes_on_after_the_charts_end(opened):
     """The next stretch of time follows, without a jump."""
     opened.run("state.clock = motion.duration * 0.999; live.onward(); state.clock = 0; refresh()")

@@ -6,8 +6,8 @@ class PolhodeMap {
     const ball = new THREE.MeshLambertMaterial({ polygonOffset: true, polygonOffsetFactor: 1, polygonOffsetUnits: 1 });
     this.stage.add(new THREE.Mesh(new THREE.SphereGeometry(0.995, 40, 24), this.stage.ink(ball, "ball")));
     this.family = this.stage.add(new THREE.LineSegments(new THREE.BufferGeometry(), this.stage.ink(new THREE.LineBasicMaterial(), "soft")));
-    this.borders = this.stage.add(new THREE.LineSegments(new THREE.BufferGeometry(), new THREE.LineBasicMaterial({ color: VERMILION })));
-    this.family.frustumCulled = this.borders.frustumCulled = false;
+    this.family.frustumCulled = false;
+    this.separatrix = new Curve(VERMILION, 0.009, this.stage.scene);
     this.own = new Curve(GREEN, 0.016, this.stage.scene);
     this.dot = this.stage.add(new THREE.Mesh(new THREE.SphereGeometry(0.05, 16, 12), new THREE.MeshLambertMaterial({ color: M_COLOR })));
     this.names = [0, 1, 2].map((k) => this.stage.label(String(k + 1), [0, 0, 0].map((_, i) => (i === k ? 1.14 : 0)), "ink", 0.12));
@@ -17,13 +17,24 @@ class PolhodeMap {
   }
 
   choose({ free, polhode }) {
-    const close = [], borders = [], edge = Math.atan2(Math.sqrt(free.w12), Math.sqrt(free.w23));
+    const close = [], edge = Math.atan2(Math.sqrt(free.w12), Math.sqrt(free.w23));
     for (let k = 1; k < 12; k++) this.circle(free, (k - 0.5) / 11 * Math.PI / 2, edge, close);
-    if (free.w12 > 0 && free.w23 > 0) for (const side of [-1e-7, 1e-7]) this.circle(free, edge + side, edge, borders);
     this.family.geometry.setFromPoints(close);
-    this.borders.geometry.setFromPoints(borders);
+    this.separatrix.set(free.w12 > 0 && free.w23 > 0 ? this.greatCircles(free, edge) : []);
     this.own.set(polhode.flatMap((state) => unit(state.m)));
     this.own.object.visible = this.dot.visible = free.G > 0;
+  }
+
+  // The separatrix: two circles through the middle axis and (cos edge, 0, +-sin edge) in sorted axes, as one path.
+  greatCircles(free, edge) {
+    const points = [];
+    for (const side of [1, -1]) {
+      for (let k = 0; k <= 72; k++) {
+        const along = Math.cos(k * Math.PI / 36), across = Math.sin(k * Math.PI / 36);
+        points.push(...free.unsorted([across * Math.cos(edge), along, side * across * Math.sin(edge)]));
+      }
+    }
+    return points;
   }
 
   // The curve of equal energy through (cos theta, 0, sin theta) in sorted axes, and its mirror image.
