@@ -104,6 +104,17 @@ def test_notebooks_show_a_video():
     assert len(shown) < 200_000
 
 
+def test_several_bodies_are_named_within_the_picture():
+    labels = ["a label that is long", "another one, longer still", "and a third"]
+    picture = Picture(scene_of([MOTION] * 3, labels, None, None, (0.0, 5.0)))
+    assert [text.get_text() for text in picture.panel.texts if text.get_text() in labels] == labels
+    chart = picture.figure.axes[1]
+    legend = chart.get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["m₁", "m₂", "m₃", *labels]
+    assert legend.get_window_extent().x1 <= picture.figure.bbox.x1
+    assert picture.panel.get_window_extent().width > 0.5 * picture.figure.bbox.width
+
+
 @pytest.mark.parametrize("name", ["satellite_orbit", "vessel"])
 def test_surroundings(name):
     picture = Picture(scene_of(ph.integrate(ph.problems.get(name)), None, None, None, None))

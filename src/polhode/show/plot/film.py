@@ -147,6 +147,7 @@ class Picture:
         self._surround(panel)
         self.faces = panel.add_collection(PolyCollection([], zorder=3))
         self.names = [panel.text(0, 0, "", color=color, weight="bold", zorder=5) for color in (BLUE, VERMILION)]
+        self._name_bodies(panel)
         self.clock = panel.text(0.02, 0.02, "", transform=panel.transAxes)
         self.trace = panel.plot([], [], color=PATH, zorder=4)[0]
         self._chart(chart)
@@ -169,13 +170,30 @@ class Picture:
             self.figure.draw_artist(artist)
         return np.ascontiguousarray(np.asarray(self.canvas.buffer_rgba())[..., :3])
 
+    def _name_bodies(self, panel: Any) -> None:
+        """Write the labels of several bodies above them, in their colors."""
+        for place, label, color in zip(self.scene.x[0], self.scene.labels, self.scene.marks, strict=False):
+            above = place + 1.3 * self.scene.size * self.scene.up
+            panel.text(*self.camera.project(above)[0], label, color=color, ha="center", fontsize="small", zorder=5)
+
     def _chart(self, axes: Any) -> None:
+        from matplotlib.lines import Line2D
+
         shown = self.scene.charts[1 if self.scene.m is not None and len(self.scene.charts) > 1 else 0]
         styles = {"solid": "-", "dot": ":", "dash": "--", "longdash": "--", "dashdot": "-.", "longdashdot": "-."}
         for curve in shown.curves:
-            axes.plot(self.scene.t, curve.y, styles[curve.dash], color=curve.color, label=curve.name, linewidth=1.2)
+            axes.plot(self.scene.t, curve.y, styles[curve.dash], color=curve.color, linewidth=1.2)
         axes.set(title=shown.title, xlabel=f"t [{self.scene.units['t']}]" if self.scene.units["t"] else "t")
-        axes.legend(fontsize="small", ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.15), frameon=False)
+        keys = [Line2D([], [], color=color, linestyle=styles[dash], label=text) for text, color, dash in shown.legend]
+        columns = 4 if max(len(text) for text, _, _ in shown.legend) < 12 else 2
+        axes.legend(
+            handles=keys,
+            fontsize="small",
+            ncols=columns,
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.15),
+            frameon=False,
+        )
         self.now = axes.axvline(self.scene.t[0], color="black")
 
     def _surround(self, panel: Any) -> None:
