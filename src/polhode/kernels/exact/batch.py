@@ -95,15 +95,21 @@ def propagate_range(inertia, m, q, t, start, stop, m_out, q_out, alone):
     for first in range(start, stop, LANES):
         count = min(LANES, stop - first)
         whole = count == LANES
-        if whole and inertia.shape[0] > 1:
+        if inertia.shape[0] == 1:
+            load_shared(inertia, block, at.I)
+        elif whole:
             load_rows(inertia, first, block, triple_fields(at.I))
         else:
             load_partial(inertia, first, count, block, at.I)
-        if whole and m.shape[0] > 1:
+        if m.shape[0] == 1:
+            load_shared(m, block, at.m)
+        elif whole:
             load_rows(m, first, block, triple_fields(at.m))
         else:
             load_partial(m, first, count, block, at.m)
-        if whole and q.shape[0] > 1:
+        if q.shape[0] == 1:
+            load_shared(q, block, at.q)
+        elif whole:
             load_rows(q, first, block, quadruple_fields(at.q))
         else:
             load_partial(q, first, count, block, at.q)
@@ -168,23 +174,34 @@ def prefetch_output(m_out, q_out, first):
 
 
 @inline
-def load_partial(vectors, first, count, w, field):
-    """Copy rows first, ... into lanes 0, ..., count - 1 of the block; a single row serves all bodies.
-
-    Other lanes are unchanged.
-    """
-    stride = 1 if vectors.shape[0] > 1 else 0
+def load_shared(vectors, w, field):
+    """Copy the only row, which serves all bodies, into all lanes of the block."""
     for k in range(vectors.shape[1]):
-        for l in range(count):
-            w[field + k * LANES + l] = float(vectors[(first + l) * stride, k])
+        x = float(vectors[0, k])
+        for l in range(LANES):
+            w[field + k * LANES + l] = x
+
+
+@inline
+def load_partial(vectors, first, count, w, field):
+    """Copy rows first, ... into lanes 0, ..., count - 1 of the block; other lanes are unchanged.
+
+    The minimum, which is always first + l, prevents vector code for these rare loops: it makes the compilation of the
+    whole kernel a third longer.
+    """
+    last = vectors.shape[0] - 1
+    for l in range(count):
+        i = min(first + l, last)
+        for k in range(vectors.shape[1]):
+            w[field + k * LANES + l] = float(vectors[i, k])
 
 
 @inline
 def load_times(t, first, count, w):
     """Copy times first, ... into lanes 0, ..., count - 1 of the block; a single time serves all bodies."""
-    stride = 1 if t.shape[0] > 1 else 0
+    last = t.shape[0] - 1
     for l in range(count):
-        w[at.t + l] = float(t[(first + l) * stride])
+        w[at.t + l] = float(t[min(first + l, last)])
 
 
 @inline
