@@ -222,28 +222,24 @@ def add_all(x, Q, mu, eps4, parts, force, torque):
     return energy
 
 
-@entry_point(f"f8({INPUT}, {MATRICES}, {INPUT}, f8, i8, f8[:,::1], f8[:,::1])")
-def dipole_forces(x, Q, mu, eps4, parts, force, torque):
-    """Add forces and torques (n, 3) and return the energy, in one thread: one call is fastest for few bodies."""
-    return add_all(x, Q, mu, eps4, parts, force, torque)
-
-
 @entry_point(FORCES)
 def few_dipoles(t, x, Q, force, torque, numbers, sizes):
-    """Add forces and torques (n, 3) as ``dipole_forces``; numbers are 4 eps sig^12 and the dipoles, sizes the parts."""
-    add_all(x, Q, as_rows(numbers[1:], 3), numbers[0], sizes[0], force, torque)
-    return FINE
+    """Add forces and torques (n, 3) in one thread, which is fastest for few bodies; return a status and the energy.
+
+    The numbers are 4 eps sig^12 and the dipoles, the size is the number of parts.
+    """
+    return FINE, add_all(x, Q, as_rows(numbers[1:], 3), numbers[0], sizes[0], force, torque)
 
 
 @entry_point(f"void({INPUT}, {MATRICES}, {INPUT}, f8[:,::1])")
 def fill_tiles(x, Q, mu, w):
-    """Write all bodies into tiles, the first step of ``dipole_forces``."""
+    """Write all bodies into tiles, the first step of a sum by several threads."""
     fill(x, Q, mu, w)
 
 
 @entry_point("i8(f8[:,::1], i8, f8, f8[:,:,::1], f8[::1], i8, i8)")
 def sum_parts(w, n, eps4, sums, energies, start, stop):
-    """Compute the sums of the parts start..stop, the second step of ``dipole_forces``; return 0."""
+    """Compute the sums of the parts start..stop, the second step; return 0."""
     for part in range(start, stop):
         sum_part(w, n, eps4, sums, energies, part)
     return 0
@@ -251,6 +247,6 @@ def sum_parts(w, n, eps4, sums, energies, start, stop):
 
 @entry_point("i8(f8[:,::1], f8[:,:,::1], f8[:,::1], f8[:,::1], i8, i8)")
 def gather_tiles(w, sums, force, torque, start, stop):
-    """Add the sums to forces and torques of the bodies start..stop, the third step of ``dipole_forces``; return 0."""
+    """Add the sums to forces and torques of the bodies start..stop, the third step; return 0."""
     gather(w, sums, force, torque, start, stop)
     return 0

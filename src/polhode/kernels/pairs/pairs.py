@@ -6,7 +6,7 @@ the second, in space axes, for r = x_i - x_j and attitude matrices A, B; the for
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, nan
 
 import numpy as np
 
@@ -73,7 +73,10 @@ def sum_pairs(pairs, cut, pairwise, sums, totals, start, stop):
 
 @entry_point(FORCES)
 def few_pairs(t, x, Q, force, torque, numbers, sizes):
-    """Add forces and torques (n, 3) of all pairs; numbers are the parameters, sizes the address and the parts."""
+    """Add forces and torques (n, 3) of all pairs; return a status and the energy.
+
+    The numbers are the parameters, the sizes the address and the parts.
+    """
     n = x.shape[0]
     parts = sizes[1]
     nowhere = np.zeros(3)
@@ -83,10 +86,11 @@ def few_pairs(t, x, Q, force, torque, numbers, sizes):
     for i in range(n):
         others[i], starts[i], stops[i], raised[i] = i, i + 1, n, NOBODY
     pairs = x, kinds, nowhere, nowhere, starts, stops, others, n
-    sums = np.empty((parts, n, 3)), np.empty((parts, n, 3)), np.empty(parts)
+    energies = np.empty(parts)
+    sums = np.empty((parts, n, 3)), np.empty((parts, n, 3)), energies
     pairwise = sizes[0], Q, numbers, raised
     sum_parts(fill_pairs, 0, pairs, NO_CUT, pairwise, sums, (force, torque), 0, parts)
     for i in range(n):
         if raised[i] != NOBODY:
-            return RAISED
-    return FINE
+            return RAISED, nan
+    return FINE, energies.sum()

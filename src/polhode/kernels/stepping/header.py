@@ -21,8 +21,8 @@ MATRIX = f"UniTuple({VECTOR}, 3)"
 TORQUE = f"{VECTOR}(f8, {MATRIX}, {VECTOR}, f8[::1])"  # torque(t, Q, w, params)
 call_torque = call_by_address(TORQUE, (0.0, 0.0, 0.0))
 
-# forces(t, x, Q, force, torque, numbers, sizes) adds the forces and torques of an interaction, and returns a status.
-FORCES = f"i8(f8, {INPUT}, {MATRICES}, f8[:,::1], f8[:,::1], f8[::1], i8[::1])"
+# forces(t, x, Q, force, torque, numbers, sizes) adds forces and torques of an interaction; it returns (status, energy).
+FORCES = f"Tuple((i8, f8))(f8, {INPUT}, {MATRICES}, f8[:,::1], f8[:,::1], f8[::1], i8[::1])"
 
 ADDRESS = "i8"  # of a compiled function
 BOOL = "b1"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,6 @@ from polhode.kernels.pairs.dipoles import (
     INPUTS,
     SUMS,
     TILE,
-    dipole_forces,
     few_dipoles,
     fill_tiles,
     gather_tiles,
@@ -88,16 +87,16 @@ class DipolarSoftSpheres(NearInteraction):
 
     def evaluate(self, t: float, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> float:
         """Add the forces and torques (n, 3) on all bodies to `force` and `torque`; return the energy."""
-        eps4 = 4.0 * self.epsilon * self.sigma**12
         if self.cutoff < np.inf:
             dipoles = np.ascontiguousarray(self.dipoles(Q))
-            return self._sum(sum_dipoles, (dipoles, eps4), x, force, torque, NEAR_PAIR)
+            return self._sum(sum_dipoles, (dipoles, self._eps4), x, force, torque, NEAR_PAIR)
         n = len(x)
-        mu = self.dipole.reshape(-1, 3)
         parts = parts_of(n)
         weight = _weight(n, parts)
         if threads_for(parts, weight) == 1:
-            return dipole_forces(x, Q, mu, eps4, parts, force, torque)
+            _, energy = few_dipoles(t, x, Q, force, torque, self._numbers, np.array([parts]))
+            return energy
+        mu, eps4 = self.dipole.reshape(-1, 3), self._eps4
         tiles = -(-n // TILE)
         w, sums, energies = np.empty((tiles, INPUTS)), np.empty((parts, tiles, SUMS)), np.empty(parts)
         fill_tiles(x, Q, mu, w)
@@ -110,9 +109,18 @@ class DipolarSoftSpheres(NearInteraction):
         parts = parts_of(count)
         if self.cutoff < np.inf or threads_for(parts, _weight(count, parts)) > 1:
             return None
-        numbers = np.append(4.0 * self.epsilon * self.sigma**12, self.dipole)
         few: Any = address(few_dipoles)  # type: ignore[no-untyped-call]
-        return few, numbers, np.array([parts])
+        return few, self._numbers, np.array([parts])
+
+    @property
+    def _eps4(self) -> float:
+        """Strength of the repulsion: 4 epsilon sigma^12."""
+        return 4.0 * self.epsilon * self.sigma**12
+
+    @cached_property
+    def _numbers(self) -> FloatArray:
+        """Strength of the repulsion and dipoles, as ``few_dipoles`` takes them."""
+        return np.append(self._eps4, self.dipole)
 
     def check_bodies(self, mass: FloatArray, moments: FloatArray, axes: FloatArray | None, linear: BoolArray) -> None:
         """Raise an error unless there is one dipole for all bodies, or one for each."""
