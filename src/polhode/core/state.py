@@ -108,8 +108,8 @@ class State(Value):
 
     def check_at_rest(self, name: str) -> None:
         """Raise InputError if the state has a position or a linear momentum, where bodies only rotate."""
-        parts = " and ".join(part for part in ("x", "p") if getattr(self, part) is not None)
-        if parts:
+        if self.x is not None or self.p is not None:
+            parts = " and ".join(part for part in ("x", "p") if getattr(self, part) is not None)
             raise InputError(
                 f"{name} has {parts}; expected only m and q, because bodies only rotate here; for bodies that move, "
                 f"type System(body, {name}, interaction); otherwise omit {parts}: State(m=..., q=...)"

@@ -98,7 +98,8 @@ class Value(Comparable):
     def _copy(self, **attributes: Any) -> Self:
         """Return a copy with other attributes, which are not checked."""
         other = object.__new__(type(self))
-        other._store(**{**Comparable._content(self), **attributes})
+        other.__dict__.update(Comparable._content(self))
+        other._store(**attributes)
         return other
 
     def __setstate__(self, attributes: dict[str, Any]) -> None:

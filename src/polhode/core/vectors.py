@@ -29,7 +29,8 @@ def unit(v: FloatArray) -> FloatArray:
     """Return the unit vectors v/|v|, shape (..., n), or 0 where ``v`` is 0."""
     size = length(v)
     if v.ndim == 1:
-        return v / (size if size > 0 else 1.0)
+        number = float(size)  # faster than an array without axes
+        return v / (number if number > 0 else 1.0)
     return v / np.where(size > 0, size, 1.0)[..., None]
 
 
