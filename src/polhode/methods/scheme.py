@@ -373,10 +373,13 @@ def _check_quadrature(scheme: Scheme) -> None:
     time = 0
     moments = [0] * degree
     for letter, x in whole:
+        units = x.numerator * (unit // x.denominator)
         if letter == "A":
-            time += int(x * unit)
+            time += units
         elif letter == "B":
-            moments = [moment + int(x * unit) * time**n for n, moment in enumerate(moments)]
+            for n in range(degree):
+                moments[n] += units
+                units *= time
     for n, moment in enumerate(moments):
         error = Fraction(moment, unit ** (n + 1)) - Fraction(1, n + 1)
         if abs(error) > DIGITS_TOLERANCE:
