@@ -13,6 +13,10 @@ from conftest import EPS, random_attitude
 from polhode.core.errors import InputError, ShapeError
 from polhode.core.rotation import from_rotation_vector, matrix
 from polhode.forces.functions import SlowTorqueWarning
+from polhode.kernels.compiler import JIT
+from polhode.kernels.pairs.dipoles import few_dipoles
+from polhode.kernels.pairs.pairs import few_pairs
+from polhode.kernels.stepping.status import Status
 from polhode.systems.interactions import DipolarSoftSpheres, Field, PairPotential, SitePotential
 from polhode.systems.interactions.dipoles import parts_of
 from polhode.systems.system import System
@@ -163,6 +167,20 @@ def test_pair_energies_by_complex_steps_are_those_of_the_ready_made(rng):
     by_hand.check(0.0, x, Q)
     for a, b in zip(forces(by_hand, x, Q), forces(DipolarSoftSpheres(MU, EPSILON, SIGMA), x, Q), strict=True):
         np.testing.assert_allclose(a, b, rtol=0, atol=100 * EPS * np.abs(b).max())
+
+
+@pytest.mark.skipif(not JIT, reason="plain Python has no compiled forces of few bodies")
+@pytest.mark.parametrize(
+    ("interaction", "kernel"),
+    [(DipolarSoftSpheres(MU), few_dipoles), (PairPotential(spring, spring_gradient, (2.0, 0.7)), few_pairs)],
+)
+def test_the_forces_of_a_compiled_loop_are_those_of_python(interaction, kernel, rng):
+    x, Q = bodies(5, rng)
+    energy, *true = forces(interaction, x, Q)
+    found = np.zeros_like(x), np.zeros_like(x)
+    _, numbers, sizes = interaction.compiled(len(x))
+    assert kernel(0.0, x, Q, *found, numbers, sizes) == (Status.REACHED_END, energy)
+    np.testing.assert_array_equal(found, true)
 
 
 def test_gradients_and_complex_steps_agree(rng):
