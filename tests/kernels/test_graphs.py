@@ -94,13 +94,12 @@ def test_simplification_never_changes_values(expression):
 
 
 @given(expressions)
-def test_a_copy_has_the_same_values_and_no_more_nodes(expression):
+def test_a_copy_has_the_same_values(expression):
     graph, copy = Graph(), Graph()
     node = as_node(graph, expression)
     copied = graph.copied([node], copy, {})[0]
     found, wanted = (evaluate(g, [n], VALUES)[0] for g, n in ((copy, copied), (graph, node)))
     assert found == pytest.approx(wanted, rel=1e-12, nan_ok=True)
-    assert len(copy.used([copied])) <= len(graph.used([node]))
 
 
 @given(expressions)

@@ -232,29 +232,29 @@ class Force(Value):
         >>> sorted(trace.inputs), trace.graph.text(trace.torque[2])
         (['p0', 'w2'], '(p0*-1)*(w2*w2^2)')
         """
-        if isinstance(self._trace, NotTraceable):
-            raise self._trace
+        if isinstance(self._trace, str):
+            raise NotTraceable(self._trace)
         return self._trace
 
     @property
     def is_traced(self) -> bool:
         """Return whether there is a graph of the torque: see `traced`."""
-        return not isinstance(self._trace, NotTraceable)
+        return not isinstance(self._trace, str)
 
     @property
     def why_not_traced(self) -> str:
         """Return the reason why there is no graph of the torque; an empty text if there is one."""
-        return str(self._trace) if isinstance(self._trace, NotTraceable) else ""
+        return self._trace if isinstance(self._trace, str) else ""
 
     @functools.cached_property
-    def _trace(self) -> Trace | NotTraceable:
+    def _trace(self) -> Trace | str:
         """Return the graph, or the reason why there is none; it is made when it is asked for first."""
         from polhode.forces import tracing
 
         try:
             return tracing.traced(self)
         except NotTraceable as problem:
-            return problem.with_traceback(None)
+            return str(problem)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes for pickle and copy, without those that are computed only once."""

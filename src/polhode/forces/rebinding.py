@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from polhode.core.fingerprint import FOUNDATION, PLAIN
+from polhode.core.fingerprint import FOUNDATION, PLAIN, is_library
 from polhode.forces.symbols import Symbol, apply_ufunc, has_symbols, lowered, refuse
 
 LEFT_ALONE = FOUNDATION - {"polhode"}  # packages whose functions are not copied
@@ -79,11 +79,10 @@ def _filled_array(create: Callable[..., Any]) -> Callable[..., Any]:
     """Return a version of ``np.zeros`` or a similar function whose arrays can be filled with symbols."""
 
     def created(*arguments: Any, dtype: Any = builtins.float, **options: Any) -> Any:
-        types = [x for x in arguments[1:] if isinstance(x, type | np.dtype)]
-        if not all(map(_is_float, (dtype, *types))):
-            return create(*arguments, dtype=dtype, **options)
-        sizes = [x for x in arguments if not isinstance(x, type | np.dtype)]
-        return _of_objects(create(*sizes, dtype=builtins.float, **options))
+        sizes = [x for x in arguments if not isinstance(x, type | np.dtype | str)]
+        kind = next((x for x in arguments if isinstance(x, type | np.dtype | str)), dtype)
+        array = create(*sizes, dtype=builtins.float if _is_float(kind) else kind, **options)
+        return _of_objects(array)
 
     return created
 
@@ -310,7 +309,7 @@ class Rebinder:
 
     def _function(self, function: FunctionType) -> Any:
         """Return the copy of a function of the user or of this package."""
-        if _package(function) in LEFT_ALONE:
+        if _package(function) in LEFT_ALONE and is_library(function.__code__.co_filename):
             return function
         closure = tuple(CellType() for _ in function.__closure__ or ())
         copy = FunctionType(

@@ -69,38 +69,35 @@ class Trace:
 
 
 class Shared:
-    """The traces that were made last, by the functions of their forces; safe for threads."""
+    """The traces that were made last, by the functions of their forces."""
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._traces = OrderedDict[Any, Trace]()
-        self._lock = threading.Lock()
 
     def find(self, key: Any, params: FloatArray) -> Trace | None:
         """Return a trace that holds for these parameters, or None."""
-        with self._lock:
-            trace = self._traces.get(key)
+        trace = self._traces.get(key)
         return trace if trace is not None and trace.holds_for(params) else None
 
     def keep(self, key: Any, trace: Trace) -> Trace:
         """Store a trace, discard the oldest one if there are too many, and return the trace."""
-        with self._lock:
-            self._traces[key] = trace
-            self._traces.move_to_end(key)
-            if len(self._traces) > self._size:
-                self._traces.popitem(last=False)
+        self._traces[key] = trace
+        self._traces.move_to_end(key)
+        if len(self._traces) > self._size:
+            self._traces.popitem(last=False)
         return trace
 
 
 SHARED = Shared(SHARED_SIZE)
+LOCK = threading.RLock()  # filters of warnings belong to the process
 
 
 def traced(force: Force) -> Trace:
     """Return the graph of a force; raise NotTraceable, with the reason and what to do, if there is none."""
     torque, energy, params = force._torque, force._energy, force.params
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        key = torque.key(), energy and energy.key(), params.shape[-1]
+    key = torque.key(), energy and energy.key(), params.shape[-1]
+    with LOCK:
         return SHARED.find(key, params) or SHARED.keep(key, traced_functions(torque, energy, params))
 
 
@@ -109,13 +106,15 @@ def traced_functions(torque: Function | None, energy: Function | None, params: F
 
     Without a torque, that of the energy is derived.
     """
-    try:
-        return _attempt(torque, energy, params, params_are_numbers=False)
-    except NotTraceable:
-        rows = _rows(params)
-        if not rows.size or np.any(rows != rows[0]):
-            raise
-    return _attempt(torque, energy, params, params_are_numbers=True)
+    with LOCK, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return _attempt(torque, energy, params, params_are_numbers=False)
+        except NotTraceable:
+            rows = _rows(params)
+            if not rows.size or np.any(rows != rows[0]):
+                raise
+        return _attempt(torque, energy, params, params_are_numbers=True)
 
 
 def _attempt(torque: Function | None, energy: Function | None, params: FloatArray, params_are_numbers: bool) -> Trace:
