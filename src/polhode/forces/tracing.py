@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 SHARED_SIZE = 64  # number of traces that can be used by other forces with the same functions
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # equal only if it is the same, so that code is found quickly
 class Trace:
     """Graph of a force.
 

@@ -1,9 +1,11 @@
 """Choice of a method and a step size, by the size of the torque and by trial runs.
 
 The user asks for an error of m/|m| and of q at the end. The torque is compared with the free motion (``strength``):
-weak torques are integrated by ABA schemes, which are made for small perturbations, strong ones by Runge-Kutta-Nyström
-schemes, and torques that depend on the angular velocity or jump by ``Adaptive``. The wanted error decides between the
-schemes of a kind. Trial runs find the step size, and the last of them is the result (``trials``).
+weak torques are integrated by ABA schemes, which are made for small perturbations, unless the wanted error is so small
+that ``Taylor`` is faster. All other torques are integrated by ``Taylor`` if they can be traced. Otherwise, strong ones
+are integrated by Runge-Kutta-Nyström schemes, and those that depend on the angular velocity or jump by ``Adaptive``.
+The wanted error decides between the schemes of a kind. Trial runs find the step size, and the last of them is the
+result (``trials``).
 
 Runs with two step sizes agree if both skip the same feature of the torque. Therefore user-defined torques are sampled
 in time first (``time_structure``), and no step is longer than a feature. Where a torque jumps with the attitude, errors
@@ -27,7 +29,7 @@ from polhode.integration.base_trajectory import BaseTrajectory
 from polhode.integration.output import Computed, OutputOptions, times_to_save
 from polhode.integration.problem import Problem
 from polhode.integration.rows import Integrable
-from polhode.integration.step_search import ROUND_OFF, ROUNDING
+from polhode.integration.step_search import AIM, ROUND_OFF, ROUNDING
 from polhode.integration.strength import WEAK_SCHEMES, Strength, expected_order, measured, strong_scheme
 from polhode.integration.trials import Task, find_step, find_tolerance
 from polhode.methods import as_method
@@ -36,6 +38,7 @@ from polhode.methods.closed_form import ClosedForm
 from polhode.methods.method import Method
 from polhode.methods.schemes import get
 from polhode.methods.splitting import Splitting
+from polhode.methods.taylor import Taylor
 
 if TYPE_CHECKING:
     from polhode.methods import MethodLike
@@ -44,6 +47,8 @@ Result = TypeVar("Result", bound=BaseTrajectory)
 SLOW_TRIALS = 2  # trials whose errors decrease at less than half the order, after which a scheme is rejected
 CLEARLY_BETTER = 0.1
 DEFAULT_RTOL = 1e-9
+# Steps of ``Taylor`` per radian, and their cost: of a step and of each order, in torque evaluations of a splitting.
+TAYLOR_STEPS, TAYLOR_STEP, TAYLOR_ORDER = 2.2, 0.4, 0.25
 FREE = "no torque, so the motion is exact"
 FREE_STEPS = 100  # steps of a method that is exact for a free body
 FREE_STATES = 3000  # intervals between the states of a free body in closed form: enough for a plot
@@ -130,11 +135,15 @@ def _by_torque(problem: Problem, task: Task, strength: Strength, output: OutputO
         return Choice(Splitting(None, name), h, f"{why}, so {name}")
     if task.structure.rough.any():
         return by_tolerance(task, Adaptive(), "the torque is not smooth in time")
-    if force.velocity_dependent or np.any(force.damping):
-        return by_tolerance(task, Adaptive(), _for_step(force, strength)[0])
-    error = task.error_per_length
-    name = _cheapest_weak(task, strength, output) if strength.is_weak else strong_scheme(error)
-    return by_scheme(task, name, strength.step(name, error), _for_step(force, strength)[0])
+    kind = _for_step(force, strength)[0]
+    splits_well = not (force.velocity_dependent or force.is_damped)
+    name, torques = _cheapest_weak(task, strength, output) if splits_well and strength.is_weak else ("", inf)
+    if _taylor_cost(task, strength) < torques and force.is_traced:
+        return by_tolerance(task, Taylor(), kind)
+    if not splits_well:
+        return by_tolerance(task, Adaptive(), kind)
+    name = name or strong_scheme(task.error_per_length)
+    return by_scheme(task, name, strength.step(name, task.error_per_length), kind)
 
 
 def _for_step(force: Force, strength: Strength) -> tuple[str, str]:
@@ -147,7 +156,13 @@ def _for_step(force: Force, strength: Strength) -> tuple[str, str]:
     return (f"a weak torque, {size}", "ABA1064") if strength.is_weak else (f"a strong torque, {size}", "RKN6_14a")
 
 
-def _cheapest_weak(task: Task, strength: Strength, output: OutputOptions) -> str:
+def _taylor_cost(task: Task, strength: Strength) -> float:
+    """Return the cost of ``Taylor`` with a weak torque, in the time of a torque evaluation of a splitting."""
+    order = Taylor(max(AIM * task.error_per_length, Taylor.smallest_rtol)).order
+    return task.length / strength.radian * TAYLOR_STEPS * (TAYLOR_STEP + TAYLOR_ORDER * order)
+
+
+def _cheapest_weak(task: Task, strength: Strength, output: OutputOptions) -> tuple[str, float]:
     """Return the scheme for weak torques that needs the fewest torques, including those for each saved state."""
     longest, error = task.longest_step, task.error_per_length
 
@@ -160,7 +175,9 @@ def _cheapest_weak(task: Task, strength: Strength, output: OutputOptions) -> str
 
     names = WEAK_SCHEMES if task.is_long else WEAK_SCHEMES[1:]
     has_breaks = task.problem.rows.breaks.size > 0
-    return min((name for name in names if not (has_breaks and get(name).looks_beyond)), key=torques)
+    costs = {name: torques(name) for name in names if not (has_breaks and get(name).looks_beyond)}
+    best = min(costs, key=lambda name: costs[name])
+    return best, costs[best]
 
 
 def user_method_of(method: MethodLike | None, h: float | None) -> Method | None:

@@ -6,7 +6,7 @@ import time
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -162,7 +162,7 @@ class Run(ABC):
             functions.raise_ctrl_c()
         return run_time() - began
 
-    @cached_property
+    @property
     def advance(self) -> Advance:
         """The loop over steps, shared by all runs of the problem; it is compiled here, before the run."""
         return self.rows.advance(self.method)

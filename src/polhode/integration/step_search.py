@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 from polhode.integration.output import Computed
 from polhode.integration.rows import EndState
-from polhode.methods.adaptive import SMALLEST_RTOL
 
 AIM = 0.3  # part of the wanted error that the next trial run aims at
 HIGHEST = 0.7  # part of the wanted error that an estimate may have
@@ -33,7 +32,6 @@ ROUND_OFF = MORE + "round-off does not allow less"
 NO_NEARER = MORE + "shorter steps do not reduce the error"
 SLOW = MORE + "errors do not decrease as the order of the method predicts"
 TOO_LONG = MORE + "trial runs with even shorter steps would take too long"
-SMALLEST = MORE + f"the smallest tolerance of Adaptive is {SMALLEST_RTOL:.2g}"
 TOO_MANY = MORE + f"{MOST_TRIALS} trial runs did not reach the wanted error"
 NO_END = "; its error is unknown because a trial run did not reach the end"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from polhode.core.arrays import FloatArray
+from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.errors import InputError
 from polhode.integration.base_trajectory import Stats
 from polhode.integration.fixed_run import FixedRun
@@ -19,8 +19,6 @@ from polhode.integration.running import GOING, Run, first_piece, next_piece
 from polhode.integration.stretches import Steps, Stretches, step_length
 from polhode.kernels.stepping.header import NO_TIMES, Clock, Saved, Wanted
 from polhode.methods.method import Method
-
-COUNTED = 2**20  # trial steps, after which they are counted anew
 
 
 class SteppingRun(Run):
@@ -194,7 +192,7 @@ class OwnStepping(SteppingRun, OwnStepsRun):
         self._breaks = set(self.rows.breaks.tolist())
         self._nothing = self.rows.not_reached(NO_TIMES)
         self._before: Any = None  # t, m and q before the present call, of a batch
-        self._earlier = np.zeros(2, np.int64)  # accepted and rejected steps that are no longer counted
+        self._earlier_steps = self._earlier_rejected = 0  # trial steps before the present aim
 
     @property
     def t(self) -> float:
@@ -214,7 +212,7 @@ class OwnStepping(SteppingRun, OwnStepsRun):
         self.t1 = nan  # so that the next call divides the time anew
 
     def _aim(self, end: float) -> None:
-        """Divide the time up to `end` into stretches; trial steps of long calls are counted from here on."""
+        """Divide the time up to `end` into stretches; trial steps are counted from here on."""
         current = self.current
         now = self.t
         self.t1 = end
@@ -222,9 +220,9 @@ class OwnStepping(SteppingRun, OwnStepsRun):
         self.stretches, self.stretch = Stretches((now, end), self.rows.breaks), 0
         if now in self._breaks:
             current.h[:] = 0.0  # the torque there depends on the direction
-        if current.steps.max(initial=0) > COUNTED:  # methods limit their number
-            self._earlier += current.steps.sum(), current.rejected.sum()
-            current.steps[:], current.rejected[:] = 0, 0
+        self._earlier_steps += _total(current.steps)
+        self._earlier_rejected += _total(current.rejected)
+        current.steps[:], current.rejected[:] = 0, 0
 
     def step(self) -> None:
         """Make one accepted step, or one of the size that the user passed, in the direction of the time span."""
@@ -288,8 +286,13 @@ class OwnStepping(SteppingRun, OwnStepsRun):
     def stats(self) -> Stats:
         """Return the cost of the run so far, of all bodies together."""
         stats = super().stats()
-        steps, rejected = self._earlier.tolist()
-        return replace(stats, steps=stats.steps + steps, rejected=stats.rejected + rejected)
+        rejected = stats.rejected + self._earlier_rejected
+        return replace(stats, steps=stats.steps + self._earlier_steps, rejected=rejected)
+
+
+def _total(counts: IntArray) -> int:
+    """Return the sum of numbers; Python numbers are faster than arrays of length 1."""
+    return int(counts.item() if counts.size == 1 else counts.sum())
 
 
 def new_stepping(problem: Integrable, span: tuple[float, float], method: Method, h: float | None) -> SteppingRun:

@@ -22,9 +22,9 @@ from polhode.integration.running import new_run
 from polhode.integration.step_search import (
     AIM,
     ASYMPTOTIC,
+    MORE,
     MOST_TRIALS,
     ROUNDING,
-    SMALLEST,
     STEEPEST,
     TINY,
     TOO_LONG,
@@ -38,7 +38,6 @@ from polhode.integration.step_search import (
 )
 from polhode.integration.strength import LENGTH
 from polhode.integration.time_structure import CELLS, TimeStructure
-from polhode.methods.adaptive import SMALLEST_RTOL
 from polhode.methods.method import Method
 
 MOST_TORQUES = 1_000_000  # torque evaluations in a first trial run; longer runs are judged by their first part
@@ -355,15 +354,15 @@ def find_tolerance(task: Task, family: Method) -> tuple[Method, SearchResult]:
 
     def method(x: float) -> Method:
         """Return the method with tolerance `x`, rounded to two digits."""
-        return family.with_tolerance(max(float(f"{x:.2g}"), SMALLEST_RTOL), task.atol)
+        return family.with_tolerance(max(float(f"{x:.2g}"), family.smallest_rtol), task.atol)
 
     def rounding(x: float) -> float:
         """Return the round-off error, whatever the tolerance."""
         return task.rounding(task.length / task.radian)
 
-    bounds = SMALLEST_RTOL, LARGEST_TOLERANCE
+    bounds = family.smallest_rtol, LARGEST_TOLERANCE
     last = max(bounds[0], AIM * task.error_per_length)
-    is_known = task.is_ready_made
+    is_known = task.is_ready_made or family.smooth_only
     first = _series(last, (FINER, 1.0) if is_known else (FINER**2, FINER, 1.0), bounds[1])
     is_rough = bool(task.structure.rough.any())
     ratio, trusted = (FINER**LOWEST_ORDER, TOLERANCE_ORDER) if is_known else (None, TRUSTED_TOLERANCE[is_rough])
@@ -372,5 +371,6 @@ def find_tolerance(task: Task, family: Method) -> tuple[Method, SearchResult]:
     coarse = len(first) - 1
     result = search(lambda x, k: task.trial(method(x), x, keep=k >= coarse), first, judge, goal)
     if result.unmet == TOO_LONG:
-        result = result._replace(unmet=SMALLEST)
+        smallest = f"the smallest tolerance of {type(family).__name__} is {family.smallest_rtol:.2g}"
+        result = result._replace(unmet=MORE + smallest)
     return method(result.x), result._replace(unmet=task.unmet(result))

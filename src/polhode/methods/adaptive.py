@@ -72,6 +72,7 @@ class Adaptive(Method):
     memory = 4  # the torque at the current state, and the status of the last rejected trial
     chooses_steps = True
     takes_h = False
+    smallest_rtol = SMALLEST_RTOL
 
     def __init__(
         self,

@@ -54,6 +54,10 @@ class Method(Comparable, ABC):
         Whether the user may pass ``h``: the step size or, if the method chooses its steps, the spacing of saved states.
     any_time : bool
         Whether states can be computed at any times in any order, also outside the time span.
+    smallest_rtol : float
+        Smallest tolerance, if the method chooses its steps.
+    smooth_only : bool
+        Whether the method accepts only torques that are known to be smooth.
     """
 
     memory: int = 0
@@ -61,6 +65,8 @@ class Method(Comparable, ABC):
     chooses_steps: bool = False
     takes_h: bool = True
     any_time: bool = False
+    smallest_rtol: float = 0.0
+    smooth_only: bool = False
 
     @property
     @abstractmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from math import ceil, exp, isfinite, log
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -71,6 +71,8 @@ class Taylor(Method):
     references = (JORBA_2005,)
     chooses_steps = True
     takes_h = False
+    smallest_rtol = SMALLEST_RTOL
+    smooth_only = True
 
     def __init__(self, rtol: float = 1e-15, max_step: float | None = None, order: int | None = None) -> None:
         self.rtol = one_number(rtol, "rtol")
@@ -182,9 +184,8 @@ def _kernels() -> Kernels:
 
 
 class Code(NamedTuple):
-    """Generated code and the settings of its loop; the graph is kept as long as the code is found by its identity."""
+    """Generated code and the settings of its loop."""
 
-    trace: Trace
     jet: Any
     settings: Any
 
@@ -193,22 +194,20 @@ class Codes:
     """Generated code for a force: one for each kind of axes and damping, and for parameters that decide branches."""
 
     def __init__(self, force: Force, method: Taylor) -> None:
-        self._force, self._method = force, method
+        self._force, self._order = force, method.order
         self._trace = force.traced()
-        self._found: dict[Any, Code] = {}
+        self._known: tuple[Any, Code] | None = None  # for the latest bodies
 
     def of(self, bodies: Bodies) -> Code:
         """Return the code for bodies."""
-        trace, *kind = self._kind(bodies)
-        key = id(trace), *kind
-        if key not in self._found:
-            self._found[key] = self._new(trace, bodies)
-        return self._found[key]
+        kind = self._kind(bodies)
+        if self._known is None or self._known[0] != kind:
+            self._known = kind, self._new(kind, bodies.params.shape[1])
+        return self._known[1]
 
     def equations(self, bodies: Bodies) -> Equations:
         """Return the equations of motion of bodies."""
-        trace, turned, drag = self._kind(bodies)
-        return equations(trace.graph, trace.torque, turned, drag)
+        return generated(*self._kind(bodies))[0]
 
     def _kind(self, bodies: Bodies) -> tuple[Trace, bool, str]:
         """Return the graph, whether the body axes are not principal axes, and the kind of damping."""
@@ -222,16 +221,22 @@ class Codes:
             return self._trace
         return self._force.replaced(params=params[0] if len(params) == 1 else params).traced()
 
-    def _new(self, trace: Trace, bodies: Bodies) -> Code:
-        """Generate the code for bodies."""
+    def _new(self, kind: tuple[Trace, bool, str], params: int) -> Code:
+        """Return the code for a kind of bodies with so many parameters."""
         from polhode.kernels.stepping.taylor import TaylorSettings
 
-        order = self._method.order
-        jet: CompiledJet = compiled_jet(self.equations(bodies))
+        order = self._order
+        _, jet = generated(*kind)
         # Jorba and Zou, section 3.2: terms decrease by e^-2 per order; the last factor is for those that are neglected.
         factor = exp(-2.0 - 0.7 / (order - 1))
-        inputs = PARAMS + bodies.params.shape[1]
-        return Code(trace, jet.address, TaylorSettings(order, factor, MOST_STEPS, inputs, jet.work(order)))
+        return Code(jet.address, TaylorSettings(order, factor, MOST_STEPS, PARAMS + params, jet.work(order)))
+
+
+@lru_cache(maxsize=256)
+def generated(trace: Trace, turned: bool, drag: str) -> tuple[Equations, CompiledJet]:
+    """Return the equations of motion for a graph, and the code that is generated from them."""
+    motion = equations(trace.graph, trace.torque, turned, drag)
+    return motion, compiled_jet(motion)
 
 
 def first_not_finite(equations: Equations, bodies: Bodies, current: Any, i: int) -> str:
