@@ -186,12 +186,12 @@ class Run(ABC):
     @property
     def any_stopped(self) -> bool:
         """Whether a body does not continue."""
-        return len(self.current.status.nonzero()[0]) > 0
+        return bool(np.count_nonzero(self.current.status))
 
     @property
     def all_stopped(self) -> bool:
         """Whether no body continues."""
-        return len(self.current.status.nonzero()[0]) == self.count_rows
+        return int(np.count_nonzero(self.current.status)) == self.count_rows
 
     def user_status(self) -> Any:
         """Return the status as in ``Trajectory``: a Status, or for a batch an array of its shape."""

@@ -208,7 +208,9 @@ class OwnStepping(SteppingRun, OwnStepsRun):
         """Go on from states m and q at the time `t`, with a first step size that is chosen as at the start."""
         current = self.current
         current.m[:], current.q[:] = m, q
-        current.t[:], current.h[:], current.memory[:], current.status[:] = t, 0.0, 0.0, GOING
+        current.t.fill(t)
+        for array in (current.h, current.memory, current.status):
+            array.fill(0)  # no step is known, and the body goes on
         self.t1 = nan  # so that the next call divides the time anew
 
     def _aim(self, end: float) -> None:
@@ -222,7 +224,8 @@ class OwnStepping(SteppingRun, OwnStepsRun):
             current.h[:] = 0.0  # the torque there depends on the direction
         self._earlier_steps += _total(current.steps)
         self._earlier_rejected += _total(current.rejected)
-        current.steps[:], current.rejected[:] = 0, 0
+        current.steps.fill(0)
+        current.rejected.fill(0)
 
     def step(self) -> None:
         """Make one accepted step, or one of the size that the user passed, in the direction of the time span."""

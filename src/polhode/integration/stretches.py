@@ -17,7 +17,7 @@ from polhode.core.errors import InputError, TimeError
 from polhode.kernels.stepping.header import AFTER_ALL, BEFORE_ALL, Clock
 
 MARGIN = 8  # distance from a break, in spacings of doubles, at which the torque is evaluated: switches have round-off
-NO_SIZE = np.array([np.nan])  # of steps that a method chooses
+UNUSED = np.array([np.nan])  # of steps that a method chooses
 ENDLESS = 2**62  # number of steps of a stretch without end
 ALMOST = 1 - 1e-12  # factor of a number of steps that allows for round-off
 LEAST_STEP = 2  # shortest step, in spacings of doubles, so that no two steps end at the same time
@@ -89,7 +89,7 @@ class Stretches:
 
     def window(self, k: int) -> Clock:
         """Return the clock of stretch k for methods that choose their steps."""
-        return Clock(np.array([self._edges[k]]), NO_SIZE, *self.limits(k), 0, self._edges[k + 1])
+        return Clock(UNUSED, UNUSED, *self.limits(k), 0, self._edges[k + 1])
 
     def limits(self, k: int) -> tuple[FloatArray, FloatArray]:
         """Return `low` and `high` of stretch k, each of shape (1,)."""

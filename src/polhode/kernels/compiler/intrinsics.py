@@ -5,7 +5,7 @@
 ``four_rows_in``, ``four_rows_out``  copy rows of an array into lanes of a block, and back
 ``as_rows(numbers, width)``          an array of numbers as rows
 ``call_by_address``                  call a function by its address
-``binade``, ``power_of_two``, ``exponent_and_fraction``, ``two_to_the``  powers of two
+``binade``, ``power_of_two``, ``log2_in_steps``, ``two_to_the``  powers of two
 ``borrowed``, ``keep``               arrays without reference counts
 
 Compiled code finds their definitions in ``numba_intrinsics``, which is imported only if something is compiled.
@@ -75,10 +75,12 @@ if JIT:
         return from_bits(bits), from_bits(0x7FE0000000000000 - bits)
 
     @inline_strict
-    def exponent_and_fraction(x):
-        """Return (k, f) with |x| = f 2^k and 1 <= f < 2 for a normal number x; for 0, k is -1023."""
-        bits = bits_of(x)
-        return ((bits >> 52) & 0x7FF) - 1023, from_bits(bits & 0x000FFFFFFFFFFFFF | 0x3FF0000000000000)
+    def log2_in_steps(x):
+        """Return log2 |x|, linear between powers of two, for a normal number x; the error is at most 0.086.
+
+        For 0 the result is -1023.
+        """
+        return 2.0**-52 * ((bits_of(x) & 0x7FFFFFFFFFFFFFFF) - 0x3FF0000000000000)
 
     @inline_strict
     def two_to_the(k):
@@ -91,10 +93,13 @@ else:
         """Return the array: uncompiled code passes arrays instead of addresses."""
         return array
 
-    def exponent_and_fraction(x):
-        """Return (k, f) with |x| = f 2^k and 1 <= f < 2 for a normal number x; for 0, k is -1023."""
+    def log2_in_steps(x):
+        """Return log2 |x|, linear between powers of two, for a normal number x; the error is at most 0.086.
+
+        For 0 the result is -1023.
+        """
         f, k = math.frexp(abs(x))
-        return (k - 1, 2.0 * f) if f else (-1023, 1.0)
+        return k + 2.0 * f - 2.0 if f else -1023.0
 
     def two_to_the(k):
         """Return 2^k for a whole number from -1022 to 1023."""

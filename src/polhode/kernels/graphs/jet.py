@@ -25,17 +25,12 @@ from polhode.kernels.graphs.recurrences import Factor, Sum, end_term, sums
 from polhode.kernels.graphs.writer import LANES, VECTOR, Value, Writer, functions
 
 MOST_GROUPS = 3  # in one loop: two sums and two rows of each stay in registers
-HEAD = (
-    "define internal void @jet(ptr noalias %inputs, ptr noalias %rows, ptr noalias %work, i64 %order) noinline nounwind"
-)
-# Addresses become pointers to different arrays, which do not overlap.
-CALLED = """define i32 @generated(ptr %result, ptr %exception, i64 %inputs, i64 %rows, i64 %work, i64 %order) {
-  %x = inttoptr i64 %inputs to ptr
-  %y = inttoptr i64 %rows to ptr
-  %z = inttoptr i64 %work to ptr
-  call void @jet(ptr %x, ptr %y, ptr %z, i64 %order)
-  ret i32 0
-}"""
+# The first two parameters are not used: see ``compiler.generated``.
+HEAD = """define i32 @generated(ptr %0, ptr %1, i64 %inputs_at, i64 %rows_at, i64 %work_at, i64 %order) {
+begin:
+  %inputs = inttoptr i64 %inputs_at to ptr
+  %rows = inttoptr i64 %rows_at to ptr
+  %work = inttoptr i64 %work_at to ptr"""
 ROW = 8 * 2 * LANES  # bytes of a row of coefficients of q and u
 # The product q u is the sum of these three vectors, each with signs, times u_0, u_1 and u_2.
 TURNED = (
@@ -310,7 +305,7 @@ class Jet:
         self._go_on()
         body = "\n".join(self.writer.lines)
         declared = "\n".join(sorted(self.writer.called))
-        return f"{CALLED}\n{declared}\n{HEAD} {{\nbegin:\n{body}\n}}\n"
+        return f"{declared}\n{HEAD}\n{body}\n}}\n"
 
     def work_size(self, order: int) -> int:
         """Return the number of bytes of the work array."""
@@ -391,7 +386,7 @@ class Jet:
             f"  %du = phi {VECTOR} [ {begin[1].name}, %begin ], [ {slopes[1].name}, %{last} ]",
         ]
         writer.label("done")
-        writer.put("ret void")
+        writer.put("ret i32 0")
 
     def _row(self, k: str) -> str:
         """Return the pointer to the row of columns of an order."""

@@ -1,0 +1,278 @@
+"""Taylor against heyoka, for one body: seven torques at four tolerances, in one run.
+
+    python benchmarks/taylor.py [case ...]      # prepared runs, whole calls, errors, compile times
+    python benchmarks/taylor.py dense           # 1000 states of the strong top
+    python benchmarks/taylor.py truth           # compute the end states again, by heyoka in 80 bits
+
+Cases: strong weak satellite forced control magnet perturbed. Torques are plain Python functions. A *prepared run* is
+``run = ph.start(problem, ph.Taylor(tol))`` before the clock starts, then ``run.reset()`` and ``run.to(t)``; that of
+heyoka is its integrator with time and state set, and ``propagate_until``. A *whole call* is ``ph.integrate`` with the
+method. Times are those of the processor, the least of many calls, which take turns. heyoka has its fastest form:
+half the angular velocity instead of the momentum (``heyoka_form.py``). Compile times are those of a torque that is new
+in this process, without what is kept on disk.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from math import cos, sin, sqrt
+from pathlib import Path
+from typing import Any, NamedTuple
+
+os.environ.setdefault("POLHODE_NUM_THREADS", "1")
+
+import heyoka as hy
+import numpy as np
+
+import polhode as ph
+from truth import CASES
+
+TRUTH = Path(__file__).with_name("taylor_truth.json")
+TOLERANCES = (1e-8, 1e-10, 1e-12, 2.3e-16)
+SECONDS = 1.5  # for the calls of one tolerance
+SAMPLES = 1000
+TOP = (1.0, 1.5, 2.25)
+HALF, RATE, FIELD = 0.5, 2.0, (0.3, -0.2, 0.9)
+
+
+def weight(t, Q, w, p):
+    return p[0] * Q[2][1], -p[0] * Q[2][0], 0.0
+
+
+def gravity_gradient(t, Q, w, p):
+    x, y, z = Q[2]
+    return (p[2] - p[1]) * y * z, (p[0] - p[2]) * z * x, (p[1] - p[0]) * x * y
+
+
+def forced(t, Q, w, p):
+    f = p[0] * (1.0 + HALF * sin(RATE * t))
+    return f * Q[2][1], -f * Q[2][0], 0.0
+
+
+def control(t, Q, w, p):
+    drag = p[1] + p[2] * sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2] + 1e-6)
+    return (
+        p[0] * (Q[1][2] - Q[2][1]) - drag * w[0],
+        p[0] * (Q[2][0] - Q[0][2]) - drag * w[1],
+        p[0] * (Q[0][1] - Q[1][0]) - drag * w[2],
+    )
+
+
+def magnet(t, Q, w, p):
+    """A dipole along the first body axis in the field of a dipole on an orbit, at the distance r."""
+    c, s = cos(t), sin(t)
+    r2 = 1.0 + 0.1 * c
+    r = r2 * r2 * sqrt(r2)
+    bx, by, bz = 3.0 * c * s / r, (3.0 * s * s - 1.0) / r, 0.5 * s / r
+    u = Q[0][1] * bx + Q[1][1] * by + Q[2][1] * bz
+    v = Q[0][2] * bx + Q[1][2] * by + Q[2][2] * bz
+    return 0.0, -p[0] * v, p[0] * u
+
+
+def oblique(t, Q, w, p):
+    u = [p[0] * Q[0][j] + p[1] * Q[1][j] + p[2] * Q[2][j] for j in range(3)]
+    return u[1], -u[0], 0.0
+
+
+class Case(NamedTuple):
+    """A body, its torque for us, and for heyoka as a function of t, Q and w."""
+
+    I: Sequence[float]
+    m: Sequence[float]
+    q: Sequence[float]
+    torque: Callable[..., Any]
+    params: Sequence[float]
+    end: float
+    heyoka: Callable[..., Any] | None = None  # that for us, with the functions of heyoka, by default
+
+    def problem(self) -> ph.Problem:
+        force = ph.Torque(self.torque, params=self.params)
+        return ph.Problem(self.I, ph.State(self.m, self.q), force, (0.0, self.end))
+
+
+def with_functions(torque: Callable[..., Any]) -> Callable[..., Any]:
+    """A torque with sine, cosine and root of heyoka."""
+    names = {"sin": hy.sin, "cos": hy.cos, "sqrt": hy.sqrt}
+    return type(torque)(torque.__code__, {**torque.__globals__, **names})
+
+
+def control_for_heyoka(t, Q, w, p):
+    """Q_12 - Q_21 and so on are single products."""
+    q = Q.q
+    drag = p[1] + p[2] * hy.sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2] + 1e-6)
+    return [-4.0 * p[0] * (q[0] * q[1 + i]) - drag * w[i] for i in range(3)]
+
+
+def from_race(name: str, torque: Callable[..., Any], params: Sequence[float], end: float) -> Case:
+    body = CASES[name]
+    return Case(body.I, body.m, body.q, torque, params, end)
+
+
+TOP_M = CASES["strong_top"].m
+RACE = {
+    "strong": from_race("strong_top", weight, (1.0,), 20.0),
+    "weak": from_race("weak_top", weight, (1e-3,), 20.0),
+    "satellite": from_race("satellite", gravity_gradient, CASES["satellite"].B, 40.0),
+    "forced": Case(TOP, TOP_M, (1.0, 0.0, 0.0, 0.0), forced, (1.0,), 20.0),
+    "control": Case((1.0, 1.4, 0.8), (0.5, -0.42, 0.8), (0.6, 0.8, 0.0, 0.0), control, (-0.5, 0.1, 0.1), 20.0,
+                    control_for_heyoka),
+    "magnet": Case(TOP, TOP_M, (1.0, 0.0, 0.0, 0.0), magnet, (0.4,), 20.0),
+    "perturbed": from_race("perturbed", oblique, CASES["perturbed"].s, 5e4),
+}  # fmt: skip
+
+
+class Attitude(list):
+    """The matrix of a quaternion of heyoka."""
+
+    def __init__(self, q: Any) -> None:
+        a, b, c, d = self.q = q
+        super().__init__(
+            [
+                [1 - 2 * (c * c + d * d), 2 * (b * c - a * d), 2 * (b * d + a * c)],
+                [2 * (b * c + a * d), 1 - 2 * (b * b + d * d), 2 * (c * d - a * b)],
+                [2 * (b * d - a * c), 2 * (c * d + a * b), 1 - 2 * (b * b + c * c)],
+            ]
+        )
+
+
+def equations(case: Case) -> list[tuple[Any, Any]]:
+    v, q = hy.make_vars("v1", "v2", "v3"), hy.make_vars("q0", "q1", "q2", "q3")
+    torque = case.heyoka or with_functions(case.torque)
+    I = case.I
+    f = torque(hy.time, Attitude(q), [2.0 * x for x in v], case.params)
+    slopes = [
+        2 * (I[(i + 1) % 3] - I[(i + 2) % 3]) / I[i] * (v[(i + 1) % 3] * v[(i + 2) % 3]) + f[i] * (0.5 / I[i])
+        for i in range(3)
+    ]
+    slopes += [
+        -(q[1] * v[0] + q[2] * v[1] + q[3] * v[2]),
+        q[0] * v[0] + q[2] * v[2] - q[3] * v[1],
+        q[0] * v[1] + q[3] * v[0] - q[1] * v[2],
+        q[0] * v[2] + q[1] * v[1] - q[2] * v[0],
+    ]
+    return list(zip((*v, *q), slopes, strict=True))
+
+
+def start(case: Case, kind: Any = float) -> np.ndarray:
+    half = np.array(case.m, kind) / (2 * np.array(case.I, kind))
+    return np.concatenate([half, np.array(case.q, kind)])
+
+
+def distance(q: Any, truth: np.ndarray) -> float:
+    """Error of an attitude, in radians."""
+    q = np.asarray(q, np.longdouble)
+    return float(2 * min(np.linalg.norm(q - truth), np.linalg.norm(q + truth)))
+
+
+def least(calls: Sequence[Callable[[], Any]], seconds: float = SECONDS) -> list[float]:
+    """The least time of the processor that each call takes; they take turns."""
+    best = [float("inf")] * len(calls)
+    began = time.perf_counter()
+    rounds = 0
+    while rounds < 5 or time.perf_counter() - began < seconds:
+        for k, call in enumerate(calls):
+            first = time.process_time()
+            call()
+            best[k] = min(best[k], time.process_time() - first)
+        rounds += 1
+    return best
+
+
+def heyoka_call(case: Case, tolerance: float) -> tuple[Callable[[], Any], Any]:
+    first = start(case)
+    integrator = hy.taylor_adaptive(equations(case), first, tol=tolerance)
+
+    def call() -> None:
+        integrator.time = 0.0
+        integrator.state[:] = first
+        integrator.propagate_until(case.end)
+
+    return call, integrator
+
+
+def compare(name: str) -> None:
+    case = RACE[name]
+    stored = json.loads(TRUTH.read_text())[name]
+    truth = np.array([np.longdouble(x) for x in stored])
+    problem = case.problem()
+    began = time.process_time()
+    problem.force.traced()
+    traced = time.process_time()
+    ph.start(problem, ph.Taylor(1e-8)).step()
+    print(f"{name}, t = {case.end:g}: trace {1e3 * (traced - began):.1f} ms, code {1e3 * (time.process_time() - traced):.0f} ms")
+    for tolerance in TOLERANCES:
+        method = ph.Taylor(tolerance)
+        run = ph.start(problem, method)
+
+        def prepared(run: Any = run) -> None:
+            run.reset()
+            run.to(case.end)
+
+        def whole(method: Any = method) -> None:
+            ph.integrate(problem, method=method, t_eval=[case.end])
+
+        began = time.process_time()
+        theirs, integrator = heyoka_call(case, tolerance)
+        compiled = time.process_time() - began
+        times = least([prepared, whole, theirs], max(SECONDS, 12 * 0.05) if name == "perturbed" else SECONDS)
+        errors = distance(run.q, truth), distance(integrator.state[3:], truth)
+        ours, whole_time, other = (1e6 * x for x in times)
+        print(
+            f"  {tolerance:7.1e}  prepared {ours:8.1f} us  heyoka {other:8.1f} us  ratio {ours / other:4.2f}   integrate "
+            f"{whole_time:8.1f} us  ratio {whole_time / other:4.2f}   errors {errors[0]:.1e} {errors[1]:.1e}   "
+            f"heyoka's code {1e3 * compiled:.0f} ms"
+        )
+
+
+def dense() -> None:
+    case = RACE["strong"]
+    problem, times = case.problem(), np.linspace(0.0, case.end, SAMPLES)
+    for tolerance in TOLERANCES:
+        first = start(case)
+        integrator = hy.taylor_adaptive(equations(case), first, tol=tolerance)
+        method = ph.Taylor(tolerance)
+
+        def theirs(integrator: Any = integrator, first: Any = first) -> None:
+            integrator.time = 0.0
+            integrator.state[:] = first
+            integrator.propagate_grid(times)
+
+        def ours(method: Any = method) -> None:
+            ph.integrate(problem, method=method, t_eval=times)
+
+        def end(method: Any = method) -> None:
+            ph.integrate(problem, method=method, t_eval=times[-1:])
+
+        a, b, c = (1e6 * x for x in least([ours, end, theirs]))
+        print(f"{tolerance:7.1e}  {SAMPLES} states {a:6.1f} us, end alone {b:6.1f} us, heyoka {c:6.1f} us, ratio {a / c:.2f}")
+
+
+def compute_truth() -> None:
+    """Write the attitudes at the end, by heyoka in 80 bits; the last digits of long times are uncertain."""
+    results = {}
+    for name, case in RACE.items():
+        first = start(case, np.longdouble)
+        integrator = hy.taylor_adaptive(equations(case), first, tol=np.longdouble("1e-19"), fp_type=np.longdouble)
+        integrator.propagate_until(np.longdouble(case.end))
+        results[name] = [str(x) for x in integrator.state[3:]]
+    TRUTH.write_text(json.dumps(results, indent=1) + "\n")
+
+
+def main(arguments: list[str]) -> None:
+    if arguments == ["truth"]:
+        compute_truth()
+    elif arguments == ["dense"]:
+        dense()
+    else:
+        for name in arguments or RACE:
+            compare(name)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        main(sys.argv[1:])
