@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
+from functools import cached_property
 from math import copysign, inf, isfinite, nan
 from typing import Any
 
@@ -11,14 +12,15 @@ import numpy as np
 
 from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.errors import InputError
+from polhode.forces import functions
 from polhode.integration.base_trajectory import Stats
 from polhode.integration.fixed_run import FixedRun
 from polhode.integration.own_steps_run import OwnStepsRun
-from polhode.integration.rows import Integrable, States
-from polhode.integration.running import GOING, Run, first_piece, next_piece
+from polhode.integration.rows import Integrable, ProblemRows, States
+from polhode.integration.running import GOING, Run, first_piece, next_piece, run_time
 from polhode.integration.stretches import Steps, Stretches, step_length
 from polhode.kernels.stepping.header import NO_TIMES, Clock, Saved, Wanted
-from polhode.methods.method import Method
+from polhode.methods.method import Go, Method
 
 
 class SteppingRun(Run):
@@ -216,12 +218,12 @@ class OwnStepping(SteppingRun, OwnStepsRun):
     def _aim(self, end: float) -> None:
         """Divide the time up to `end` into stretches; trial steps are counted from here on."""
         current = self.current
-        now = self.t
         self.t1 = end
-        self._sign = 1.0 if end > now else -1.0
-        self.stretches, self.stretch = Stretches((now, end), self.rows.breaks), 0
-        if now in self._breaks:
-            current.h[:] = 0.0  # the torque there depends on the direction
+        if not self._is_simple:
+            now = self.t
+            self.stretches, self.stretch = Stretches((now, end), self.rows.breaks), 0
+            if now in self._breaks:
+                current.h[:] = 0.0  # the torque there depends on the direction
         self._earlier_steps += _total(current.steps)
         self._earlier_rejected += _total(current.rejected)
         current.steps.fill(0)
@@ -245,11 +247,11 @@ class OwnStepping(SteppingRun, OwnStepsRun):
     def _make_step(self) -> None:
         """Make trial steps until one is accepted or the row fails."""
         current = self.current
-        clock = self.stretches.window(self.stretch)
         before = current.steps[0]
+        end = self.t1 if self._is_simple else float(self.stretches.ends[self.stretch])
         while current.steps[0] == before and not self.any_stopped:
-            self.call(clock, Wanted(1), Saved(self._nothing.m, self._nothing.q), 1)
-        if current.t[0] == clock.end and clock.end != self.t1:
+            self._call_to(end, 1)
+        if current.t[0] == end and end != self.t1:
             self.stretch += 1
             current.h[:] = 0.0  # the first step after a break is chosen anew
 
@@ -258,20 +260,50 @@ class OwnStepping(SteppingRun, OwnStepsRun):
         if self.batch:
             self._before = self.t, self.current.m.copy(), self.current.q.copy()
         self._aim(t)
+        if self._is_simple:
+            self._reach(t)
+            return
         while self.stretch < self.stretches.number:
-            self._reach(self.stretches.window(self.stretch))
+            self._reach(float(self.stretches.ends[self.stretch]))
             self.stretch += 1
             if self.stretch < self.stretches.number:
                 self.current.h[:] = 0.0  # the first step after a break is chosen anew
         if self.batch and not self.any_stopped:
             self._before = None
 
-    def _reach(self, clock: Clock) -> None:
-        """Advance all bodies to the end of a clock, in calls that take about PIECE_SECONDS each."""
+    def _reach(self, end: float) -> None:
+        """Advance all bodies to the end of a stretch, in calls that take about PIECE_SECONDS each."""
         piece = first_piece(self.rows.size)
-        saved = Saved(self._nothing.m, self._nothing.q)
-        while self._is_behind(clock.end):
-            piece = next_piece(piece, self.call(clock, Wanted(piece), saved, piece))
+        while True:
+            elapsed = self._call_to(end, piece)
+            if not self._is_behind(end):
+                return
+            piece = next_piece(piece, elapsed)
+
+    def _call_to(self, end: float, limit: int) -> float:
+        """Call the compiled loop for at most `limit` steps of each body, and return the seconds it took."""
+        if not self._is_simple:
+            saved = Saved(self._nothing.m, self._nothing.q)
+            return self.call(self.stretches.window(self.stretch), Wanted(limit), saved, limit)
+        began = run_time()
+        self._go(end, limit)
+        functions.raise_ctrl_c()
+        return run_time() - began
+
+    @cached_property
+    def _is_simple(self) -> bool:
+        """Whether there is a single body, whose torque has no breaks, so that calls can be prepared."""
+        return self.count_rows == 1 and not self._breaks and isinstance(self.rows, ProblemRows)
+
+    @cached_property
+    def _go(self) -> Go:
+        """The prepared loop."""
+        assert isinstance(self.rows, ProblemRows)
+        return self.method.prepared(self.rows.force, self.bodies, self.current)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the data; the prepared loop advances only the bodies that it was made for."""
+        return {name: value for name, value in vars(self).items() if name != "_go"}
 
     def _is_behind(self, t: float) -> bool:
         """Return whether a body that has not failed is not at the time `t`."""

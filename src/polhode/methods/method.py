@@ -7,10 +7,12 @@ from collections.abc import Callable
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from polhode.core.arrays import FloatArray
 from polhode.core.errors import InputError
 from polhode.core.value import Comparable
-from polhode.kernels.stepping.header import BatchState, Bodies, Clock, Interpolation, Saved, Wanted
+from polhode.kernels.stepping.header import NO_TIMES, BatchState, Bodies, Clock, Interpolation, Saved, Wanted
 
 if TYPE_CHECKING:
     from polhode.forces.base import Force
@@ -23,6 +25,8 @@ Advance = Callable[[Bodies, Clock, Wanted, int, int, BatchState, Saved], None]
 # between(interpolation) computes states within steps.
 Between = Callable[[Interpolation], None]
 Longest = Callable[[], float | FloatArray]
+# go(end, limit) advances one body to a time, or for a number of trial steps if these do not suffice.
+Go = Callable[[float, int], None]
 
 
 def anything() -> float:
@@ -89,6 +93,16 @@ class Method(Comparable, ABC):
     @abstractmethod
     def advance(self, force: Force) -> Advance:
         """Return the compiled loop for this force; see `Advance` for its signature."""
+
+    def prepared(self, force: Force, bodies: Bodies, current: BatchState) -> Go:
+        """Return the loop for a single body that has its own steps, for many calls without output: see `Go`."""
+        advance = self.advance(force)
+        saved = Saved(np.empty((0, 1, 3)), np.empty((0, 1, 4)))
+
+        def go(end: float, limit: int) -> None:
+            advance(bodies, Clock(NO_TIMES, NO_TIMES, end=end), Wanted(limit), 0, 1, current, saved)
+
+        return go
 
     def between(self, force: Force) -> Between:
         """Return the function that computes states within chosen steps, for this force; see `Between`.

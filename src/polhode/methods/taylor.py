@@ -13,15 +13,16 @@ from polhode.core.checks import whole_number
 from polhode.core.errors import InputError
 from polhode.core.messages import Hint
 from polhode.core.references import JORBA_2005
+from polhode.kernels.compiler import jit
 from polhode.kernels.compiler.jit import loaded
 from polhode.kernels.graphs.compiled import CompiledJet, compiled_jet
 from polhode.kernels.graphs.equations import PARAMS, Equations, equations, place
 from polhode.kernels.graphs.recurrences import series
 from polhode.kernels.stepping.damping import OBLIQUE
-from polhode.kernels.stepping.header import BatchState, Bodies, Clock, Interpolation, Saved, Wanted, Work
+from polhode.kernels.stepping.header import NO_TIMES, BatchState, Bodies, Clock, Interpolation, Saved, Wanted, Work
 from polhode.kernels.stepping.status import Status
 from polhode.methods.adaptive import one_number
-from polhode.methods.method import Advance, Between, Longest, Method, anything
+from polhode.methods.method import Advance, Between, Go, Longest, Method, anything
 
 if TYPE_CHECKING:
     from polhode.forces.base import Force
@@ -130,9 +131,29 @@ class Taylor(Method):
             bodies: Bodies, clock: Clock, wanted: Wanted, start: int, stop: int, current: BatchState, saved: Saved
         ) -> None:
             code = codes.of(bodies)
-            loop(code.jet, code.settings, Work(bodies, clock, wanted, start, stop, current, saved))
+            target = np.array([clock.end, wanted.limit])
+            loop(code.jet, code.settings, target, Work(bodies, clock, wanted, start, stop, current, saved))
 
         return advance
+
+    def prepared(self, force: Force, bodies: Bodies, current: BatchState) -> Go:
+        """Return the loop for a single body, for many calls without output: see `Go`."""
+        codes = Codes(force, self)
+        if not codes.are_fixed:
+            return super().prepared(force, bodies, current)
+        from polhode.kernels.stepping.taylor import taylor
+
+        code = codes.of(bodies)
+        target = np.zeros(2)
+        saved = Saved(np.empty((0, 1, 3)), np.empty((0, 1, 4)))
+        work = Work(bodies, Clock(NO_TIMES, NO_TIMES), Wanted(0), 0, 1, current, saved)
+        call = jit.prepared(taylor, (code.jet, code.settings, target, work))
+
+        def go(end: float, limit: int) -> None:
+            target[0], target[1] = end, limit
+            call()
+
+        return go
 
     def between(self, force: Force) -> Between:
         """Return the compiled function that computes states within steps; see `Between`."""
@@ -197,6 +218,11 @@ class Codes:
         self._force, self._order = force, method.order
         self._trace = force.traced()
         self._known: tuple[Any, Code] | None = None  # for the latest bodies
+
+    @property
+    def are_fixed(self) -> bool:
+        """Whether the code does not depend on the numbers of parameters."""
+        return not self._trace.conditions
 
     def of(self, bodies: Bodies) -> Code:
         """Return the code for bodies."""

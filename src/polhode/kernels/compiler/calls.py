@@ -48,6 +48,42 @@ def python_function(address, form):
     return new(ctypes.addressof(_definition()), struct.pack("q", address) + form, None)
 
 
+KERNEL = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+
+
+class PreparedCall:
+    """Call of a kernel without a result, with arguments that stay the same: only the contents of arrays change.
+
+    Arguments are read once; their forms are not checked.
+    """
+
+    def __init__(self, address, arguments):
+        """Read the arguments of a kernel that takes words; see ``call.ll``."""
+        words = [*_words(arguments)]
+        self._arguments = arguments  # their arrays exist as long as this object
+        self._array = (ctypes.c_int64 * len(words))(*words)
+        self._call = functools.partial(KERNEL(address), None, ctypes.addressof(self._array))
+
+    def __call__(self):
+        """Call the kernel, without the GIL."""
+        if self._call():
+            raise RuntimeError("compiled code has raised an exception, or has found no memory")
+
+
+def _words(thing):
+    """Yield the words of an argument."""
+    if isinstance(thing, tuple):
+        for entry in thing:
+            yield from _words(entry)
+    elif isinstance(thing, float):
+        yield struct.unpack("q", struct.pack("d", thing))[0]
+    elif isinstance(thing, int):
+        yield int(thing)
+    else:
+        yield thing.ctypes.data
+        yield from thing.shape
+
+
 @functools.cache
 def _definition():
     """Return the definition that all these functions share."""

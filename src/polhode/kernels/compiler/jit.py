@@ -135,6 +135,12 @@ if JIT:
         """Return the address of an entry point, for other kernels."""
         return kernel.address
 
+    def prepared(kernel, arguments):
+        """Return a call of an entry point with these arguments, in whose arrays numbers may change."""
+        from polhode.kernels.compiler.calls import PreparedCall
+
+        return PreparedCall(kernel.code.words_address, arguments)
+
     def in_python(kernel):
         """Return the Python function of an inlined kernel."""
         return kernel.py_func
@@ -156,3 +162,7 @@ else:
         return kernel
 
     in_python = address = loaded
+
+    def prepared(kernel, arguments):
+        """Return a call of a function with these arguments."""
+        return functools.partial(kernel, *arguments)

@@ -40,7 +40,10 @@ from polhode.kernels.stepping.header import (
     NO_STEP,
     TOO_MANY,
     TOO_SMALL,
+    Clock,
     Interpolation,
+    Numbers,
+    Wanted,
     Work,
     row_of,
 )
@@ -358,14 +361,24 @@ def divided(array, settings):
     return Space(inputs, array[second:end], array[third : third + settings.work])
 
 
-@entry_point(("void", ADDRESS, TaylorSettings, Work))
-def taylor(jet, settings, work):
-    """Integrate bodies start..stop in place, each to the end of the clock or for ``limit`` steps.
+@inline
+def with_target(work, end, limit):
+    """Return the arguments of the loop with another end of the clock, and another limit of steps."""
+    clock = work.clock
+    clock = Clock(clock.start, clock.h, clock.low, clock.high, clock.first, end)
+    wanted = Wanted(limit, work.wanted.steps, work.wanted.times)
+    return Work(work.bodies, clock, wanted, work.start, work.stop, work.current, work.saved)
 
+
+@entry_point(("void", ADDRESS, TaylorSettings, Numbers, Work))
+def taylor(jet, settings, target, work):
+    """Integrate bodies start..stop in place, each to the time ``target[0]`` or for ``target[1]`` steps.
+
+    These numbers are in an array, so that calls can be prepared; those of the clock and of ``wanted`` are not used.
     Another call can continue. The states at the wanted times are saved, and the end of each step, if ``step_t`` has
     rows. A body that fails stays where it is, with its status.
     """
-    work = borrowed(work)
+    work = with_target(borrowed(work), float(target[0]), int(target[1]))
     array = new_space(settings)
     for i in range(work.start, work.stop):
         if work.current.status[i] == FINE and work.current.t[i] != work.clock.end:
