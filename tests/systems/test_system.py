@@ -400,13 +400,14 @@ REFUSED = {
     "DirEM": rf"iterates.*{GRADIENT}",
     "AlgoC1": rf"iterates.*{TORQUE}",
     "ClosedForm": "is the motion of free bodies.*interact",
+    "Taylor": "expands the torque on a single body, which is traced",
 }
 
 
 @pytest.mark.parametrize("options", [{"h": 0.1}, {}, {"rtol": 1e-6}], ids=str)
 @pytest.mark.parametrize("name", REFUSED)
 def test_methods_say_why_they_are_not_for_systems(name, options):
-    message = rf"{name}\(\) {REFUSED[name]}; expected Splitting\(flow, scheme\).*'V2'.*or Adaptive\(\)"
+    message = rf"{name}\(.*\) {REFUSED[name]}; expected Splitting\(flow, scheme\).*'V2'.*or Adaptive\(\)"
     with pytest.raises(InputError, match=message):
         integrate(System(BODY, states(), DIPOLES), method=name, **options)
 

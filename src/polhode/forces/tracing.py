@@ -59,7 +59,7 @@ class Trace:
     @property
     def inputs(self) -> set[str]:
         """Return the names of the inputs on which the torque depends."""
-        return self.graph.inputs(self.torque)
+        return {*self.graph.inputs(self.torque)}
 
     def holds_for(self, params: FloatArray) -> bool:
         """Return whether the graph holds for parameters (..., k), of as many bodies as there are."""

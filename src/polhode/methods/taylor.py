@@ -17,6 +17,7 @@ from polhode.kernels.compiler import jit
 from polhode.kernels.compiler.jit import loaded
 from polhode.kernels.graphs.compiled import CompiledJet, compiled_jet
 from polhode.kernels.graphs.equations import PARAMS, Equations, equations, place
+from polhode.kernels.graphs.jet import LARGEST_ORDER
 from polhode.kernels.graphs.recurrences import series
 from polhode.kernels.stepping.damping import OBLIQUE
 from polhode.kernels.stepping.header import NO_TIMES, BatchState, Bodies, Clock, Interpolation, Saved, Wanted, Work
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 EPS = 2.0**-52
 SMALLEST_RTOL, LARGEST_RTOL = EPS, 0.01
-SMALLEST_ORDER, LARGEST_ORDER = 4, 64
+SMALLEST_ORDER = 4
 RIGID_INPUTS = ("q0", "q1", "q2", "q3", "u0", "u1", "u2", "cgyro0", "cgyro1", "cgyro2")
 MOST_STEPS = 100_000_000  # a minute or so
 
@@ -70,6 +71,7 @@ class Taylor(Method):
     """
 
     references = (JORBA_2005,)
+    not_for_systems = "expands the torque on a single body, which is traced"
     chooses_steps = True
     takes_h = False
     smallest_rtol = SMALLEST_RTOL

@@ -75,7 +75,7 @@ def equations(torque: Graph, components: tuple[int, int, int], turned: bool, dra
     return Equations(graph, (g[0], g[1], g[2]))
 
 
-def _velocities(graph: Graph, used: set[str], turned: bool) -> dict[str, int]:
+def _velocities(graph: Graph, used: list[str], turned: bool) -> dict[str, int]:
     """Return the nodes of the angular velocities that are used, in the axes of the user."""
     if not any(name[0] == "w" for name in used):
         return {}
@@ -85,7 +85,7 @@ def _velocities(graph: Graph, used: set[str], turned: bool) -> dict[str, int]:
     return {f"w{i}": w[i] for i in range(3)}
 
 
-def _attitudes(graph: Graph, used: set[str], turned: bool) -> dict[str, int]:
+def _attitudes(graph: Graph, used: list[str], turned: bool) -> dict[str, int]:
     """Return the nodes of the entries of Q that are used, in the axes of the user."""
     names = [name for name in used if name[0] == "Q"]
     if not turned:

@@ -204,9 +204,12 @@ class Graph:
                 waiting.extend(self.nodes[node].arguments)
         return sorted(found)
 
-    def inputs(self, outputs: Iterable[int]) -> set[str]:
-        """Return the names of the inputs on which some nodes depend."""
-        return {self.nodes[node].value for node in self.used(outputs) if self.nodes[node].operation == "input"}
+    def inputs(self, outputs: Iterable[int]) -> list[str]:
+        """Return the names of the inputs on which some nodes depend, in the order of their nodes.
+
+        The order decides which products are fused with sums: it has to be the same in every process.
+        """
+        return [self.nodes[node].value for node in self.used(outputs) if self.nodes[node].operation == "input"]
 
     def copied(self, outputs: Sequence[int], target: Graph, inputs: Mapping[str, int]) -> list[int]:
         """Return the nodes of another graph for expressions of this one, with inputs replaced by nodes there."""

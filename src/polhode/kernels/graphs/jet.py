@@ -16,13 +16,13 @@ iteration, and each row is loaded once for two orders. The pair (1, k) is added 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
+from math import inf
 from typing import NamedTuple
 
 from polhode.kernels.graphs.equations import ATTITUDES, GYRO, TURNS, UNIT, Equations, place
 from polhode.kernels.graphs.graph import Kind, computed
 from polhode.kernels.graphs.recurrences import Factor, Sum, end_term, sums
-from polhode.kernels.graphs.writer import LANES, VECTOR, Value, Writer, functions
+from polhode.kernels.graphs.writer import LANES, VECTOR, Value, Writer, functions, operand
 
 MOST_GROUPS = 3  # in one loop: two sums and two rows of each stay in registers
 # The first two parameters are not used: see ``compiler.generated``.
@@ -31,6 +31,9 @@ begin:
   %inputs = inttoptr i64 %inputs_at to ptr
   %rows = inttoptr i64 %rows_at to ptr
   %work = inttoptr i64 %work_at to ptr"""
+LARGEST_ORDER = 64
+NUMBERS = ", ".join(f"double {operand(1.0 / max(k, 1), 'double')}" for k in range(LARGEST_ORDER + 1))
+RECIPROCALS = f"@reciprocals = private constant [{LARGEST_ORDER + 1} x double] [{NUMBERS}]"
 ROW = 8 * 2 * LANES  # bytes of a row of coefficients of q and u
 # The product q u is the sum of these three vectors, each with signs, times u_0, u_1 and u_2.
 TURNED = (
@@ -149,20 +152,17 @@ def _with(lanes: Lanes, lane: int, factor: Factor) -> Lanes:
 class Order:
     """Coefficients of one order: their code is written when they are needed first."""
 
-    def __init__(self, jet: Jet, q: Value, u: Value, k: Value | float, S: list[Value | float]) -> None:
-        """Store the vectors q and u of the order, which is `k`, and the interior sums of all groups."""
+    def __init__(
+        self, jet: Jet, state: tuple[Value, Value], k: Value | float, per_k: Value | float, S: list[Value | float]
+    ) -> None:
+        """Store the vectors q and u of the order k, the numbers k and 1/k, and the interior sums of all groups."""
         self._jet, self._writer, self._layout = jet, jet.writer, jet.layout
-        self.q, self.u, self._S = q, u, S
-        self._k = k
+        self.q, self.u = state
+        self._k, self._per_k, self._S = k, per_k, S
         self._values: dict[int, Value | float] = {}
         self._columns: dict[Column, Value] = {}
         self._begun: dict[Column, Value] = {}  # vectors in which lanes are missing
         self._results: dict[int, Value] = {}
-
-    @cached_property
-    def _per_k(self) -> Value | float:
-        """Return 1/k."""
-        return 1.0 / self._k
 
     def column(self, column: Column) -> Value:
         """Return a vector of coefficients."""
@@ -304,7 +304,7 @@ class Jet:
         self._begin()
         self._go_on()
         body = "\n".join(self.writer.lines)
-        declared = "\n".join(sorted(self.writer.called))
+        declared = "\n".join((RECIPROCALS, *sorted(self.writer.called)))
         return f"{declared}\n{HEAD}\n{body}\n}}\n"
 
     def work_size(self, order: int) -> int:
@@ -338,14 +338,14 @@ class Jet:
         q = writer.vector([writer.load("%inputs", 8 * place(name)) for name in ATTITUDES])
         u = writer.vector([writer.load("%inputs", 8 * place(name)) for name in TURNS])
         self._store_state(q, u, "%rows")
-        self._zero = Beginning(self, q, u, 0.0, [])
+        self._zero = Beginning(self, (q, u), 0.0, inf, [])
         for i in self.layout.graph.used(self.equations.g):
             self._zero.value(i)
         for column in self._columns:
             self._zero.column(column)
         state = self._zero.slopes(self.equations)
         self._store_state(*state, writer.at("%rows", ROW))
-        self._one = Order(self, *state, 1.0, [0.0] * len(self.layout.groups))
+        self._one = Order(self, state, 1.0, 1.0, [0.0] * len(self.layout.groups))
         for column in self._columns:
             self._one.column(column)
         for i in self.layout.used:
@@ -367,13 +367,13 @@ class Jet:
         q, u = Value(writer, "%dq", VECTOR), Value(writer, "%du", VECTOR)
         k = self._next_state("%k", q, u, "even")
         sums = self._interior("%k")
-        order = Order(self, *k.state, k.number, sums.even)
+        order = Order(self, *k, sums.even)
         slopes = order.slopes(self.equations)
         order.store(self._row("%k"))
         writer.put("%k1 = add i64 %k, 1")
         k1 = self._next_state("%k1", *slopes, "odd")
         late = self._with_latest(sums.odd, order)
-        order = Order(self, *k1.state, k1.number, late)
+        order = Order(self, *k1, late)
         slopes = order.slopes(self.equations)
         order.store(self._row("%k1"))
         writer.put("%k2 = add i64 %k, 2")
@@ -397,14 +397,16 @@ class Jet:
         """Write the code for coefficient k of q and u, and return from the function if it was the last."""
         writer = self.writer
         number = Value(writer, writer.value(f"sitofp i64 {k} to double"))
-        per_k = writer.everywhere(1.0 / number)
-        q, u = dq * per_k, du * per_k
+        at = writer.value(f"getelementptr double, ptr @reciprocals, i64 {k}")
+        per_k = writer.load(at, 0)
+        everywhere = writer.everywhere(per_k)
+        q, u = dq * everywhere, du * everywhere
         offset = writer.value(f"mul i64 {k}, {ROW}")
         self._store_state(q, u, writer.at("%rows", offset))
         is_last = writer.value(f"icmp eq i64 {k}, %order")
         writer.put(f"br i1 {is_last}, label %done, label %after_{name}")
         writer.label(f"after_{name}")
-        return State((q, u), number)
+        return State((q, u), number, per_k)
 
     def _interior(self, k: str) -> PairOfSums:
         """Write the loops for the interior sums of orders k and k + 1, without the pair (1, k)."""
@@ -441,10 +443,11 @@ class Jet:
 
 
 class State(NamedTuple):
-    """Coefficients q and u of an order, and the order as a floating-point number."""
+    """Coefficients q and u of an order k, and the numbers k and 1/k."""
 
     state: tuple[Value, Value]
     number: Value
+    per_number: Value
 
 
 class PairOfSums(NamedTuple):
