@@ -18,6 +18,7 @@ Exp. Math. 14 (2005) 99-117, section 2; functions with a partner g follow by dif
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -60,7 +61,15 @@ def sums(graph: Graph, i: int) -> list[Sum | None]:
     return [None if Kind.CONSTANT in (graph.kinds[x.node], graph.kinds[y.node]) else (x, y) for x, y in needed]
 
 
-def end_term(node: Node, S: Sequence[Any], first: Sequence[Any], now: Sequence[Any], own: Any, per_k: Any) -> Any:
+def end_term(
+    node: Node,
+    S: Sequence[Any],
+    first: Sequence[Any],
+    now: Sequence[Any],
+    own: Any,
+    per_k: Any,
+    divide: Callable[[Any, Any], Any] = operator.truediv,
+) -> Any:
     """Return coefficient k of a node, k > 0.
 
     Parameters
@@ -75,6 +84,8 @@ def end_term(node: Node, S: Sequence[Any], first: Sequence[Any], now: Sequence[A
         Coefficient 0 of the node itself.
     per_k : number
         1/k.
+    divide : callable, optional
+        ``divide(x, y)`` returns x/y; it decides what happens if y is 0.
 
     Returns
     -------
@@ -93,19 +104,19 @@ def end_term(node: Node, S: Sequence[Any], first: Sequence[Any], now: Sequence[A
     if name == "square":
         return s + (a0 + a0) * ak
     if name == "divide":
-        return (ak - s - now[1] * own) * (1.0 / b0)
+        return (ak - s - now[1] * own) * divide(1.0, b0)
     if name == "sqrt":
-        return (ak - s) * (0.5 / own)
+        return (ak - s) * divide(0.5, own)
     if name == "exp":
         return s * per_k + ak * own
     if name == "log":
-        return (ak - s * per_k) * (1.0 / a0)
+        return (ak - s * per_k) * divide(1.0, a0)
     if name == "power":
-        return (node.value * s - S[1]) * (per_k * (1.0 / a0)) + ak * (node.value * own * (1.0 / a0))
+        return (node.value * s - S[1]) * (per_k * divide(1.0, a0)) + ak * (node.value * own * divide(1.0, a0))
     if name in ("atan", "asin"):
-        return (ak - s * per_k) * (1.0 / b0)
+        return (ak - s * per_k) * divide(1.0, b0)
     if name == "atan2":
-        return ((s - S[1] - S[2]) * per_k + ak * first[1] - now[1] * a0) * (1.0 / b0)
+        return ((s - S[1] - S[2]) * per_k + ak * first[1] - now[1] * a0) * divide(1.0, b0)
     change = s * per_k + ak * b0  # functions with a partner
     return -change if name == "cos" else change
 
@@ -160,7 +171,7 @@ def series(
         else:
             now["t"] = unit if k == 1 else 0.0
             for i in used:
-                rows[i].append(_next(graph, i, rows, now, k, one / k))
+                rows[i].append(_next(graph, i, rows, now, k, one / k, functions["divide"]))
         g = [rows[i][k] for i in equations.g]
         per = one / (k + 1)
         q.append(tuple(per * x for x in _turned(q, u, k)))
@@ -183,7 +194,15 @@ def _begin(
             rows[i].append(computed(node, [rows[argument][0] for argument in graph.own_arguments(i)], functions))
 
 
-def _next(graph: Graph, i: int, rows: dict[int, list[Any]], now: Mapping[str, Any], k: int, per_k: Any) -> Any:
+def _next(
+    graph: Graph,
+    i: int,
+    rows: dict[int, list[Any]],
+    now: Mapping[str, Any],
+    k: int,
+    per_k: Any,
+    divide: Callable[[Any, Any], Any],
+) -> Any:
     """Return coefficient k of a node."""
     node = graph.nodes[i]
     if graph.kinds[i] == Kind.CONSTANT:
@@ -193,7 +212,7 @@ def _next(graph: Graph, i: int, rows: dict[int, list[Any]], now: Mapping[str, An
     S = [_interior(rows, pair, k) for pair in sums(graph, i)]
     first = [rows[argument][0] for argument in node.arguments]
     current = [rows[argument][k] if len(rows[argument]) > k else None for argument in node.arguments]
-    return end_term(node, S, first, current, rows[i][0], per_k)
+    return end_term(node, S, first, current, rows[i][0], per_k, divide)
 
 
 def _interior(rows: Mapping[int, Sequence[Any]], pair: Sum | None, k: int) -> Any:
