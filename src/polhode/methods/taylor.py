@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache, lru_cache
-from math import ceil, exp, isfinite, log
+from math import ceil, exp, log
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,14 +16,14 @@ from polhode.core.references import JORBA_2005
 from polhode.kernels.compiler import jit
 from polhode.kernels.compiler.jit import loaded
 from polhode.kernels.graphs.compiled import CompiledJet, compiled_jet
-from polhode.kernels.graphs.equations import PARAMS, Equations, equations, place
+from polhode.kernels.graphs.equations import PARAMS, Equations, equations
 from polhode.kernels.graphs.jet import LARGEST_ORDER
-from polhode.kernels.graphs.recurrences import series
 from polhode.kernels.stepping.damping import OBLIQUE
 from polhode.kernels.stepping.header import NO_TIMES, BatchState, Bodies, Clock, Interpolation, Saved, Wanted, Work
 from polhode.kernels.stepping.status import Status
 from polhode.methods.adaptive import one_number
 from polhode.methods.method import Advance, Between, Go, Longest, Method, anything
+from polhode.methods.singularities import first_not_finite
 
 if TYPE_CHECKING:
     from polhode.forces.base import Force
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 EPS = 2.0**-52
 SMALLEST_RTOL, LARGEST_RTOL = EPS, 0.01
 SMALLEST_ORDER = 4
-RIGID_INPUTS = ("q0", "q1", "q2", "q3", "u0", "u1", "u2", "cgyro0", "cgyro1", "cgyro2")
 MOST_STEPS = 100_000_000  # a minute or so
 
 
@@ -177,7 +176,8 @@ class Taylor(Method):
                 f"{self!r} needs steps that are shorter than the spacing of floating-point numbers at t; "
                 "the torque may be singular there"
             )
-        expression = first_not_finite(Codes(force, self).equations(bodies), bodies, current, i)
+        trace, equations = Codes(force, self).graphs(bodies)
+        expression = first_not_finite(trace, equations, bodies, current, i)
         return (
             f"the derivatives of {expression} are not finite there, so that there is no Taylor series; "
             "Adaptive(rtol) needs no derivatives"
@@ -233,9 +233,10 @@ class Codes:
             self._known = kind, self._new(kind, bodies.params.shape[1])
         return self._known[1]
 
-    def equations(self, bodies: Bodies) -> Equations:
-        """Return the equations of motion of bodies."""
-        return generated(*self._kind(bodies))[0]
+    def graphs(self, bodies: Bodies) -> tuple[Trace, Equations]:
+        """Return the graph of the torque on bodies, and their equations of motion."""
+        trace, turned, drag = self._kind(bodies)
+        return trace, generated(trace, turned, drag)[0]
 
     def _kind(self, bodies: Bodies) -> tuple[Trace, bool, str]:
         """Return the graph, whether the body axes are not principal axes, and the kind of damping."""
@@ -265,19 +266,3 @@ def generated(trace: Trace, turned: bool, drag: str) -> tuple[Equations, Compile
     """Return the equations of motion for a graph, and the code that is generated from them."""
     motion = equations(trace.graph, trace.torque, turned, drag)
     return motion, compiled_jet(motion)
-
-
-def first_not_finite(equations: Equations, bodies: Bodies, current: Any, i: int) -> str:
-    """Return the first expression that has a coefficient which is not finite at the state of body `i`, as text."""
-    I, params = (array[i if len(array) > 1 else 0] for array in (bodies.inertia, bodies.params))
-    axes = bodies.axes[i if len(bodies.axes) > 1 else 0] if len(bodies.axes) else np.eye(3).ravel()
-    turn, gyro = current.m[i] / (2.0 * I), 2.0 * (np.roll(I, -1) - np.roll(I, -2)) / I
-    no_drag = np.zeros(9)
-    values = np.concatenate([[current.t[i], 1.0], current.q[i], turn, gyro, 0.5 / I, [2.0], no_drag, axes, params])
-    names = equations.graph.inputs(equations.g)
-    inputs = {name: float(values[place(name)]) for name in (*names, *RIGID_INPUTS)}
-    rows = series(equations, inputs, 1.0, 3).nodes
-    for node, coefficients in rows.items():
-        if not all(map(isfinite, coefficients)):
-            return equations.graph.text(node)
-    return "the torque"

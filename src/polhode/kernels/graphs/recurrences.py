@@ -19,7 +19,7 @@ Exp. Math. 14 (2005) 99-117, section 2; functions with a partner g follow by dif
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from polhode.kernels.graphs.equations import ATTITUDES, TURNS, Equations
@@ -178,6 +178,30 @@ def series(
         spin = [_product(u, 1, u, 2, k), _product(u, 2, u, 0, k), _product(u, 0, u, 1, k)]
         u.append(tuple(per * (gyro[i] * spin[i] + g[i]) for i in range(3)))
     return Series(q, u, rows)
+
+
+def series_of_nodes(
+    graph: Graph, outputs: Iterable[int], inputs: Mapping[str, Sequence[float]], order: int
+) -> dict[int, list[float]]:
+    """Return the Taylor coefficients of all nodes on which some depend, from those of the inputs, in floats.
+
+    Coefficients of inputs that are missing at the end are 0.
+
+    Examples
+    --------
+    >>> graph = Graph()
+    >>> node = graph.function("exp", graph.input("t"))
+    >>> series_of_nodes(graph, [node], {"t": [0.0, 1.0]}, 3)[node]
+    [1.0, 1.0, 0.5, 0.16666666666666666]
+    """
+    used = graph.used(outputs)
+    rows: dict[int, list[Any]] = {i: [] for i in used}
+    _begin(graph, used, {name: row[0] for name, row in inputs.items()}, MATH, rows)
+    for k in range(1, order + 1):
+        now = {name: row[k] if k < len(row) else 0.0 for name, row in inputs.items()}
+        for i in used:
+            rows[i].append(_next(graph, i, rows, now, k, 1.0 / k, MATH["divide"]))
+    return rows
 
 
 def _begin(
