@@ -187,23 +187,35 @@ class Force(Value):
 
     def torque_address(self) -> Any:
         """Return the address of the torque function, for compiled loops; it is valid as long as the force exists."""
-        return self._torque.address()
+        return self._torque.address(self.params)
 
     def evaluate_torques(self, arguments: tuple[FloatArray, ...]) -> None:
         """Write the torques at rows of `arguments` = (t, q, w, params, out) to out, without damping."""
-        functions.evaluate(functions.torques, self._torque, arguments)
+        functions.evaluate(functions.torques, self._torque, self.params, arguments)
 
     def energy_function(self) -> Any:
         """Return the function energy(t, Q, p) -> float, compiled on first use."""
         return self._required(self._energy, "energy").compiled()
 
+    def energy_address(self) -> Any:
+        """Return the address of the energy function, for compiled loops; it is valid as long as the force exists."""
+        return self._required(self._energy, "energy").address(self.params)
+
     def gradient_function(self) -> Any:
         """Return the function gradient(t, Q, p) -> dV/dQ as three rows, compiled on first use."""
+        return self._required_gradient().compiled()
+
+    def gradient_address(self) -> Any:
+        """Return the address of the gradient function, for compiled loops; it is valid as long as the force exists."""
+        return self._required_gradient().address(self.params)
+
+    def _required_gradient(self) -> Function:
+        """Return the gradient; raise AttributeError or InputError if there is none, naming the first part without."""
         self._required(self._energy, "gradient")
         if self._gradient is None:
             part = next(part.name for part in self._parts() if not part.has_gradient)
             raise InputError(f"{part} was made without a gradient; type Potential(energy, gradient=...)")
-        return self._gradient.compiled()
+        return self._gradient
 
     def python_torque(self, t: float, Q: Any, w: Any, p: Any) -> Any:
         """Return the torque evaluated in plain Python, for debugging and tracebacks."""
@@ -321,7 +333,7 @@ class Force(Value):
         batch, (times, attitudes, params) = self._rows(t, q)
         out = np.full(prod(batch), np.nan)
         arguments = times[:, 0], attitudes, params, out
-        functions.evaluate(functions.energies, energy, arguments)
+        functions.evaluate(functions.energies, energy, self.params, arguments)
         return out.reshape(batch)
 
     def torque(self, t: npt.ArrayLike, q: Any, w: npt.ArrayLike | None = None) -> FloatArray:
@@ -642,7 +654,7 @@ def from_user(func: Any, form: Form, case: Case, arrays: bool, template: Any = N
 
 def _try(part: Any, func: Any, form: Form, case: Case, arrays: bool) -> None:
     """Call a function once; raise InputError or ShapeError if that reveals a programming error."""
-    velocity = (TRIAL_VELOCITY,) if "w" in form.arguments else ()
+    velocity = (TRIAL_VELOCITY,) if form.has_velocity else ()
     try:
         value = plain(part)(case.t, case.Q, *velocity, case.p)
     except MISTAKES as problem:

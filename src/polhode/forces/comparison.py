@@ -29,6 +29,7 @@ def check_values(
     nodes: Sequence[int],
     energies: Sequence[int],
     params: FloatArray,
+    has_velocity: bool,
 ) -> None:
     """Raise NotTraceable if the values of nodes are not those of a function at trial arguments.
 
@@ -37,17 +38,19 @@ def check_values(
     name : str
         Name of the function in messages.
     function : callable
-        Torque, a function of (t, Q, w, p), or energy, a function of (t, Q, p), in plain Python.
+        Function of (t, Q, w, p) or of (t, Q, p), in plain Python.
     graph : Graph
         The graph.
     nodes : sequence of int
-        The three nodes of the torque, or that of the energy.
+        The nodes of its values.
     energies : sequence of int
         Nodes of energies from whose values the function computes torques; its errors are relative to these.
     params : ndarray, shape (..., k)
         Parameters.
+    has_velocity : bool
+        Whether w is an argument of the function.
     """
-    cases, velocities, expected = _trials(function, len(nodes) > 1, params)
+    cases, velocities, expected = _trials(function, has_velocity, params)
     if not cases:
         raise NotTraceable(f"{name} raises at all trial arguments, so its graph cannot be checked; {OTHERWISE}")
     inputs = _inputs(cases, velocities)

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.ctypeslib import as_array
 
+from polhode.core.arrays import FloatArray
 from polhode.core.fingerprint import Fingerprint, Itself, digest, fingerprint, identity, is_lasting, merged
 from polhode.core.pickling import HoldsFunctions
 from polhode.core.rotation import matrix
@@ -258,6 +259,11 @@ class Form:
     of_arrays: Callable[..., Any]  # template for functions of arrays
     called: Callable[..., Any]  # template for callbacks into Python
 
+    @property
+    def has_velocity(self) -> bool:
+        """Return whether w is an argument."""
+        return "w" in self.arguments
+
 
 TORQUE_FORM = Form("torque", ("t", "Q", "w", "p"), (3,), "three numbers", header.TORQUE,
                    numbers_of_torque, torque_of_arrays, called_torque)  # fmt: skip
@@ -275,7 +281,7 @@ def callback_to(plain: Callable[..., Any], form: Form) -> Any:
     After Ctrl-C all calls fail until control returns to Python, which raises KeyboardInterrupt (`raise_ctrl_c`). Mostly
     the interrupt occurs at the entry of `call`, where it cannot be caught; then `call` is repeated with INTERRUPTED.
     """
-    inputs = 13 if "w" in form.arguments else 10
+    inputs = 13 if form.has_velocity else 10
     outputs = prod(form.shape)
 
     def call(numbers: int, params: int, size: int) -> None:
@@ -381,6 +387,7 @@ class Function(Comparable, HoldsFunctions):
         self._template, self._parts = template, tuple(parts)
         self.plain = self.applied(plain)
         self._code: Code | None = None
+        self._addresses: dict[int, Any] = {}  # of code that is made from graphs, by the number of parameters
         self._fingerprint: Fingerprint | None = None
         self._own_key: tuple[Any, ...] | None = None
 
@@ -398,9 +405,41 @@ class Function(Comparable, HoldsFunctions):
         forget_ctrl_c()
         return self._shared().function if JIT else self.plain
 
-    def address(self) -> Any:
-        """Return the address from which kernels call the function: see ``intrinsics.call_by_address``."""
-        return jit.address(self.compiled())
+    def address(self, params: FloatArray | None = None) -> Any:
+        """Return the address from which kernels call the function: see ``intrinsics.call_by_address``.
+
+        With parameters (..., k), which are needed for a trial, its code is made from its graph if there is one: see
+        ``generated``. It is valid for any others, but not for another number of them.
+        """
+        forget_ctrl_c()
+        return self._graph_address(params) or jit.address(self.compiled())
+
+    def _graph_address(self, params: FloatArray | None) -> Any:
+        """Return the address of code that is made from the graph of the function; None if there is none."""
+        if params is None or not JIT:
+            return None
+        count = params.shape[-1]
+        if count not in self._addresses:
+            self._addresses[count] = self._new_graph_address(params)
+        return self._addresses[count]
+
+    def _new_graph_address(self, params: FloatArray) -> Any:
+        """Return the address of code that is made from the graph, or that exists already; None if there is none."""
+        from polhode.forces import generated
+
+        if not self._fix():
+            return None
+        key = "graph", type(self), self.form.signature, params.shape[-1], self.key()
+        code = RECENT.find(key) or RECENT.keep(Code(generated.address_of(self, params), key))
+        return code.function
+
+    def _fix(self) -> bool:
+        """Fix the globals and closure variables that code contains; return False if others were fixed before."""
+        inner = [part._fix() for part in self._parts if isinstance(part, Function)]
+        found, own_key = identity(*self._own_parts(), self.settings)
+        if self._own_key is None:
+            self._fingerprint, self._own_key = found, own_key
+        return self._own_key == own_key and all(inner)
 
     def fingerprint(self) -> Fingerprint:
         """Return digests of the user-defined functions, as they were compiled or, before that, as they are now."""
@@ -540,6 +579,13 @@ class ReadyMade(Function):
         """Return what is compared: the kernel."""
         return {"kernel": self.plain}
 
+    def _fix(self) -> bool:
+        """Return True: kernels do not change."""
+        return True
+
+    def _graph_address(self, params: FloatArray | None) -> None:
+        """Return None: kernels are compiled already."""
+
     def _shared(self) -> Code:
         """Return the code of the kernel."""
         self._code = self._code or Code(self.plain, self.plain)
@@ -582,12 +628,13 @@ def warn_slow(func: Any, problem: Exception) -> None:
     )
 
 
-def evaluate(loop: Any, function: Function, arguments: tuple[Any, ...]) -> None:
+def evaluate(loop: Any, function: Function, params: FloatArray, arguments: tuple[Any, ...]) -> None:
     """Run a loop below over the rows of arguments; if the function raises an exception, raise it.
 
-    Compiled code has no exceptions with a traceback: the evaluation is repeated in Python.
+    Compiled code has no exceptions with a traceback: the evaluation is repeated in Python. `params` (..., k) are the
+    parameters of the force; those among the arguments may be others.
     """
-    if not loop(function.address(), arguments):
+    if not loop(function.address(params), arguments):
         return
     raise_ctrl_c()
     t, q, *w, params, out = arguments

@@ -3,18 +3,19 @@
 Functions of ``math`` and many of NumPy require numbers. In a copy of a function, globals and closure variables that
 refer to them are replaced, and so are they in the functions that it calls, recursively; of functions that are compiled
 by Numba, the Python function is copied. Lists, dictionaries and objects that the function may change are copied, too,
-so that a call with symbols changes nothing outside.
+so that a call with symbols changes nothing outside; the rebinder remembers that there are such things.
 """
 
 from __future__ import annotations
 
 import builtins
+import dis
 import functools
 import math
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping
-from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType, SimpleNamespace
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,11 @@ from polhode.forces.symbols import Symbol, apply_ufunc, has_symbols, lowered, re
 LEFT_ALONE = FOUNDATION - {"polhode"}  # packages whose functions are not copied
 UNSTEADY = (time, random, np.random)  # modules whose functions return another value on each call
 GENERATORS = (random.Random, np.random.RandomState, np.random.Generator)
+# Packages whose functions only compute, and builtins that do more.
+PURE = {"builtins", "math", "numpy", "scipy", "numba", "operator", "_operator", "functools", "itertools", "polhode"}
+IMPURE_BUILTINS = ("open", "input", "exec", "eval", "globals", "setattr", "delattr")
+# Instructions that change something outside a function, and the first one of a handler of exceptions.
+IMPURE_INSTRUCTIONS = {"STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR", "PUSH_EXC_INFO"}
 # Functions of ``math`` that have another name in NumPy.
 NAMES_IN_NUMPY = {
     "asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "asinh": "arcsinh", "acosh": "arccosh",
@@ -211,10 +217,6 @@ REPLACEMENTS: dict[Any, Any] = {
 }  # fmt: skip
 
 
-def nothing(*arguments: Any, **options: Any) -> None:
-    """Do nothing, instead of printing symbols."""
-
-
 class Unsteady:
     """Stands for modules, objects and functions that return another value on each call."""
 
@@ -256,11 +258,21 @@ class Globals(dict[str, Any]):
 
 
 class Rebinder:
-    """Copies of functions and what they refer to, each made once, so that they stay the same during a call."""
+    """Copies of functions and what they refer to, each made once, so that they stay the same during a call.
+
+    Attributes
+    ----------
+    is_pure : bool
+        Whether the functions called so far only compute with numbers that are fixed: they print nothing, handle no
+        exceptions, and refer to nothing that they or others may change, such as lists and objects. Globals and closure
+        variables with numbers, tuples and arrays are fixed, as they are for Numba.
+    """
 
     def __init__(self) -> None:
+        self.is_pure = True
         self._copies: dict[int, tuple[Any, Any]] = {}  # by address; the original keeps the address valid
-        self.builtins = {**vars(builtins), "float": Float, "print": nothing, "__import__": self._imported}
+        self.builtins = {**vars(builtins), "float": Float, "print": self._print, "__import__": self._imported}
+        self.builtins |= {name: self._impure(getattr(builtins, name)) for name in IMPURE_BUILTINS}
         self._kinds: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
             (FunctionType, self._function),
             (MethodType, lambda x: MethodType(self.rebound(x.__func__), self.rebound(x.__self__))),
@@ -269,11 +281,12 @@ class Rebinder:
             (functools.partial, self._partial),
             (functools._lru_cache_wrapper, lambda x: self.rebound(x.__wrapped__)),
             (np.ndarray, _read_only),
-            (type | BuiltinFunctionType, lambda x: x),
+            (type, self._type),
+            (BuiltinFunctionType, self._builtin),
             (tuple, self._tuple),
             (dict, self._dictionary),
             (list, self._list),
-            (set, set.copy),
+            (set, self._set),
         )
 
     def rebound(self, x: Any) -> Any:
@@ -307,10 +320,36 @@ class Rebinder:
             return self.rebound(x.py_func)
         return self._object(x)
 
+    def _print(self, *arguments: Any, **options: Any) -> None:
+        """Do nothing, instead of printing symbols."""
+        self.is_pure = False
+
+    def _impure(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function that does what another one does, and notes that."""
+
+        def called(*arguments: Any, **options: Any) -> Any:
+            self.is_pure = False
+            return function(*arguments, **options)
+
+        return called
+
+    def _builtin(self, function: Any) -> Any:
+        """Return a function that is written in C, unchanged; methods belong to an object, which may change."""
+        is_method = not isinstance(function.__self__, ModuleType | None)
+        self.is_pure &= not is_method and _package(function) in PURE
+        return function
+
+    def _type(self, kind: type) -> type:
+        """Return a class unchanged."""
+        self.is_pure &= _package(kind) in PURE
+        return kind
+
     def _function(self, function: FunctionType) -> Any:
         """Return the copy of a function of the user or of this package."""
         if _package(function) in LEFT_ALONE and is_library(function.__code__.co_filename):
+            self.is_pure &= _package(function) in PURE
             return function
+        self.is_pure &= _only_computes(function.__code__)
         closure = tuple(CellType() for _ in function.__closure__ or ())
         copy = FunctionType(
             function.__code__, Globals(function.__globals__, self), function.__name__, None, closure or None
@@ -333,6 +372,7 @@ class Rebinder:
     def _module(self, module: ModuleType) -> Any:
         """Return a module whose attributes are replaced; modules of Python and of SciPy are left alone."""
         name = module.__name__.partition(".")[0]
+        self.is_pure &= name in PURE or name not in LEFT_ALONE
         return Namespace(module, self) if name not in LEFT_ALONE or name in ("math", "numpy") else module
 
     def _imported(self, *arguments: Any) -> Any:
@@ -348,6 +388,7 @@ class Rebinder:
 
     def _list(self, x: list[Any]) -> Any:
         """Return a copy of a list, with its items replaced."""
+        self.is_pure = False
         copy = x.copy()
         self._copies[id(x)] = x, copy  # it may contain itself
         if not {*map(type, x)} <= {*PLAIN}:
@@ -356,13 +397,22 @@ class Rebinder:
 
     def _dictionary(self, x: dict[Any, Any]) -> Any:
         """Return a copy of a dictionary, with its values replaced."""
+        self.is_pure = False
         copy = x.copy()
         self._copies[id(x)] = x, copy  # it may contain itself
         copy.update((key, self.rebound(value)) for key, value in x.items())
         return copy
 
+    def _set(self, x: set[Any]) -> Any:
+        """Return a copy of a set."""
+        self.is_pure = False
+        return x.copy()
+
     def _object(self, x: Any) -> Any:
         """Return the copy of an object of a class of the user, whose attributes are replaced when they are read."""
+        if isinstance(x, np.generic | type(np.dot)):  # a number, or a function
+            return x
+        self.is_pure = False
         if isinstance(x, SimpleNamespace):
             return SimpleNamespace(**self.rebound(vars(x)))
         kind = type(x)
@@ -389,6 +439,20 @@ class Rebinder:
         if any("__call__" in vars(base) for base in kind.__mro__):
             members["__call__"] = call
         return type(kind.__name__, (kind,), members)
+
+
+@functools.lru_cache(maxsize=1024)
+def _only_computes(code: CodeType) -> bool:
+    """Return whether code changes no variable outside the function, and handles no exceptions."""
+    waiting = [code]
+    while waiting:
+        inner = waiting.pop()
+        waiting += [constant for constant in inner.co_consts if isinstance(constant, CodeType)]
+        for instruction in dis.get_instructions(inner):
+            is_outer = instruction.opname == "STORE_DEREF" and instruction.argval in code.co_freevars
+            if is_outer or instruction.opname in IMPURE_INSTRUCTIONS:
+                return False
+    return True
 
 
 def _is_same(a: Any, b: Any) -> bool:

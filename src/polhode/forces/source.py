@@ -31,7 +31,7 @@ def torque_source(graph: Graph, torque: Sequence[int]) -> str:
     """
     texts: dict[int, str] = {}
     lines = ["def torque(t, Q, w, p):"]
-    for index in needed(graph, torque):
+    for index in graph.needed(torque):
         expression = _expression(graph, index, texts)
         if graph.nodes[index].operation == "number":
             texts[index] = expression
@@ -39,18 +39,6 @@ def torque_source(graph: Graph, torque: Sequence[int]) -> str:
             texts[index] = f"x{len(lines) - 1}"
             lines.append(f"    {texts[index]} = {expression}")
     return "\n".join([*lines, f"    return {', '.join(texts[index] for index in torque)}"])
-
-
-def needed(graph: Graph, outputs: Sequence[int]) -> list[int]:
-    """Return the nodes from which some nodes are computed, these included, in their order; partners are not."""
-    waiting = list(outputs)
-    found: set[int] = set()
-    while waiting:
-        index = waiting.pop()
-        if index not in found:
-            found.add(index)
-            waiting.extend(graph.own_arguments(index))
-    return sorted(found)
 
 
 def _expression(graph: Graph, index: int, texts: dict[int, str]) -> str:

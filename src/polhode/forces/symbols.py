@@ -56,12 +56,22 @@ class Recording:
     ----------
     rows : ndarray, shape (n, k)
         Parameters of all bodies, by which comparisons of parameters are decided.
+
+    Attributes
+    ----------
+    graph : Graph
+        The graph.
+    conditions : list of Condition
+        The decisions.
+    is_faithful : bool
+        Whether all functions are as accurate in the graph as in Python, and have the same domain: see UNFAITHFUL.
     """
 
     def __init__(self, rows: FloatArray) -> None:
         self.graph = Graph()
         self.rows = rows
         self.conditions: list[Condition] = []
+        self.is_faithful = True
 
     def input(self, name: str) -> Symbol:
         """Return the symbol of an input."""
@@ -357,6 +367,7 @@ def power(x: Symbol, y: Symbol) -> Symbol:
     if exponent is None and not y._is_variable:
         exponent = _common_value(y)
     if exponent is None:
+        x.recording.is_faithful = False  # the base may be negative if the exponent is a whole number
         return (y * x._function("log"))._function("exp")
     return Symbol(x.recording, x.recording.graph.power(x.node, exponent))
 
@@ -467,6 +478,9 @@ LOWERED: Mapping[str, Callable[..., Any]] = {
     "fmin": lambda x, y: x if x <= y else y,
 }
 
+# Functions of LOWERED that lose digits near a zero, or fail at numbers where those of Python do not.
+UNFAITHFUL = {"arccos", "arcsinh", "arccosh", "arctanh", "log1p", "logaddexp", "cbrt"}
+
 # NumPy calls methods of these names on the elements of arrays of objects.
 METHODS = (
     "sqrt", "exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsin", "arccos", "arctan", "arctan2",
@@ -494,6 +508,7 @@ def lowered(name: str, *arguments: Any) -> Any:
     if name not in LOWERED:
         refuse(f"the function {name} cannot be traced")
     recording = next(x.recording for x in arguments if type(x) is Symbol)
+    recording.is_faithful &= name not in UNFAITHFUL
     return LOWERED[name](*map(recording.symbol, arguments))
 
 

@@ -166,16 +166,24 @@ class Tracer:
             ]
             self.p = numbers
 
+    @property
+    def stands_for_function(self) -> bool:
+        """Return whether the graph has the same values as the functions called so far, whatever the arguments are."""
+        recording = self.recording
+        return recording.is_faithful and not recording.conditions and self._rebinder.is_pure
+
     def compared_values(self, function: Function) -> list[int]:
         """Return the nodes of the values of a function; raise NotTraceable if they are not those of the function."""
         nodes = self.values(function)
         name = described(function.user) if function.user is not None else f"the {function.form.name}"
-        check_values(name, self.in_python(function), self.graph, nodes, self.energies, self.params)
+        check_values(
+            name, self.in_python(function), self.graph, nodes, self.energies, self.params, function.form.has_velocity
+        )
         return nodes
 
     def values(self, function: Function) -> list[int]:
         """Return the nodes of the values of a function."""
-        velocity = (self.w,) if "w" in function.form.arguments else ()
+        velocity = (self.w,) if function.form.has_velocity else ()
         try:
             with np.errstate(all="ignore"):
                 result = self._callable(function)(self.t, self.Q, *velocity, self.p)

@@ -171,7 +171,7 @@ def energy(problem: Problem, value: float, *, terminal: bool | int = False, dire
     0.5
     """
     body, force = problem.body, problem.force.without_damping()
-    force.energy_function()  # raises an error that names the force without an energy
+    force.energy_address()  # raises an error that names the force without an energy
     return Event("energy", partial(_excess, body, force, value), terminal, direction)
 
 

@@ -35,7 +35,7 @@ from polhode.core.references import BETSCH_SIEBERT_2009
 from polhode.core.rotation import matrix as attitude_matrix
 from polhode.core.rotation import normalize
 from polhode.forces.trigonometric import trial_cases
-from polhode.kernels.compiler.jit import address, entry_point, inline
+from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.exact.standard_form import TIMES, to_order
 from polhode.kernels.numbers.quat import matrix
 from polhode.kernels.numbers.vectors import columns, cross, dot, image, largest, matrix_product, plus, rot, times
@@ -184,7 +184,7 @@ class QuatEM(WholeStep):
     def tools(self, force: Force) -> tuple[Any, ...]:
         """Return what `loop` takes before the arrays: the addresses of gradient and energy, and the axis or zeros."""
         axis = force.axis if force.axis is not None and acts_through_axis(force) else np.zeros(3)
-        return *super().tools(force), address(force.energy_function()), axis
+        return *super().tools(force), force.energy_address(), axis
 
 
 def acts_through_axis(force: Force) -> bool:

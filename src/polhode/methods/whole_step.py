@@ -9,7 +9,7 @@ import numpy as np
 
 from polhode.core.arrays import FloatArray, writable
 from polhode.core.errors import InputError
-from polhode.kernels.compiler.jit import address, loaded
+from polhode.kernels.compiler.jit import loaded
 from polhode.kernels.stepping.header import BatchState, Bodies, Clock, Saved, Wanted, Work
 from polhode.methods.method import Advance, Method
 from polhode.methods.record import MethodRecord
@@ -67,7 +67,7 @@ class WholeStep(Method):
 
     def tools(self, force: Force) -> tuple[Any, ...]:
         """Return what `loop` takes before the arrays: addresses, which are valid as long as the force exists."""
-        return (address(force.gradient_function()),)
+        return (force.gradient_address(),)
 
     @property
     @abstractmethod

@@ -195,14 +195,11 @@ class Graph:
 
     def used(self, outputs: Iterable[int]) -> list[int]:
         """Return the nodes on which some nodes depend, these included, in their order."""
-        waiting = list(outputs)
-        found: set[int] = set()
-        while waiting:
-            node = waiting.pop()
-            if node not in found:
-                found.add(node)
-                waiting.extend(self.nodes[node].arguments)
-        return sorted(found)
+        return _reached(outputs, lambda node: self.nodes[node].arguments)
+
+    def needed(self, outputs: Iterable[int]) -> list[int]:
+        """Return the nodes from which some nodes are computed, these included, in their order; partners are not."""
+        return _reached(outputs, self.own_arguments)
 
     def inputs(self, outputs: Iterable[int]) -> list[str]:
         """Return the names of the inputs on which some nodes depend, in the order of their nodes.
@@ -340,6 +337,18 @@ class Graph:
     def _is(self, node: int, value: float) -> bool:
         """Return whether a node is this number."""
         return self.nodes[node].operation == "number" and self.nodes[node].value == value
+
+
+def _reached(nodes: Iterable[int], arguments: Callable[[int], Iterable[int]]) -> list[int]:
+    """Return nodes, their arguments, the arguments of these, and so on, in the order of a graph."""
+    waiting = list(nodes)
+    found: set[int] = set()
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting.extend(arguments(node))
+    return sorted(found)
 
 
 def computed(node: Node, arguments: Sequence[Any], functions: Mapping[str, Callable[..., Any]]) -> Any:

@@ -1,0 +1,47 @@
+"""Machine code of functions from their graphs, without Numba, which takes ten times as long.
+
+Such code replaces the function, whatever its parameters are. It is therefore made only if the graph stands for the
+function: if it was decided by no parameters, if the function has no effect but its result and refers to nothing that may
+change, and if all its functions are as accurate in the graph. Numba compiles all other functions.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from polhode.core.arrays import FloatArray
+from polhode.core.errors import NotTraceable
+from polhode.forces.functions import Function
+from polhode.forces.tracing import LOCK, Tracer
+from polhode.kernels.compiler.generated import address_of as address_of_text
+from polhode.kernels.graphs.function import function_text
+
+MOST_OPERATIONS = 2000  # of a graph; loops of larger functions are compiled faster as loops, by Numba
+
+
+def address_of(function: Function, params: FloatArray) -> Any:
+    """Return the address of the code of a function, made from its graph, or None if that does not stand for it.
+
+    Parameters
+    ----------
+    function : Function
+        Function of any form.
+    params : ndarray, shape (..., k)
+        Parameters for trial calls.
+
+    Returns
+    -------
+    int or None
+        The address: see ``intrinsics.call_by_address``.
+    """
+    tracer = Tracer(params, params_are_numbers=False)
+    with LOCK, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            values = tracer.compared_values(function)
+        except NotTraceable:
+            return None
+    if not tracer.stands_for_function or len(tracer.graph.needed(values)) > MOST_OPERATIONS:
+        return None
+    return address_of_text(function_text(tracer.graph, values, function.form.has_velocity))
