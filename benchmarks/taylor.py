@@ -203,9 +203,8 @@ def compare(name: str) -> None:
     problem.force.traced()
     traced = time.process_time()
     ph.start(problem, ph.Taylor(1e-8)).step()
-    print(
-        f"{name}, t = {case.end:g}: trace {1e3 * (traced - began):.1f} ms, code {1e3 * (time.process_time() - traced):.0f} ms"
-    )
+    code = time.process_time() - traced
+    print(f"{name}, t = {case.end:g}: trace {1e3 * (traced - began):.1f} ms, code {1e3 * code:.0f} ms")
     for tolerance in TOLERANCES:
         method = ph.Taylor(tolerance)
         run = ph.start(problem, method)
@@ -225,8 +224,8 @@ def compare(name: str) -> None:
         ours, whole_time, other = (1e6 * x for x in times)
         print(
             f"  {tolerance:7.1e}  prepared {ours:8.1f} us  heyoka {other:8.1f} us  ratio {ours / other:4.2f}   "
-            f"integrate {whole_time:8.1f} us  ratio {whole_time / other:4.2f}   errors {errors[0]:.1e} {errors[1]:.1e}   "
-            f"heyoka's code {1e3 * compiled:.0f} ms"
+            f"integrate {whole_time:8.1f} us  ratio {whole_time / other:4.2f}   "
+            f"errors {errors[0]:.1e} {errors[1]:.1e}   heyoka's code {1e3 * compiled:.0f} ms"
         )
 
 
@@ -251,7 +250,8 @@ def dense() -> None:
 
         a, b, c = (1e6 * x for x in least([ours, end, theirs]))
         print(
-            f"{tolerance:7.1e}  {SAMPLES} states {a:6.1f} us, end alone {b:6.1f} us, heyoka {c:6.1f} us, ratio {a / c:.2f}"
+            f"{tolerance:7.1e}  {SAMPLES} states {a:6.1f} us, end alone {b:6.1f} us, heyoka {c:6.1f} us, "
+            f"ratio {a / c:.2f}"
         )
 
 

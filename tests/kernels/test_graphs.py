@@ -108,7 +108,7 @@ def test_arguments_come_before_their_nodes_and_kinds_tell_what_depends_on_what(e
     node = as_node(graph, expression)
     for index in graph.used([node]):
         assert all(argument < index for argument in graph.own_arguments(index))
-        inputs = graph.inputs([index])
+        inputs = {*graph.inputs([index])}
         if graph.kinds[index] == Kind.CONSTANT:
             assert inputs <= {"p0", "p1"}
         if graph.kinds[index] == Kind.LINEAR:
@@ -148,7 +148,7 @@ def test_a_copy_replaces_inputs():
     f = graph.multiply(graph.function("sin", w), graph.add(w, graph.input("t")))
     doubled = other.multiply(other.number(2.0), other.input("m0"))
     (copied,) = graph.copied([f], other, {"w0": doubled})
-    assert other.inputs([copied]) == {"m0", "t"}
+    assert {*other.inputs([copied])} == {"m0", "t"}
     assert evaluate(other, [copied], {"m0": 0.3, "t": 1.0})[0] == pytest.approx(math.sin(0.6) * 1.6, rel=1e-15)
 
 

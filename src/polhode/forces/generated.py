@@ -1,8 +1,8 @@
 """Machine code of functions from their graphs, without Numba, which takes ten times as long.
 
 Such code replaces the function, whatever its parameters are. It is therefore made only if the graph stands for the
-function: if it was decided by no parameters, if the function has no effect but its result and refers to nothing that may
-change, and if all its functions are as accurate in the graph. Numba compiles all other functions.
+function: if it was decided by no parameters, if the function has no effect but its result and refers to nothing that
+may change, and if all its functions are as accurate in the graph. Numba compiles all other functions.
 """
 
 from __future__ import annotations

@@ -15,9 +15,7 @@ from polhode.kernels.graphs.writer import Value, Writer, functions, operand
 
 ATTITUDE = tuple(f"Q{i}{j}" for i in range(3) for j in range(3))
 VELOCITY = tuple(f"w{i}" for i in range(3))
-PARAMETERS = (
-    "ptr %owner, ptr %parent, i64 %count, i64 %size, ptr noalias readonly %params, i64 %length, i64 %stride"
-)
+PARAMETERS = "ptr %owner, ptr %parent, i64 %count, i64 %size, ptr noalias readonly %params, i64 %length, i64 %stride"
 RAISED = -1  # Numba's status of an exception; 0 is that of a result
 
 
