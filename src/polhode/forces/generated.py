@@ -1,8 +1,8 @@
 """Machine code of functions from their graphs, without Numba, which takes ten times as long.
 
 Such code replaces the function, whatever its parameters are. It is therefore made only if the graph stands for the
-function: if it was decided by no parameters, if the function has no effect but its result and refers to nothing that
-may change, and if all its functions are as accurate in the graph. Numba compiles all other functions.
+function: if nothing was decided by parameters, if the function has no effect but its result and refers to nothing that
+may change, and if all its operations are as accurate in the graph. Numba compiles all other functions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from polhode.forces.tracing import LOCK, Tracer
 from polhode.kernels.compiler.generated import address_of as address_of_text
 from polhode.kernels.graphs.function import function_text
 
-MOST_OPERATIONS = 2000  # of a graph; loops of larger functions are compiled faster as loops, by Numba
+MOST_OPERATIONS = 4000  # of a graph; loops of larger functions are compiled faster as loops, by Numba
 
 
 def address_of(function: Function, params: FloatArray) -> Any:
@@ -35,13 +35,18 @@ def address_of(function: Function, params: FloatArray) -> Any:
     int or None
         The address: see ``intrinsics.call_by_address``.
     """
-    tracer = Tracer(params, params_are_numbers=False)
     with LOCK, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            values = tracer.compared_values(function)
+            return _address_of(function, Tracer(params, params_are_numbers=False))
         except NotTraceable:
             return None
+
+
+def _address_of(function: Function, tracer: Tracer) -> Any:
+    """Return the address of the code of a function, or None; raise NotTraceable if there is no graph."""
+    values = tracer.values(function)
     if not tracer.stands_for_function or len(tracer.graph.needed(values)) > MOST_OPERATIONS:
         return None
+    tracer.compare(function, values)  # only here: a function with other effects would have them
     return address_of_text(function_text(tracer.graph, values, function.form.has_velocity))

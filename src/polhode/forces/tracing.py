@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from types import TracebackType
@@ -175,11 +175,15 @@ class Tracer:
     def compared_values(self, function: Function) -> list[int]:
         """Return the nodes of the values of a function; raise NotTraceable if they are not those of the function."""
         nodes = self.values(function)
+        self.compare(function, nodes)
+        return nodes
+
+    def compare(self, function: Function, nodes: Sequence[int]) -> None:
+        """Raise NotTraceable if the values of nodes are not those of a function, which is called for that."""
         name = described(function.user) if function.user is not None else f"the {function.form.name}"
         check_values(
             name, self.in_python(function), self.graph, nodes, self.energies, self.params, function.form.has_velocity
         )
-        return nodes
 
     def values(self, function: Function) -> list[int]:
         """Return the nodes of the values of a function."""

@@ -21,6 +21,8 @@ def address_of(text):
     digest = hashlib.sha256(text.encode()).hexdigest()[:24]
     name = f"{NAME}_{digest}"
     with LOCK, COMPILE_TIME:
+        if loaded := machine.address(name):
+            return loaded
         code = cache.read(machine.version(), f"{name}.o")
         if code is None:
             code = machine.object_code_of_vectors(machine.parsed(text.replace(f"@{NAME}", f"@{name}")))

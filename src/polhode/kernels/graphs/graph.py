@@ -238,23 +238,29 @@ class Graph:
     def _collected(self, a: int, b: int, sign: float) -> int | None:
         """Return a + sign b with equal terms collected; None if there are none, or many terms."""
         first, second = self._terms(a), self._terms(b)
-        if len(first) + len(second) > MOST_TERMS or not first.keys() & second.keys():
+        if first is None or second is None or len(first) + len(second) > MOST_TERMS:
+            return None
+        if not first.keys() & second.keys():
             return None
         terms = {x: first.get(x, 0.0) + sign * second.get(x, 0.0) for x in {**first, **second}}
         return self.sum(self.multiply(self.number(factor), x) for x, factor in terms.items() if factor)
 
-    def _terms(self, a: int) -> dict[int, float]:
-        """Return the terms of a sum of terms with numbers as factors, and these."""
-        operation, arguments, _ = self.nodes[a]
-        if operation == "multiply" and self.nodes[arguments[0]].operation == "number":
-            factor = self.nodes[arguments[0]].value
-            return {x: factor * y for x, y in self._terms(arguments[1]).items()}
-        if operation not in ("add", "subtract"):
-            return {a: 1.0}
-        terms = self._terms(arguments[0])
-        sign = 1.0 if operation == "add" else -1.0
-        for x, factor in self._terms(arguments[1]).items():
-            terms[x] = terms.get(x, 0.0) + sign * factor
+    def _terms(self, a: int) -> dict[int, float] | None:
+        """Return the terms of a sum of terms with numbers as factors, and these; None if there are many."""
+        terms: dict[int, float] = {}
+        waiting = [(a, 1.0)]
+        while waiting:
+            if len(terms) + len(waiting) > MOST_TERMS:
+                return None
+            x, factor = waiting.pop()
+            operation, arguments, _ = self.nodes[x]
+            if operation == "multiply" and self.nodes[arguments[0]].operation == "number":
+                waiting.append((arguments[1], factor * self.nodes[arguments[0]].value))
+            elif operation in ("add", "subtract"):
+                waiting.append((arguments[1], factor if operation == "add" else -factor))
+                waiting.append((arguments[0], factor))
+            else:
+                terms[x] = terms.get(x, 0.0) + factor
         return terms
 
     def _node(self, node: Node, kind: Kind) -> int:
