@@ -32,7 +32,8 @@ IN_DIGITS |= {"power": lambda x, r: x ** mpf(r), "divide": lambda x, y: x / y}
 def inputs_of(**given):
     """Inputs of a motion without gyroscopic terms in which u1 is x and u2 is y, as an array."""
     values = np.zeros(PARAMS + 2)
-    named = {"t": START, "q0": 1.0, "u1": X, "u2": Y, "p0": P[0], "p1": P[1], **given}
+    kicks = {"ckick0": 1.0, "ckick1": 1.0, "ckick2": 1.0}
+    named = {"t": START, "q0": 1.0, "u1": X, "u2": Y, "p0": P[0], "p1": P[1], **kicks, **given}
     for name, value in named.items():
         values[place(name)] = value
     values[UNIT] = UNIT_OF_TIME
@@ -49,7 +50,7 @@ def with_result(graph, f):
 def interpreted(system, values, order=ORDER, number=float, functions=None):
     """Rows of coefficients of q and u, by plain Python."""
     names = {*system.graph.inputs(system.g), *(f"q{i}" for i in range(4)), *(f"u{i}" for i in range(3))}
-    names |= {f"cgyro{i}" for i in range(3)}
+    names |= {f"c{kind}{i}" for kind in ("gyro", "kick") for i in range(3)}
     inputs = {name: number(float(values[place(name)])) for name in names}
     found = series(system, inputs, number(float(values[UNIT])), order, functions)
     return [[*q, *u] for q, u in zip(found.q, found.u, strict=True)]
@@ -238,12 +239,12 @@ def test_equations_of_a_body(turned, drag):
     graph, components = torque_graph()
     system = equations(graph, components, turned, drag)
     I, s = np.array(MOMENTS), UNIT_OF_TIME
-    given = {f"q{i}": START_Q[i] for i in range(4)} | {"crate": 2 / s}
+    given = {f"q{i}": START_Q[i] for i in range(4)} | {"crate": 2 / s, "cscale": s * s / 2}
     for i in range(3):
-        given |= {f"u{i}": s * START_W[i] / 2, f"ckick{i}": s * s / 2 / I[i]}
-        given[f"cgyro{i}"] = 2 * (I[(i + 1) % 3] - I[(i + 2) % 3]) / I[i]
+        given |= {f"u{i}": s * START_W[i] / 2, f"ckick{i}": 1 / I[i]}
+        given[f"cgyro{i}"] = 2 * (I[(i + 1) % 3] - I[(i + 2) % 3])
         for j in range(3):
-            given |= {f"caxis{i}{j}": TURN[i, j], f"cdrag{i}{j}": s * DAMPING[drag][i, j] / I[i]}
+            given |= {f"caxis{i}{j}": TURN[i, j], f"cdrag{i}{j}": s * DAMPING[drag][i, j]}
     values = inputs_of(**given)
     T = 0.125
     with mp.workdps(30):
@@ -288,6 +289,7 @@ def test_generated_code_agrees_with_plain_python(three):
     g = tuple(node_of(graph, expression) for expression in three)
     system = Equations(graph, g)
     given = {"q0": 0.6, "q2": 0.8, "u0": 0.375, "cgyro0": -0.5, "cgyro1": 0.75, "cgyro2": -0.25}
+    given |= {"ckick0": 1.0, "ckick1": 0.75, "ckick2": 1.5}
     values, order = inputs_of(**given), 9
     plain = np.array(interpreted(system, values, order))
     assume(np.isfinite(plain).all() and abs(plain).max() < 1e12)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from polhode.forces.tracing import Trace
 
 ORDER = 3  # expressions that are finite up to this order are not searched for higher ones
-RIGID_INPUTS = ("q0", "q1", "q2", "q3", "u0", "u1", "u2", "cgyro0", "cgyro1", "cgyro2")
+RIGID_INPUTS = ("q0", "q1", "q2", "q3", "u0", "u1", "u2", "cgyro0", "cgyro1", "cgyro2", "ckick0", "ckick1", "ckick2")
 
 
 def first_not_finite(trace: Trace, equations: Equations, bodies: Bodies, current: Any, i: int) -> str:
@@ -42,9 +42,9 @@ def first_not_finite(trace: Trace, equations: Equations, bodies: Bodies, current
     """
     I, params = (array[i if len(array) > 1 else 0] for array in (bodies.inertia, bodies.params))
     axes = bodies.axes[i if len(bodies.axes) > 1 else 0] if len(bodies.axes) else np.eye(3).ravel()
-    turn, gyro = current.m[i] / (2.0 * I), 2.0 * (np.roll(I, -1) - np.roll(I, -2)) / I
+    turn, gyro = current.m[i] / (2.0 * I), 2.0 * (np.roll(I, -1) - np.roll(I, -2))
     no_drag = np.zeros(9)
-    values = np.concatenate([[current.t[i], 1.0], current.q[i], turn, gyro, 0.5 / I, [2.0], no_drag, axes, params])
+    values = np.concatenate([[current.t[i], 1.0], current.q[i], turn, gyro, 1.0 / I, [2.0, 0.5], no_drag, axes, params])
     names = equations.graph.inputs(equations.g)
     inputs = {name: float(values[place(name)]) for name in (*names, *RIGID_INPUTS)}
     motion = series(equations, inputs, 1.0, ORDER)

@@ -37,7 +37,7 @@ def python_jet(
     """Write the Taylor coefficients of a step to `rows`, as generated code does."""
     graph = equations.graph
     names = {*graph.inputs(equations.g), *(f"q{i}" for i in range(4)), *(f"u{i}" for i in range(3))}
-    names |= {f"cgyro{i}" for i in range(3)}
+    names |= {f"c{kind}{i}" for kind in ("gyro", "kick") for i in range(3)}
     values = {name: float(inputs[place(name)]) for name in names}
     result = series(equations, values, float(inputs[UNIT]), order)
     width = ROW // NUMBER

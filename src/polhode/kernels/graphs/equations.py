@@ -1,12 +1,15 @@
 """Equations of motion of a rigid body under a torque that is a graph, without units.
 
-With a unit of time s, a power of two, and moments I, the variables are the attitude q and half the angle by which the
-body turns about each axis in a unit of time, u_i = s m_i/(2 I_i). With T = (t - t0)/s and i, j, k in cyclic order
+The unit of time s and the unit of inertia J are powers of two. The variables are the attitude q and half the angle by
+which the body turns about each axis in a unit of time, u_i = s m_i/(2 I_i). With T = (t - t0)/s and i, j, k in cyclic
+order
 
-    dq/dT = q u,    du_i/dT = gyro_i u_j u_k + g_i,    gyro_i = 2 (I_j - I_k)/I_i,
-    g_i = kick_i f_i - sum_j drag_ij u_j,    kick_i = s^2/(2 I_i).
+    dq/dT = q u,    du_i/dT = kick_i (gyro_i u_j u_k + g_i),    kick_i = J/I_i,    gyro_i = 2 (I_j - I_k)/J,
+    g_i = scale f_i - sum_j drag_ij u_j,    scale = s^2/(2 J).
 
-f is the torque in principal axes. The graph of the torque has the body axes of the user: x_user = A x, Q_user = Q A^T.
+The factor kick_i is rounded, but it is the same for all torques. With rounded numbers, too, these equations conserve an
+energy, of which the kinetic part is the sum of u_i^2/kick_i, if the three numbers gyro_i add up to 0. f is the torque
+in principal axes. The graph of the torque has the body axes of the user: x_user = A x, Q_user = Q A^T.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from typing import NamedTuple
 from polhode.kernels.graphs.graph import Graph
 
 # Places of the inputs of a step in an array.
-T, UNIT, ATTITUDE, TURN, GYRO, KICK, RATE, DRAG, AXES, PARAMS = 0, 1, 2, 6, 9, 12, 15, 16, 25, 34
+T, UNIT, ATTITUDE, TURN, GYRO, KICK, RATE, SCALE, DRAG, AXES, PARAMS = 0, 1, 2, 6, 9, 12, 15, 16, 17, 26, 35
 ATTITUDES = ("q0", "q1", "q2", "q3")
 TURNS = ("u0", "u1", "u2")
 
@@ -34,7 +37,8 @@ def place(name: str) -> int:
     if letter == "p":
         return PARAMS + int(digits)
     first = {
-        "t": T, "q": ATTITUDE, "u": TURN, "cgyro": GYRO, "ckick": KICK, "crate": RATE, "cdrag": DRAG, "caxis": AXES,
+        "t": T, "q": ATTITUDE, "u": TURN, "cgyro": GYRO, "ckick": KICK, "crate": RATE, "cscale": SCALE,
+        "cdrag": DRAG, "caxis": AXES,
     }[name[: len(name) - len(digits)]]  # fmt: skip
     row, column = divmod(int(digits or "0"), 10)
     return first + 3 * row + column
@@ -66,7 +70,7 @@ def equations(torque: Graph, components: tuple[int, int, int], turned: bool, dra
     f = torque.copied(components, graph, inputs)
     if turned:
         f = [graph.dot(f, [graph.input(f"caxis{j}{i}") for j in range(3)]) for i in range(3)]
-    g = [graph.multiply(graph.input(f"ckick{i}"), f[i]) for i in range(3)]
+    g = [graph.multiply(graph.input("cscale"), component) for component in f]
     turns = [graph.input(name) for name in TURNS]
     for i in range(3):
         for j in range(3):

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from math import inf
 from typing import NamedTuple
 
-from polhode.kernels.graphs.equations import ATTITUDES, GYRO, TURNS, UNIT, Equations, place
+from polhode.kernels.graphs.equations import ATTITUDES, GYRO, KICK, TURNS, UNIT, Equations, place
 from polhode.kernels.graphs.graph import Kind, computed
 from polhode.kernels.graphs.recurrences import Factor, Sum, end_term, sums
 from polhode.kernels.graphs.writer import LANES, VECTOR, Value, Writer, functions, operand
@@ -256,7 +256,7 @@ class Order:
         """Return the coefficients of dq/dT and du/dT."""
         turned = self.product(0) + self.product(1) + self.product(2)
         g = self._writer.vector([self.value(i) for i in equations.g])
-        return turned, self._jet.gyro * self.product(3) + g
+        return turned, self._jet.kick * (self._jet.gyro * self.product(3) + g)
 
     def store(self, row: str) -> None:
         """Store all columns in a row."""
@@ -335,6 +335,7 @@ class Jet:
         self._work = writer.at("%work", self._head_size)
         self.unit = writer.load("%inputs", 8 * UNIT)
         self.gyro = writer.vector([writer.load("%inputs", 8 * (GYRO + i)) for i in range(3)])
+        self.kick = writer.vector([writer.load("%inputs", 8 * (KICK + i)) for i in range(3)])
         q = writer.vector([writer.load("%inputs", 8 * place(name)) for name in ATTITUDES])
         u = writer.vector([writer.load("%inputs", 8 * place(name)) for name in TURNS])
         self._store_state(q, u, "%rows")

@@ -161,7 +161,7 @@ def series(
     used = graph.used(equations.g)
     q = [tuple(inputs[name] for name in ATTITUDES)]
     u = [tuple(inputs[name] for name in TURNS)]
-    gyro = [inputs[f"cgyro{i}"] for i in range(3)]
+    gyro, kick = ([inputs[f"c{kind}{i}"] for i in range(3)] for kind in ("gyro", "kick"))
     rows: dict[int, list[Any]] = {i: [] for i in used}
     one = unit / unit  # in the type of the numbers
     for k in range(order):
@@ -173,10 +173,9 @@ def series(
             for i in used:
                 rows[i].append(_next(graph, i, rows, now, k, one / k, functions["divide"]))
         g = [rows[i][k] for i in equations.g]
-        per = one / (k + 1)
-        q.append(tuple(per * x for x in _turned(q, u, k)))
+        q.append(tuple(x / (k + 1) for x in _turned(q, u, k)))
         spin = [_product(u, 1, u, 2, k), _product(u, 2, u, 0, k), _product(u, 0, u, 1, k)]
-        u.append(tuple(per * (gyro[i] * spin[i] + g[i]) for i in range(3)))
+        u.append(tuple(kick[i] * (gyro[i] * spin[i] + g[i]) / (k + 1) for i in range(3)))
     return Series(q, u, rows)
 
 

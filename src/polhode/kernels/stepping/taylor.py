@@ -30,7 +30,7 @@ from polhode.kernels.compiler.intrinsics import (
 )
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.exact.standard_form import quaternion_of, vector_of
-from polhode.kernels.graphs.equations import ATTITUDE, AXES, DRAG, GYRO, KICK, PARAMS, RATE, TURN, UNIT, T
+from polhode.kernels.graphs.equations import ATTITUDE, AXES, DRAG, GYRO, KICK, PARAMS, RATE, SCALE, TURN, UNIT, T
 from polhode.kernels.numbers.vectors import largest, times
 from polhode.kernels.stepping.adaptive import is_passed
 from polhode.kernels.stepping.damping import OBLIQUE
@@ -56,7 +56,9 @@ ROW = 8  # length of a row of coefficients: q, u, and one that is not used
 ALIGNMENT = 4  # numbers
 SMALLEST_ORDER = 4
 FIRST_RADIANS = 0.25  # unit of time of the first step, times the rate of the motion
+ROUNDING = 3.0 * 2.0**-52  # of the square of the length of q
 MOST_GROWTH = 256.0  # of the unit of time from step to step
+UNDERFLOW_RADIUS = 8.0  # in units of time, so that the unit is kept
 SMALLEST_RATE = -8.0  # -log2 of the largest radius, in units of time
 
 
@@ -111,14 +113,14 @@ def largest_m(rows, k, I):
 
 @inline
 def radius(rows, order, I):
-    """Return the radius rho in units of time, from the last two orders; infinity if their coefficients vanish.
+    """Return the radius rho in units of time, from the last two orders; infinity if all coefficients vanish.
 
     Logarithms are divided by the order, so that rough ones change the step by a percent at most.
     """
     a, b = largest_q(rows, order - 1), largest_q(rows, order)
     c, d = largest_m(rows, order - 1, I), largest_m(rows, order, I)
     if max(a, b) == 0.0 and max(c, d) == 0.0:
-        return inf
+        return inf if largest_m(rows, 1, I) == 0.0 else UNDERFLOW_RADIUS
     per_a, per_b = 1.0 / (order - 1), 1.0 / order
     rate_q = max(SMALLEST_RATE, max(per_a * log2_in_steps(a), per_b * log2_in_steps(b)))  # log2(1/rho_q)
     m0, m1 = log2_in_steps(largest_m(rows, 0, I)), log2_in_steps(largest_m(rows, 1, I)) - rate_q
@@ -139,9 +141,9 @@ def put_body(space, bodies, i):
     """Write the constants of body i that do not depend on the unit of time to the inputs of a step."""
     x = space.inputs
     I = vector_of(bodies.inertia, i)
-    x[GYRO] = 2.0 * ((I[1] - I[2]) / I[0])
-    x[GYRO + 1] = 2.0 * ((I[2] - I[0]) / I[1])
-    x[GYRO + 2] = 2.0 * ((I[0] - I[1]) / I[2])
+    J, per_J = power_of_two(I[0])
+    x[GYRO], x[GYRO + 1], x[GYRO + 2] = times(2.0 * per_J, (I[1] - I[2], I[2] - I[0], I[0] - I[1]))
+    x[KICK], x[KICK + 1], x[KICK + 2] = J / I[0], J / I[1], J / I[2]
     if bodies.axes.shape[0] > 0:
         axes = bodies.axes[row_of(bodies.axes, i)]
         for k in range(9):
@@ -158,19 +160,19 @@ def put_unit(space, bodies, unit, i):
     I = vector_of(bodies.inertia, i)
     x[UNIT] = unit
     x[RATE] = 2.0 / unit
-    for k in range(3):
-        x[KICK + k] = 0.5 * unit * (unit / I[k])
+    per_J = unit * power_of_two(I[0])[1]
+    x[SCALE] = 0.5 * unit * per_J
     D = bodies.damping[row_of(bodies.damping, i)]
     if len(D) < OBLIQUE:
         for k in range(3):
-            x[DRAG + 4 * k] = unit * (abs(D[k]) / I[k])
+            x[DRAG + 4 * k] = per_J * abs(D[k])
         return
     for k in range(3):
         for l in range(3):
             total = 0.0
             for n in range(3):
                 total += D[3 + 3 * k + n] * D[n] * D[12 + 3 * n + l]
-            x[DRAG + 3 * k + l] = unit * total * (I[l] / I[k])
+            x[DRAG + 3 * k + l] = per_J * total * I[l]
 
 
 @inline
@@ -237,21 +239,21 @@ def evaluated(space, order, I, a, t):
         a.m[1] + y * I[1] * (v1 + x * u1),
         a.m[2] + y * I[2] * (v2 + x * u2),
     )
-    q = (
-        a.q[0] + x * (r0 + x * q0),
-        a.q[1] + x * (r1 + x * q1),
-        a.q[2] + x * (r2 + x * q2),
-        a.q[3] + x * (r3 + x * q3),
-    )
-    return Point(t, m, normalized(q))
+    change = x * (r0 + x * q0), x * (r1 + x * q1), x * (r2 + x * q2), x * (r3 + x * q3)
+    return Point(t, m, turned(a.q, change))
 
 
 @inline
-def normalized(q):
-    """Return a quaternion whose length is 1 to rounding, from one that is almost so: a step of Newton's method."""
-    square = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]
-    factor = 1.5 - 0.5 * square
-    return factor * q[0], factor * q[1], factor * q[2], factor * q[3]
+def turned(q, d):
+    """Return q + d with the length 1 to rounding, by a step of Newton's method.
+
+    Squares that differ from 1 by rounding alone are left as they are: to correct these in every step, by errors of the
+    sum as large as they are, would make the energy drift.
+    """
+    a, b, c, e = q[0] + d[0], q[1] + d[1], q[2] + d[2], q[3] + d[3]
+    excess = (a * a + b * b + c * c + e * e) - 1.0
+    z = 0.5 * excess if abs(excess) > ROUNDING else 0.0
+    return q[0] + (d[0] - z * a), q[1] + (d[1] - z * b), q[2] + (d[2] - z * c), q[3] + (d[3] - z * e)
 
 
 @inline
