@@ -118,26 +118,58 @@ import json, sys
 import polhode as ph
 gain = {gain}
 def torque(t, Q, w, p):
-    return gain * Q[0][1], -0.2 * w[1], p[0]
+    return gain * Q[0][1], {second}, p[0]
 problem = ph.Problem((1.0, 1.65, 1.97), ph.State(m=(0.3, 0.2, 0.9), q=(1, 0, 0, 0)), ph.Torque(torque, (0.1,)))
 end = ph.integrate(problem, (0, 5), method="V2", h=0.1)
 print(json.dumps([[x.hex() for x in end.m[-1]], "numba" in sys.modules]))
 """
 
 
-def test_a_torque_of_the_user_is_compiled_once_and_again_if_a_global_changes(tmp_path):
-    """Compiled code of the kernels is there; that of the torque is new in this folder."""
+@pytest.fixture
+def without_torques(tmp_path):
+    """A cache with the compiled code of the kernels, but of no torque of the user."""
     folder = tmp_path / "cache"
     shutil.copytree(cache.folder(), folder / cache.STAMP)
     folder.chmod(0o700)
-    for old in folder.rglob("*-????????????????.o"):
-        old.unlink()
-    first, numba_first = results(ROOT / "src", folder, TORQUE.format(gain=0.1))
-    again, numba_again = results(ROOT / "src", folder, TORQUE.format(gain=0.1))
-    changed, numba_changed = results(ROOT / "src", folder, TORQUE.format(gain=0.2))
-    assert (numba_first, numba_again, numba_changed) == (True, False, True)
+    for pattern in ("*-????????????????.o", "generated_*.o"):
+        for old in folder.rglob(pattern):
+            old.unlink()
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("second", "needs_numba"),
+    [("-0.2 * w[1]", False), ("-0.2 * abs(w[1])", True)],
+    ids=["by its graph", "by Numba, because it has no graph"],
+)
+def test_a_torque_of_the_user_is_compiled_once_and_again_if_a_global_changes(without_torques, second, needs_numba):
+    def run(gain):
+        return results(ROOT / "src", without_torques, TORQUE.format(gain=gain, second=second))
+
+    (first, numba_first), (again, numba_again), (changed, numba_changed) = run(0.1), run(0.1), run(0.2)
+    assert (numba_first, numba_again, numba_changed) == (needs_numba, False, needs_numba)
     assert first == again
     assert changed != first
+
+
+POTENTIALS = """
+import json, sys
+from math import exp
+import polhode as ph
+state = ph.State(m=(0.3, 0.2, 0.9), q=(1, 0, 0, 0))
+smooth = ph.Potential(lambda t, Q, p: p[0] * exp(Q[2][2]), params=[0.1])
+height = ph.Potential(lambda t, Q, p: p[0] * Q[2][2], lambda t, Q, p: ((0, 0, 0), (0, 0, 0), (0, 0, p[0])), [0.1])
+problem = ph.Problem((1.0, 1.65, 1.97), state, smooth + height + ph.forces.gravity(0.3, offset=(0, 0, 1)), (0, 2))
+runs = [ph.integrate(problem, rtol=1e-8), ph.integrate(problem, method=ph.Adaptive(1e-8))]
+runs.append(ph.integrate(ph.Problem((1.0, 1.65, 1.97), state, height, (0, 2)), method=ph.Rattle(), h=0.1))
+print(json.dumps([[float(abs(run.energy_error()).max()) for run in runs], "numba" in sys.modules]))
+"""
+
+
+def test_energies_gradients_and_sums_need_no_numba(without_torques):
+    errors, has_numba = results(ROOT / "src", without_torques, POTENTIALS)
+    assert max(errors) < 1e-2
+    assert not has_numba
 
 
 @entry_point("UniTuple(f8, 2)(f8, i8, b1)", cache=False)
