@@ -477,7 +477,7 @@ def test_tracing_changes_nothing_outside(capsys, recwarn):
     assert not recwarn.list
 
 
-def test_nothing_is_traced_unless_asked_for(monkeypatch):
+def test_the_trace_of_a_force_is_not_made_unless_asked_for(monkeypatch):
     monkeypatch.setattr(tracing, "traced_functions", lambda *_: pytest.fail("traced"))
     force = Torque(of_math, P) + forces.gravity(1.0, (0, 0, 1))
     force.torque(0.0, (1, 0, 0, 0))

@@ -155,3 +155,12 @@ def test_a_copy_replaces_inputs():
 def test_values_that_python_refuses_are_those_of_compiled_code():
     found = [MATH["sqrt"](-1.0), MATH["log"](0.0), MATH["divide"](1.0, 0.0), MATH["exp"](1000.0)]
     np.testing.assert_array_equal(np.isfinite(found), False)
+
+
+def test_sums_of_very_many_terms():
+    """Only short sums are searched for equal terms."""
+    graph = Graph()
+    x = graph.input("w0")
+    total = graph.sum(graph.function("sin", graph.multiply(graph.number(float(k)), x)) for k in range(1, 3001))
+    wanted = math.fsum(math.sin(0.3 * k) for k in range(1, 3001))
+    assert evaluate(graph, [total], {"w0": 0.3}) == pytest.approx([wanted], abs=1e-11)
