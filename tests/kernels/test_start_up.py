@@ -152,6 +152,24 @@ def test_a_torque_of_the_user_is_compiled_once_and_again_if_a_global_changes(wit
     assert changed != first
 
 
+CALLED_BACK = """
+import json, warnings
+import polhode as ph
+warnings.simplefilter("ignore")
+known = {"gain": 2.0}
+def torque(t, Q, w, p):
+    return known.get("gain", 0.0) * w[0], 0.0, 0.0
+total = ph.Torque(torque) + ph.forces.constant((1.0, 0.0, 0.0)) + ph.forces.gravity(0.3, offset=(0, 0, 1))
+print(json.dumps(total.torque(0.0, (1, 0, 0, 0), (1.0, 0.0, 0.0)).tolist()))
+"""
+
+
+def test_a_sum_with_a_function_that_is_called_back_is_not_kept_on_disk(without_torques):
+    """It contains an address in the process that compiled it, which ended others."""
+    for _ in range(2):
+        assert results(ROOT / "src", without_torques, CALLED_BACK) == [3.0, 0.0, 0.0]
+
+
 POTENTIALS = """
 import json, sys
 from math import exp

@@ -322,6 +322,7 @@ class Code:
 
     function: Any
     key: Any
+    is_callback: bool = False  # such code contains an address, which is valid in this process only
 
 
 class Recent:
@@ -492,7 +493,7 @@ class Function(Comparable, HoldsFunctions):
                 raise
             warn_slow(self.user, problem)
             call = compile_user(through_callback(callback_to(self.plain, self.form)))
-            return Code(compile_user(self.form.called(call), self.form.signature), callback_key)
+            return Code(compile_user(self.form.called(call), self.form.signature), callback_key, is_callback=True)
 
     def _wrapped(self) -> Any:
         """Return the template applied to the compiled parts."""
@@ -509,6 +510,8 @@ class Function(Comparable, HoldsFunctions):
 
     def lasting_key(self) -> str | None:
         """Return a text that is the same for equivalent functions in all processes, or None if there is none."""
+        if self._code is not None and self._code.is_callback:
+            return None
         own = [*self._own_parts(), self.settings]
         inner = [part.lasting_key() for part in self._parts if isinstance(part, Function)]
         if None in inner or not is_lasting(*own):
