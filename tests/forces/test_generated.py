@@ -402,3 +402,10 @@ def test_the_same_code_is_loaded_once_and_found_again(monkeypatch):
     monkeypatch.setattr(functions, "RECENT", functions.Recent(8))
     texts.address_of.cache_clear()  # as if very many others had been used meanwhile
     assert Torque(arithmetic, P).torque_address() == address
+
+
+@compiled
+def test_zeros_have_no_sign():
+    force = Torque(lambda t, Q, w, p: (-w[0], -2.0 * w[0], p[0] * (w[1] - w[0])), [-1.0])
+    assert is_generated(force._torque, force.params)
+    assert not np.signbit(force.torque(0.0, REST, (0.0, 0.0, 0.0))).any()

@@ -60,7 +60,7 @@ def _write_values(writer: Writer, graph: Graph, outputs: Sequence[int]) -> list[
             divisors.append(arguments[1])
         values[index] = computed(node, arguments, known)
     for place, index in enumerate(outputs):
-        writer.store(values[index], "%result", 8 * place)
+        writer.store(_without_negative_zero(writer, values[index]), "%result", 8 * place)
     return divisors
 
 
@@ -68,6 +68,13 @@ def _input(writer: Writer, node: Node) -> Value:
     """Return an input: a parameter from the array, or an argument."""
     name = node.value
     return writer.load("%params", 8 * int(name[1:])) if name[0] == "p" else Value(writer, f"%{name}")
+
+
+def _without_negative_zero(writer: Writer, x: Value | float) -> Value | float:
+    """Return a number plus 0: simplified expressions have zeros of any sign, and -0 looks odd when it is printed."""
+    if isinstance(x, float):
+        return x
+    return Value(writer, writer.value(f"fadd double {x.name}, {operand(0.0, 'double')}"))
 
 
 def _status(writer: Writer, divisors: Sequence[Value]) -> str:
