@@ -83,6 +83,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test checks that the names
     from polhode.studies.citing import cite as cite
     from polhode.studies.comparison import WorkPrecision as WorkPrecision
     from polhode.studies.comparison import work_precision as work_precision
+    from polhode.studies.referee import referee as referee
     from polhode.studies.study import OrderStudy as OrderStudy
     from polhode.studies.study import order_study as order_study
     from polhode.systems import adapters as adapters
@@ -139,6 +140,7 @@ _HOME = {
     "order_study": "studies.study",
     "play": "show.page",
     "propagate": "free.propagation",
+    "referee": "studies.referee",
     "resume": "files.long_runs",
     "start": "solve",
     "stream": "files.long_runs",

@@ -70,7 +70,8 @@ def _slope(graph: Graph, index: int) -> int:
     if operation == "square":
         return graph.multiply(graph.number(2.0), x)
     if operation == "power":
-        return graph.multiply(graph.number(value), graph.power(x, value - 1.0))
+        lower = graph.divide(index, x) if graph.exact else graph.power(x, value - 1.0)  # the exponent may be rounded
+        return graph.multiply(graph.number(value), lower)
     if operation == "sqrt":
         return graph.divide(graph.number(0.5), index)
     if operation == "exp":

@@ -56,6 +56,8 @@ class Recording:
     ----------
     rows : ndarray, shape (n, k)
         Parameters of all bodies, by which comparisons of parameters are decided.
+    exact : bool, optional
+        Whether operations on numbers are recorded, too, instead of being computed.
 
     Attributes
     ----------
@@ -67,8 +69,8 @@ class Recording:
         Whether all functions are as accurate in the graph as in Python, and have the same domain: see UNFAITHFUL.
     """
 
-    def __init__(self, rows: FloatArray) -> None:
-        self.graph = Graph()
+    def __init__(self, rows: FloatArray, exact: bool = False) -> None:
+        self.graph = Graph(exact)
         self.rows = rows
         self.conditions: list[Condition] = []
         self.is_faithful = True

@@ -101,25 +101,50 @@ def traced(force: Force) -> Trace:
         return SHARED.find(key, params) or SHARED.keep(key, traced_functions(torque, energy, params))
 
 
-def traced_functions(torque: Function | None, energy: Function | None, params: FloatArray) -> Trace:
+def exact_trace(force: Force) -> Trace:
+    """Return the graph of a force without rounded numbers, for arithmetic of higher precision.
+
+    Torques of potentials are derivatives of their energies, even if the torque functions contain rounded numbers.
+    """
+    from polhode.forces.base import Potential
+
+    graph = Graph(exact=True)
+    total = [graph.number(0.0)] * 3
+    first = 0  # parameter of a part
+    for part in force._parts():
+        is_derived = isinstance(part, Potential) and not part.has_gradient
+        trace = traced_functions(None if is_derived else part._torque, part._energy, part.params, exact=True)
+        count = part.params.shape[-1]
+        inputs = {f"p{k}": graph.input(f"p{first + k}") for k in range(count)}
+        first += count
+        copies = trace.graph.copied(trace.torque, graph, inputs)
+        total = [graph.add(x, y) for x, y in zip(total, copies, strict=True)]
+    return Trace(graph, (total[0], total[1], total[2]), None, (), params_are_numbers=False)
+
+
+def traced_functions(
+    torque: Function | None, energy: Function | None, params: FloatArray, exact: bool = False
+) -> Trace:
     """Return the graph of a torque and an energy, with parameters as inputs or, if that fails, as numbers.
 
-    Without a torque, that of the energy is derived.
+    Without a torque, that of the energy is derived. In an exact graph, no number is rounded.
     """
     with LOCK, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return _attempt(torque, energy, params, params_are_numbers=False)
+            return _attempt(torque, energy, params, params_are_numbers=False, exact=exact)
         except NotTraceable:
             rows = _rows(params)
             if not rows.size or np.any(rows != rows[0]):
                 raise
-        return _attempt(torque, energy, params, params_are_numbers=True)
+        return _attempt(torque, energy, params, params_are_numbers=True, exact=exact)
 
 
-def _attempt(torque: Function | None, energy: Function | None, params: FloatArray, params_are_numbers: bool) -> Trace:
+def _attempt(
+    torque: Function | None, energy: Function | None, params: FloatArray, params_are_numbers: bool, exact: bool
+) -> Trace:
     """Return the graph of a torque and an energy, after a comparison with the functions."""
-    tracer = Tracer(params, params_are_numbers)
+    tracer = Tracer(params, params_are_numbers, exact)
     energy_node: int | None = None
     if energy is not None:
         try:
@@ -145,11 +170,13 @@ class Tracer:
         Parameters.
     params_are_numbers : bool
         Whether functions are called with the numbers of parameters, which are the same for all bodies.
+    exact : bool, optional
+        Whether the graph contains no rounded numbers.
     """
 
-    def __init__(self, params: FloatArray, params_are_numbers: bool) -> None:
+    def __init__(self, params: FloatArray, params_are_numbers: bool, exact: bool = False) -> None:
         self.params = params
-        self.recording = Recording(_rows(params))
+        self.recording = Recording(_rows(params), exact)
         self.graph = self.recording.graph
         self._rebinder = Rebinder()
         self.energies: list[int] = []  # nodes of energies of which torques are derivatives

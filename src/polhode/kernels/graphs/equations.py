@@ -63,7 +63,7 @@ def equations(torque: Graph, components: tuple[int, int, int], turned: bool, dra
     Equations
         The equations.
     """
-    graph = Graph()
+    graph = Graph(torque.exact)
     used = torque.inputs(components)
     inputs = {name: graph.input(name) for name in used if name[0] in "tp"}
     inputs |= _velocities(graph, used, turned) | _attitudes(graph, used, turned)

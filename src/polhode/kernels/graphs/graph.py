@@ -46,6 +46,8 @@ class Node(NamedTuple):
 class Graph:
     """Graph that grows while expressions are built; nodes are referred to by their index.
 
+    In an exact graph, operations on numbers are kept instead of being computed, so that nothing is rounded.
+
     Inputs have names: ``t``, attitudes ``Q00`` to ``Q22``, angular velocities ``w0`` to ``w2``, parameters ``p0``,
     ``p1``, ... Names that begin with one of CONSTANT_INPUTS are constants.
 
@@ -58,7 +60,8 @@ class Graph:
     '6*(w0*w1)'
     """
 
-    def __init__(self) -> None:
+    def __init__(self, exact: bool = False) -> None:
+        self.exact = exact
         self.nodes: list[Node] = []
         self.kinds: list[Kind] = []
         self._index: dict[Node, int] = {}
@@ -236,7 +239,9 @@ class Graph:
         return method(*arguments)
 
     def _collected(self, a: int, b: int, sign: float) -> int | None:
-        """Return a + sign b with equal terms collected; None if there are none, or many terms."""
+        """Return a + sign b with equal terms collected; None if there are none, or many, or if they may be rounded."""
+        if self.exact:
+            return None
         first, second = self._terms(a), self._terms(b)
         if first is None or second is None or len(first) + len(second) > MOST_TERMS:
             return None
@@ -272,9 +277,9 @@ class Graph:
         return self._index[node]
 
     def _apply(self, operation: str, *arguments: int, value: Any = None) -> int:
-        """Return the node of an operation, which is computed at once if all arguments are numbers."""
+        """Return the node of an operation, which is computed at once if all arguments are numbers, unless exact."""
         node = Node(operation, arguments, value)
-        if all(self.nodes[argument].operation == "number" for argument in arguments):
+        if not self.exact and all(self.nodes[argument].operation == "number" for argument in arguments):
             return self.number(computed(node, [self.nodes[argument].value for argument in arguments], MATH))
         kind = max(self.kinds[argument] for argument in arguments)
         is_linear = operation in ("add", "subtract") or (operation == "multiply" and self.kinds[arguments[0]] == 0)

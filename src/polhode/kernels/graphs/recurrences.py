@@ -34,6 +34,7 @@ class Factor(NamedTuple):
 
 
 Sum = tuple[Factor, Factor]
+Dot = Callable[[Sequence[Any], Sequence[Any]], Any]
 
 
 def sums(graph: Graph, i: int) -> list[Sum | None]:
@@ -149,7 +150,8 @@ def series(
     order : int
         Highest order.
     functions : mapping, optional
-        Functions such as the square root, for the type of the numbers; the default is for floats.
+        Functions such as the square root, for the type of the numbers; the default is for floats. If there is a
+        function "dot", it computes sums of products.
 
     Returns
     -------
@@ -157,6 +159,7 @@ def series(
         The coefficients.
     """
     functions = MATH if functions is None else functions
+    dot = functions.get("dot", _dot)
     graph = equations.graph
     used = graph.used(equations.g)
     q = [tuple(inputs[name] for name in ATTITUDES)]
@@ -167,14 +170,14 @@ def series(
     for k in range(order):
         now = dict(zip((*ATTITUDES, *TURNS), (*q[k], *u[k]), strict=True))
         if k == 0:
-            _begin(graph, used, inputs, functions, rows)
+            _begin(graph, used, inputs, functions, rows, one)
         else:
             now["t"] = unit if k == 1 else 0.0
             for i in used:
-                rows[i].append(_next(graph, i, rows, now, k, one / k, functions["divide"]))
+                rows[i].append(_next(graph, i, rows, now, k, one / k, functions["divide"], dot))
         g = [rows[i][k] for i in equations.g]
-        q.append(tuple(x / (k + 1) for x in _turned(q, u, k)))
-        spin = [_product(u, 1, u, 2, k), _product(u, 2, u, 0, k), _product(u, 0, u, 1, k)]
+        spin = [_product(u, 1, u, 2, dot), _product(u, 2, u, 0, dot), _product(u, 0, u, 1, dot)]
+        q.append(tuple(x / (k + 1) for x in _turned(q, u, dot)))
         u.append(tuple(kick[i] * (gyro[i] * spin[i] + g[i]) / (k + 1) for i in range(3)))
     return Series(q, u, rows)
 
@@ -195,22 +198,27 @@ def series_of_nodes(
     """
     used = graph.used(outputs)
     rows: dict[int, list[Any]] = {i: [] for i in used}
-    _begin(graph, used, {name: row[0] for name, row in inputs.items()}, MATH, rows)
+    _begin(graph, used, {name: row[0] for name, row in inputs.items()}, MATH, rows, 1.0)
     for k in range(1, order + 1):
         now = {name: row[k] if k < len(row) else 0.0 for name, row in inputs.items()}
         for i in used:
-            rows[i].append(_next(graph, i, rows, now, k, 1.0 / k, MATH["divide"]))
+            rows[i].append(_next(graph, i, rows, now, k, 1.0 / k, MATH["divide"], _dot))
     return rows
 
 
 def _begin(
-    graph: Graph, used: list[int], inputs: Mapping[str, Any], functions: Mapping[str, Any], rows: dict[int, list[Any]]
+    graph: Graph,
+    used: list[int],
+    inputs: Mapping[str, Any],
+    functions: Mapping[str, Any],
+    rows: dict[int, list[Any]],
+    one: Any,
 ) -> None:
     """Append the values of all nodes to their rows."""
     for i in used:
         node = graph.nodes[i]
         if node.operation == "number":
-            rows[i].append(node.value)
+            rows[i].append(one * node.value)  # in the type of the numbers
         elif node.operation == "input":
             rows[i].append(inputs[node.value])
         else:
@@ -225,6 +233,7 @@ def _next(
     k: int,
     per_k: Any,
     divide: Callable[[Any, Any], Any],
+    dot: Dot,
 ) -> Any:
     """Return coefficient k of a node."""
     node = graph.nodes[i]
@@ -232,34 +241,40 @@ def _next(
         return 0.0
     if node.operation == "input":
         return now[node.value]
-    S = [_interior(rows, pair, k) for pair in sums(graph, i)]
+    S = [_interior(rows, pair, k, dot) for pair in sums(graph, i)]
     first = [rows[argument][0] for argument in node.arguments]
     current = [rows[argument][k] if len(rows[argument]) > k else None for argument in node.arguments]
     return end_term(node, S, first, current, rows[i][0], per_k, divide)
 
 
-def _interior(rows: Mapping[int, Sequence[Any]], pair: Sum | None, k: int) -> Any:
+def _interior(rows: Mapping[int, Sequence[Any]], pair: Sum | None, k: int, dot: Dot) -> Any:
     """Return an interior sum."""
-    total = 0.0
     if pair is None:
-        return total
-    left, right = pair
-    for j in range(1, k):
-        weight = (j if left.primed else 1) * (k - j if right.primed else 1)
-        total += weight * rows[left.node][j] * rows[right.node][k - j]
-    return total
+        return 0.0
+    left, right = (_factors(rows[factor.node], factor.primed, k) for factor in pair)
+    return dot(left, right[::-1])
 
 
-def _product(a: Sequence[Any], i: int, b: Sequence[Any], j: int, k: int) -> Any:
-    """Return coefficient k of the product of component i of a and component j of b."""
-    return sum(a[l][i] * b[k - l][j] for l in range(k + 1))
+def _factors(row: Sequence[Any], primed: bool, k: int) -> list[Any]:
+    """Return the factors of an interior sum of order k, from order 1 on."""
+    return [j * row[j] for j in range(1, k)] if primed else list(row[1:k])
 
 
-def _turned(q: Sequence[Any], u: Sequence[Any], k: int) -> list[Any]:
-    """Return coefficient k of the quaternion product q u."""
+def _dot(a: Sequence[Any], b: Sequence[Any]) -> Any:
+    """Return the sum of products."""
+    return sum(map(operator.mul, a, b))
+
+
+def _product(a: Sequence[Any], i: int, b: Sequence[Any], j: int, dot: Dot) -> Any:
+    """Return the latest coefficient of the product of component i of a and component j of b."""
+    return dot([x[i] for x in a], [y[j] for y in reversed(b)])
+
+
+def _turned(q: Sequence[Any], u: Sequence[Any], dot: Dot) -> list[Any]:
+    """Return the latest coefficient of the quaternion product q u."""
 
     def of(i: int, j: int) -> Any:
-        return _product(q, i, u, j, k)
+        return _product(q, i, u, j, dot)
 
     return [
         -of(1, 0) - of(2, 1) - of(3, 2),
