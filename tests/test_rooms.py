@@ -26,6 +26,7 @@ FORBIDDEN = {
     "jsonschema and tomli_w are known to scenarios only": ("cli/run.py", "import jsonschema"),
     "xarray and zarr are known to files and ensembles only": ("integration/running.py", "import zarr"),
     "dask is known to ensembles/cluster.py only": ("ensembles/members.py", "import distributed"),
+    "mpmath is known to studies/referee.py only": ("studies/study.py", "import mpmath"),
     "tqdm is known to core/progress.py only": ("integration/running.py", "import tqdm.auto"),
 }
 
