@@ -45,10 +45,16 @@ def largest(found, wanted):
         return max(abs(x - y) for x, y in zip(found, wanted, strict=True)) / max(map(abs, wanted))
 
 
-QUICK = ("heavy_top_eps1e-3",)
+QUICK, SLOW = ("heavy_top_eps1e-3",), ("satellite",)  # a second; minutes
 
 
-@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.long) for n in PROBLEMS])
+def marks(name):
+    if name in QUICK:
+        return ()
+    return pytest.mark.release if name in SLOW else pytest.mark.long
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in PROBLEMS])
 def test_golden_states(name):
     case = CASES[name]
     found = ph.referee(golden_problem(case), times(case), digits=30)

@@ -48,7 +48,8 @@ class Taylor(Method):
     Parameters
     ----------
     rtol : float, optional
-        Tolerated error of each step: of the attitude in radians, and of m relative to its size.
+        Tolerated error of each step: of the attitude in radians, and of m relative to its size, or to that of its
+        changes in the time of a radian. The momentum of a body that damping has almost stopped is less accurate.
     max_step : float, optional
         Upper bound on the step length (the last step may exceed it by 1 percent). By default, a user-defined torque
         that depends on t is sampled at 2040 times of the whole span, and steps are limited such that none passes over a
