@@ -95,7 +95,7 @@ class Batch:
     methods: dict[str, tuple[float, ...]]
     adaptive: tuple[float, ...] = ()
     errors: tuple[float, ...] = (1e-6, 1e-9)
-    taylor: tuple[float, ...] = (1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
+    taylor: tuple[float, ...] = (1e-4, 1e-6, 1e-8, 1e-10, 1e-12)  # ours, and that of heyoka
 
 
 BATCHES = {
@@ -165,6 +165,8 @@ def our_runs(case: Case, problem: ph.Problem, Q: np.ndarray) -> Iterator[Run]:
         yield our_run(problem, name, Q, h)
     for rtol in case.adaptive:
         yield our_run(problem, ph.Adaptive(rtol), Q)
+    for rtol in TAYLOR:
+        yield our_run(problem, ph.Taylor(rtol), Q)
     for rtol in case.chosen:
 
         def chosen(rtol: float = rtol) -> ph.Trajectory:
@@ -252,7 +254,8 @@ def runs_of_batch(batch: Batch) -> list[Run]:
     problem = ph.Problem(base.body, ph.State(m, q), base.force, (0.0, end))
     settings = [(name, h) for name, steps in batch.methods.items() for h in steps]
     runs = []
-    for method, h in [*settings, *((ph.Adaptive(rtol), None) for rtol in batch.adaptive)]:
+    chosen_by = [*(ph.Adaptive(rtol) for rtol in batch.adaptive), *(ph.Taylor(rtol) for rtol in batch.taylor)]
+    for method, h in [*settings, *((method, None) for method in chosen_by)]:
 
         def whole(method: Any = method, h: float | None = h) -> np.ndarray:
             return ph.integrate(problem, method=method, h=h, t_eval=[end]).q[-1]
