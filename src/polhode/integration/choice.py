@@ -49,6 +49,7 @@ CLEARLY_BETTER = 0.1
 DEFAULT_RTOL = 1e-9
 # Steps of ``Taylor`` per radian, and their cost: of a step and of each order, in torque evaluations of a splitting.
 TAYLOR_STEPS, TAYLOR_STEP, TAYLOR_ORDER = 2.2, 0.4, 0.25
+TAYLOR_TRIALS = 1.8  # cost of all trial runs in a long time, relative to those of a splitting, which are shorter
 FREE = "no torque, so the motion is exact"
 FREE_STEPS = 100  # steps of a method that is exact for a free body
 FREE_STATES = 3000  # intervals between the states of a free body in closed form: enough for a plot
@@ -159,7 +160,8 @@ def _for_step(force: Force, strength: Strength) -> tuple[str, str]:
 def _taylor_cost(task: Task, strength: Strength) -> float:
     """Return the cost of ``Taylor`` with a weak torque, in the time of a torque evaluation of a splitting."""
     order = Taylor(max(AIM * task.error_per_length, Taylor.smallest_rtol)).order
-    return task.length / strength.radian * TAYLOR_STEPS * (TAYLOR_STEP + TAYLOR_ORDER * order)
+    steps = task.length / strength.radian * TAYLOR_STEPS * (TAYLOR_TRIALS if task.is_long else 1.0)
+    return steps * (TAYLOR_STEP + TAYLOR_ORDER * order)
 
 
 def _cheapest_weak(task: Task, strength: Strength, output: OutputOptions) -> tuple[str, float]:
