@@ -37,13 +37,18 @@ def equations(body: Body) -> list[tuple[Any, Any]]:
             if number:
                 terms.append(number / (2 * body.I[i]) * factor)
         slopes.append(hy.sum(terms))
-    slopes += [
+    slopes += turning(q, v)
+    return list(zip((*v, *q), slopes, strict=True))
+
+
+def turning(q: Any, v: Any) -> list[Any]:
+    """q' = q (0, v) as expressions."""
+    return [
         -(q[1] * v[0] + q[2] * v[1] + q[3] * v[2]),
         q[0] * v[0] + q[2] * v[2] - q[3] * v[1],
         q[0] * v[1] + q[3] * v[0] - q[1] * v[2],
         q[0] * v[2] + q[1] * v[1] - q[2] * v[0],
     ]
-    return list(zip((*v, *q), slopes, strict=True))
 
 
 def direction(s: tuple[float, ...], q: Any) -> list[Any]:

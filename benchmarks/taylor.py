@@ -29,6 +29,7 @@ import heyoka as hy
 import numpy as np
 
 import polhode as ph
+from heyoka_form import turning
 from truth import CASES
 
 TRUTH = Path(__file__).with_name("taylor_truth.json")
@@ -149,12 +150,7 @@ def equations(case: Case) -> list[tuple[Any, Any]]:
         2 * (I[(i + 1) % 3] - I[(i + 2) % 3]) / I[i] * (v[(i + 1) % 3] * v[(i + 2) % 3]) + f[i] * (0.5 / I[i])
         for i in range(3)
     ]
-    slopes += [
-        -(q[1] * v[0] + q[2] * v[1] + q[3] * v[2]),
-        q[0] * v[0] + q[2] * v[2] - q[3] * v[1],
-        q[0] * v[1] + q[3] * v[0] - q[1] * v[2],
-        q[0] * v[2] + q[1] * v[1] - q[2] * v[0],
-    ]
+    slopes += turning(q, v)
     return list(zip((*v, *q), slopes, strict=True))
 
 

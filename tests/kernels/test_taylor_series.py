@@ -16,6 +16,7 @@ from polhode.kernels.graphs.compiled import compiled_jet
 from polhode.kernels.graphs.equations import PARAMS, UNIT, Equations, equations, place
 from polhode.kernels.graphs.graph import FUNCTIONS, Graph
 from polhode.kernels.graphs.recurrences import series
+from test_graphs import as_node
 
 ORDER = 25
 DIGITS = 40
@@ -266,18 +267,6 @@ def larger(inner):
     return st.one_of(two, two, one, st.tuples(st.just("power"), inner, st.sampled_from([2, 3, 5, -2, 0.5, 1.75])))
 
 
-def node_of(graph, expression):
-    if isinstance(expression, str):
-        return graph.input(expression)
-    if isinstance(expression, float):
-        return graph.number(expression)
-    operation, *arguments = expression
-    if operation == "power":
-        return graph.power(node_of(graph, arguments[0]), arguments[1])
-    nodes = [node_of(graph, argument) for argument in arguments]
-    return graph.function(operation, *nodes) if operation in FUNCTIONS else getattr(graph, operation)(*nodes)
-
-
 expressions = st.recursive(leaves, larger, max_leaves=8)
 
 
@@ -286,7 +275,7 @@ expressions = st.recursive(leaves, larger, max_leaves=8)
 def test_generated_code_agrees_with_plain_python(three):
     """Up to errors 100 times as large as those of plain Python, which are found with 40 digits."""
     graph = Graph()
-    g = tuple(node_of(graph, expression) for expression in three)
+    g = tuple(as_node(graph, expression) for expression in three)
     system = Equations(graph, g)
     given = {"q0": 0.6, "q2": 0.8, "u0": 0.375, "cgyro0": -0.5, "cgyro1": 0.75, "cgyro2": -0.25}
     given |= {"ckick0": 1.0, "ckick1": 0.75, "ckick2": 1.5}

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 
 LANES = 4  # of vectors
 VECTOR = f"<{LANES} x double>"
-DECLARED = {"sqrt", "exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "atan", "atan2", "pow"}
 
 
 class Writer:
