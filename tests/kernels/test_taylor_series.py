@@ -12,8 +12,23 @@ from mpmath import mp, mpf
 
 from polhode.core.rotation import matrix
 from polhode.kernels.compiler import JIT
-from polhode.kernels.graphs.compiled import compiled_jet
-from polhode.kernels.graphs.equations import PARAMS, UNIT, Equations, equations, place
+from polhode.kernels.graphs.compiled import compiled_steps
+from polhode.kernels.graphs.equations import (
+    ATTITUDE,
+    INERTIA,
+    LENGTH,
+    MOMENTUM,
+    NEW_ATTITUDE,
+    NEW_MOMENTUM,
+    NEW_T,
+    PARAMS,
+    UNIT,
+    Equations,
+    T,
+    equations,
+    in_unit,
+    place,
+)
 from polhode.kernels.graphs.graph import FUNCTIONS, Graph
 from polhode.kernels.graphs.recurrences import series
 from test_graphs import as_node
@@ -31,13 +46,20 @@ IN_DIGITS |= {"power": lambda x, r: x ** mpf(r), "divide": lambda x, y: x / y}
 
 
 def inputs_of(**given):
-    """Inputs of a motion without gyroscopic terms in which u1 is x and u2 is y, as an array."""
+    """Block of a motion without gyroscopic terms in which u1 is x and u2 is y."""
     values = np.zeros(PARAMS + 2)
     kicks = {"ckick0": 1.0, "ckick1": 1.0, "ckick2": 1.0}
     named = {"t": START, "q0": 1.0, "u1": X, "u2": Y, "p0": P[0], "p1": P[1], **kicks, **given}
+    values[INERTIA : INERTIA + 4] = 1.0
     for name, value in named.items():
-        values[place(name)] = value
-    values[UNIT] = UNIT_OF_TIME
+        if name[0] == "u":
+            values[MOMENTUM + int(name[1])] = 2.0 * value / UNIT_OF_TIME
+        else:
+            values[place(name)] = value
+    values[UNIT] = values[LENGTH] = UNIT_OF_TIME
+    values[NEW_T] = values[T]
+    values[NEW_ATTITUDE : NEW_ATTITUDE + 4] = values[ATTITUDE : ATTITUDE + 4]
+    values[NEW_MOMENTUM : NEW_MOMENTUM + 3] = values[MOMENTUM : MOMENTUM + 3]
     return values
 
 
@@ -50,25 +72,27 @@ def with_result(graph, f):
 
 def interpreted(system, values, order=ORDER, number=float, functions=None):
     """Rows of coefficients of q and u, by plain Python."""
-    names = {*system.graph.inputs(system.g), *(f"q{i}" for i in range(4)), *(f"u{i}" for i in range(3))}
+    names = {name for name in system.graph.inputs(system.g) if name[0] != "u"} | {f"q{i}" for i in range(4)}
     names |= {f"c{kind}{i}" for kind in ("gyro", "kick") for i in range(3)}
-    inputs = {name: number(float(values[place(name)])) for name in names}
+    unit = number(UNIT_OF_TIME)
+    inputs = {name: in_unit(name, number(float(values[place(name)])), unit, 1 / unit) for name in names}
+    inputs |= {f"u{i}": number(float(values[MOMENTUM + i])) * number(UNIT_OF_TIME / 2) for i in range(3)}
     found = series(system, inputs, number(float(values[UNIT])), order, functions)
     return [[*q, *u] for q, u in zip(found.q, found.u, strict=True)]
 
 
-def generated(system, values, order=ORDER):
-    """Rows of coefficients of q and u, by generated code."""
-    jet = compiled_jet(system)
-    rows, work = aligned(ROW * (order + 1)), aligned(jet.work(order))
+def generated(system, values, order=ORDER, lane=None):
+    """Rows of coefficients of q and u, by generated code: of one body, or of one of the lanes, with NaN in others."""
+    steps = compiled_steps(system, in_lanes=lane is not None)
+    W, lane = steps.lanes, lane if steps.lanes > 1 else 0
+    block, rows, work = aligned(W * len(values)), aligned(W * ROW * (order + 2)), aligned(steps.work(order))
+    block.reshape(-1, W)[:, lane] = values
     if not JIT:
-        jet.address(values, rows, work, order)
+        steps.address(block, rows, work, order, 1)
     else:
-        inputs = aligned(len(values))
-        inputs[:] = values
-        call = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 4)(jet.address)
-        call(None, None, inputs.ctypes.data, rows.ctypes.data, work.ctypes.data, order)
-    return rows.reshape(-1, ROW)[:, :7]
+        call = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 5)(steps.address)
+        call(None, None, block.ctypes.data, rows.ctypes.data, work.ctypes.data, order, 1)
+    return rows.reshape(-1, ROW, W)[: order + 1, :7, lane]
 
 
 def aligned(count):
@@ -124,13 +148,14 @@ def nodes_of(graph):
 
 
 def check(system, truth):
-    """All coefficients of u0' in three ways: to 1e-13 in floats, to 1e-30 in 40 digits."""
+    """All coefficients of u0' in four ways: to 1e-13 in floats, to 1e-30 in 40 digits."""
     values = inputs_of()
     with mp.workdps(DIGITS + 40):
         wanted = mp.taylor(truth, 0, ORDER)
     with mp.workdps(DIGITS):
         compare(interpreted(system, values), wanted, RTOL)
         compare(generated(system, values), wanted, RTOL)
+        compare(generated(system, values, lane=2), wanted, RTOL)
         compare(interpreted(system, values, ORDER, mpf, IN_DIGITS), wanted, 1e-30)
 
 
@@ -182,7 +207,9 @@ def test_lower_orders_are_the_beginning_of_higher_ones(order):
     x, y, t = graph.input("u1"), graph.input("u2"), graph.input("t")
     f = graph.multiply(graph.function("sin", graph.multiply(x, t)), graph.function("sqrt", y))
     system = with_result(graph, f)
-    np.testing.assert_array_equal(generated(system, inputs_of(), order), generated(system, inputs_of(), 8)[: order + 1])
+    for lane in (None, 0):
+        found, more = (generated(system, inputs_of(), highest, lane) for highest in (order, 8))
+        np.testing.assert_array_equal(found, more[: order + 1])
 
 
 # The equations of a body, in its own axes.
@@ -240,17 +267,17 @@ def test_equations_of_a_body(turned, drag):
     graph, components = torque_graph()
     system = equations(graph, components, turned, drag)
     I, s = np.array(MOMENTS), UNIT_OF_TIME
-    given = {f"q{i}": START_Q[i] for i in range(4)} | {"crate": 2 / s, "cscale": s * s / 2}
+    given = {f"q{i}": START_Q[i] for i in range(4)} | {"crate": 2.0, "cscale": 0.5}
     for i in range(3):
         given |= {f"u{i}": s * START_W[i] / 2, f"ckick{i}": 1 / I[i]}
         given[f"cgyro{i}"] = 2 * (I[(i + 1) % 3] - I[(i + 2) % 3])
         for j in range(3):
-            given |= {f"caxis{i}{j}": TURN[i, j], f"cdrag{i}{j}": s * DAMPING[drag][i, j]}
+            given |= {f"caxis{i}{j}": TURN[i, j], f"cdrag{i}{j}": DAMPING[drag][i, j]}
     values = inputs_of(**given)
     T = 0.125
     with mp.workdps(30):
         wanted = motion(T, turned, drag)
-    for rows in (interpreted(system, values), generated(system, values)):
+    for rows in (interpreted(system, values), generated(system, values), generated(system, values, lane=1)):
         found = np.polynomial.polynomial.polyval(T, np.array(rows))
         np.testing.assert_allclose(found, np.array(wanted, dtype=float), rtol=0, atol=1e-15)
 
@@ -289,5 +316,6 @@ def test_generated_code_agrees_with_plain_python(three):
             lost = float((abs(plain - exact) / size).max())
         except (TypeError, ZeroDivisionError):  # complex numbers; differences that vanish but for rounding
             assume(False)
-    found = generated(system, values, order)
-    assert (abs(found - plain) / size).max() <= max(1e-13, 100 * lost)
+    for lane in (None, 3):
+        found = generated(system, values, order, lane)
+        assert (abs(found - plain) / size).max() <= max(1e-13, 100 * lost)

@@ -198,21 +198,63 @@ def test_steps_end_at_max_step():
     assert longest > 0.2
 
 
-def test_a_batch_is_its_bodies(rng):
-    """With moments, states and parameters of their own."""
-    count = 5
-    moments = ph.RigidBody.from_moments(rng.uniform(1.0, 2.0, (count, 3)))
-    state = ph.State(rng.normal(size=(count, 3)) * 10.0 ** np.arange(-2, 3)[:, None], random_attitude(rng, count))
-    params = rng.uniform(0.1, 1.0, (count, 2))
+def several(count, rng):
+    """Moments, states and parameters of bodies that differ in speed by up to 1e4, and their force."""
+    moments = rng.uniform(1.0, 2.0, (count, 3))
+    speeds = 10.0 ** rng.uniform(-2.0, 2.0, (count, 1))
+    return moments, rng.normal(size=(count, 3)) * speeds, random_attitude(rng, count), rng.uniform(0.1, 1.0, (count, 2))
+
+
+def batch_of(moments, m, q, params, method=None):
     force = ph.Torque(control, params) + forces.damping(0.1)
+    body = ph.RigidBody.from_moments(moments)
+    problem = ph.Problem(body, ph.State(m)._exactly(q=q), force, (0.0, 3.0))
     t = np.linspace(0.0, 3.0, 7)
-    batch = ph.integrate(ph.Problem(moments, state, force, (0.0, 3.0)), method=ph.Taylor(1e-12), t_eval=t)
-    for i in range(count):
-        force = ph.Torque(control, params[i]) + forces.damping(0.1)
-        problem = ph.Problem(moments.moments[i], ph.State(state.m[i])._exactly(q=state.q[i]), force, (0.0, 3.0))
-        alone = ph.integrate(problem, method=ph.Taylor(1e-12), t_eval=t)
-        assert_array_equal(batch.m[:, i], alone.m)
-        assert_array_equal(batch.q[:, i], alone.q)
+    return ph.integrate(problem, method=method or ph.Taylor(1e-12), t_eval=t, dense_output=True)
+
+
+def test_a_batch_is_its_bodies(rng):
+    """With moments, states and parameters of their own; code for lanes rounds differently."""
+    bodies = several(5, rng)
+    batch = batch_of(*bodies)
+    for i in range(5):
+        alone = batch_of(*(array[i] for array in bodies), method=ph.Taylor(1e-13))
+        size = abs(alone.m).max()
+        np.testing.assert_allclose(batch.m[:, i], alone.m, rtol=0, atol=3e-11 * size)
+        np.testing.assert_allclose(batch.q[:, i], alone.q, rtol=0, atol=3e-11)
+
+
+@pytest.mark.parametrize("count", range(1, 10))
+def test_bits_depend_neither_on_lanes_nor_on_neighbors(count, rng):
+    """Any order of the bodies, and any number of them."""
+    bodies = several(9, rng)
+    whole = batch_of(*bodies)
+    chosen = rng.permutation(9)[:count]
+    part = batch_of(*(array[chosen] for array in bodies))
+    assert_array_equal(part.m, whole.m[:, chosen])
+    assert_array_equal(part.q, whole.q[:, chosen])
+    time = 1.7  # within steps
+    assert_array_equal(part.sol(time)[1], whole.sol(time)[1][chosen])
+
+
+def test_bits_do_not_depend_on_threads(rng, monkeypatch):
+    bodies = several(200, rng)
+    monkeypatch.setenv("POLHODE_NUM_THREADS", "1")
+    one = batch_of(*bodies)
+    monkeypatch.setenv("POLHODE_NUM_THREADS", "2")
+    same(one, batch_of(*bodies))
+
+
+def test_bits_do_not_depend_on_a_neighbor_that_fails():
+    m = np.array([(0.1, -0.2, 0.3), (0.0, 0.0, 0.0), (0.3, 0.2, 0.1)])  # the second one is at rest
+
+    def run(rows):
+        problem = ph.Problem(MOMENTS, ph.State(m[rows]), ph.Torque(square_root), (0.0, 1.0))
+        return ph.integrate(problem, method=ph.Taylor(), t_eval=[0.0, 0.7, 1.0])
+
+    with pytest.warns(ph.errors.RunWarning, match="1 of 3 bodies"):
+        with_failure = run([0, 1, 2])
+    assert_array_equal(with_failure.m[:, [0, 2]], run([0, 2]).m)
 
 
 def test_a_batch_of_tensors(rng):

@@ -307,7 +307,7 @@ class ProblemRows(Rows):
 
     def new_loop(self, method: Method) -> Advance:
         """Return the compiled loop over steps of `method`."""
-        return method.advance(self.force)
+        return method.advance_batch(self.force) if self.batch else method.advance(self.force)
 
     def in_threads(self, work: Callable[[int, int], int], count: int, weight: float) -> int:
         """Run ``work(start, stop)`` over `count` bodies, in threads if there are many; see ``core.threads``."""
@@ -315,7 +315,7 @@ class ProblemRows(Rows):
 
     def between(self, method: Method) -> Between:
         """Return the function that computes states within the steps that `method` has chosen."""
-        return method.between(self.force)
+        return method.between_batch(self.force) if self.batch else method.between(self.force)
 
     def is_exact(self, method: Method) -> bool:
         """Return whether steps of any size are exact to rounding with the force."""

@@ -94,6 +94,10 @@ class Method(Comparable, ABC):
     def advance(self, force: Force) -> Advance:
         """Return the compiled loop for this force; see `Advance` for its signature."""
 
+    def advance_batch(self, force: Force) -> Advance:
+        """Return the compiled loop for batches of bodies; the bits of a body do not depend on others in the batch."""
+        return self.advance(force)
+
     def prepared(self, force: Force, bodies: Bodies, current: BatchState) -> Go:
         """Return the loop for a single body that has its own steps, for many calls without output: see `Go`."""
         advance = self.advance(force)
@@ -110,6 +114,10 @@ class Method(Comparable, ABC):
         Within steps of fixed size, a shorter step is made instead.
         """
         raise NotImplementedError
+
+    def between_batch(self, force: Force) -> Between:
+        """Return the function that computes states within steps of batches; see `advance_batch`."""
+        return self.between(force)
 
     def check_system(self) -> None:
         """Raise InputError if the method cannot integrate systems of bodies; the message says why."""

@@ -8,15 +8,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polhode.core.arrays import FloatArray
-from polhode.kernels.graphs.equations import Equations, place
-from polhode.kernels.graphs.recurrences import series, series_of_nodes
+from polhode.kernels.graphs.equations import (
+    ATTITUDE,
+    AXES,
+    GYRO,
+    INERTIA,
+    KICK,
+    MOMENTUM,
+    PARAMS,
+    RATE,
+    SCALE,
+    UNIT,
+    Equations,
+    T,
+)
+from polhode.kernels.graphs.plain_steps import coefficients
+from polhode.kernels.graphs.recurrences import series_of_nodes
 from polhode.kernels.stepping.header import Bodies
 
 if TYPE_CHECKING:
     from polhode.forces.tracing import Trace
 
 ORDER = 3  # expressions that are finite up to this order are not searched for higher ones
-RIGID_INPUTS = ("q0", "q1", "q2", "q3", "u0", "u1", "u2", "cgyro0", "cgyro1", "cgyro2", "ckick0", "ckick1", "ckick2")
 
 
 def first_not_finite(trace: Trace, equations: Equations, bodies: Bodies, current: Any, i: int) -> str:
@@ -42,12 +55,13 @@ def first_not_finite(trace: Trace, equations: Equations, bodies: Bodies, current
     """
     I, params = (array[i if len(array) > 1 else 0] for array in (bodies.inertia, bodies.params))
     axes = bodies.axes[i if len(bodies.axes) > 1 else 0] if len(bodies.axes) else np.eye(3).ravel()
-    turn, gyro = current.m[i] / (2.0 * I), 2.0 * (np.roll(I, -1) - np.roll(I, -2))
-    no_drag = np.zeros(9)
-    values = np.concatenate([[current.t[i], 1.0], current.q[i], turn, gyro, 1.0 / I, [2.0, 0.5], no_drag, axes, params])
-    names = equations.graph.inputs(equations.g)
-    inputs = {name: float(values[place(name)]) for name in (*names, *RIGID_INPUTS)}
-    motion = series(equations, inputs, 1.0, ORDER)
+    block = np.zeros(PARAMS + len(params))  # with 1 as the unit of time and of inertia
+    block[T], block[UNIT], block[RATE], block[SCALE] = current.t[i], 1.0, 2.0, 0.5
+    block[ATTITUDE : ATTITUDE + 4], block[MOMENTUM : MOMENTUM + 3] = current.q[i], current.m[i]
+    block[INERTIA : INERTIA + 3], block[KICK : KICK + 3] = I, 1.0 / I
+    block[GYRO : GYRO + 3] = 2.0 * (np.roll(I, -1) - np.roll(I, -2))
+    block[AXES : AXES + 9], block[PARAMS:] = axes, params
+    motion = coefficients(equations, block, ORDER)
     arguments = arguments_of_torque(np.array(motion.q), np.array(motion.u), axes.reshape(3, 3))
     arguments["t"] = [float(current.t[i]), 1.0]
     arguments |= {f"p{k}": [float(p)] for k, p in enumerate(params)}

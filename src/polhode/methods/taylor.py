@@ -15,7 +15,7 @@ from polhode.core.messages import Hint
 from polhode.core.references import JORBA_2005
 from polhode.kernels.compiler import jit
 from polhode.kernels.compiler.jit import loaded
-from polhode.kernels.graphs.compiled import CompiledJet, compiled_jet
+from polhode.kernels.graphs.compiled import CompiledSteps, compiled_steps
 from polhode.kernels.graphs.equations import PARAMS, Equations, equations
 from polhode.kernels.graphs.jet import LARGEST_ORDER
 from polhode.kernels.stepping.damping import OBLIQUE
@@ -126,15 +126,23 @@ class Taylor(Method):
 
     def advance(self, force: Force) -> Advance:
         """Return the compiled loop for this force; see `Advance` for its signature."""
+        return self._loop(force, in_lanes=False)
+
+    def advance_batch(self, force: Force) -> Advance:
+        """Return the compiled loop for batches, which advances several bodies at once in vector lanes."""
+        return self._loop(force, in_lanes=True)
+
+    def _loop(self, force: Force, in_lanes: bool) -> Advance:
+        """Return the compiled loop for bodies one by one, or in lanes."""
         loop = _kernels().loop
-        codes = Codes(force, self)
+        codes = Codes(force, self, in_lanes)
 
         def advance(
             bodies: Bodies, clock: Clock, wanted: Wanted, start: int, stop: int, current: BatchState, saved: Saved
         ) -> None:
             code = codes.of(bodies)
             target = np.array([clock.end, wanted.limit])
-            loop(code.jet, code.settings, target, Work(bodies, clock, wanted, start, stop, current, saved))
+            loop(code.steps, code.settings, target, Work(bodies, clock, wanted, start, stop, current, saved))
 
         return advance
 
@@ -149,7 +157,7 @@ class Taylor(Method):
         target = np.zeros(2)
         saved = Saved(np.empty((0, 1, 3)), np.empty((0, 1, 4)))
         work = Work(bodies, Clock(NO_TIMES, NO_TIMES), Wanted(0), 0, 1, current, saved)
-        call = jit.prepared(taylor, (code.jet, code.settings, target, work))
+        call = jit.prepared(taylor, (code.steps, code.settings, target, work))
 
         def go(end: float, limit: int) -> None:
             target[0], target[1] = end, limit
@@ -159,12 +167,20 @@ class Taylor(Method):
 
     def between(self, force: Force) -> Between:
         """Return the compiled function that computes states within steps; see `Between`."""
+        return self._within(force, in_lanes=False)
+
+    def between_batch(self, force: Force) -> Between:
+        """Return the compiled function that computes states within steps of batches, in vector lanes."""
+        return self._within(force, in_lanes=True)
+
+    def _within(self, force: Force, in_lanes: bool) -> Between:
+        """Return the compiled function that computes states within steps, of bodies one by one, or in lanes."""
         loop = _kernels().between
-        codes = Codes(force, self)
+        codes = Codes(force, self, in_lanes)
 
         def between(work: Interpolation) -> None:
             code = codes.of(work.bodies)
-            loop(code.jet, code.settings, work)
+            loop(code.steps, code.settings, work)
 
         return between
 
@@ -210,15 +226,16 @@ def _kernels() -> Kernels:
 class Code(NamedTuple):
     """Generated code and the settings of its loop."""
 
-    jet: Any
+    steps: Any
     settings: Any
 
 
 class Codes:
     """Generated code for a force: one for each kind of axes and damping, and for parameters that decide branches."""
 
-    def __init__(self, force: Force, method: Taylor) -> None:
+    def __init__(self, force: Force, method: Taylor, in_lanes: bool = False) -> None:
         self._force, self._order = force, method.order
+        self._in_lanes = in_lanes  # bodies are advanced several at a time
         self._trace = force.traced()
         self._known: tuple[Any, Code] | None = None  # for the latest bodies
 
@@ -237,7 +254,7 @@ class Codes:
     def graphs(self, bodies: Bodies) -> tuple[Trace, Equations]:
         """Return the graph of the torque on bodies, and their equations of motion."""
         trace, turned, drag = self._kind(bodies)
-        return trace, generated(trace, turned, drag)[0]
+        return trace, generated_equations(trace, turned, drag)
 
     def _kind(self, bodies: Bodies) -> tuple[Trace, bool, str]:
         """Return the graph, whether the body axes are not principal axes, and the kind of damping."""
@@ -256,14 +273,20 @@ class Codes:
         from polhode.kernels.stepping.taylor import TaylorSettings
 
         order = self._order
-        _, jet = generated(*kind)
+        steps = generated(*kind, self._in_lanes)
         # Jorba and Zou, section 3.2: terms decrease by e^-2 per order; the last factor is for those that are neglected.
         factor = exp(-2.0 - 0.7 / (order - 1))
-        return Code(jet.address, TaylorSettings(order, factor, MOST_STEPS, PARAMS + params, jet.work(order)))
+        sizes = steps.lanes, PARAMS + params, steps.work(order)
+        return Code(steps.address, TaylorSettings(order, factor, MOST_STEPS, *sizes))
 
 
 @lru_cache(maxsize=256)
-def generated(trace: Trace, turned: bool, drag: str) -> tuple[Equations, CompiledJet]:
-    """Return the equations of motion for a graph, and the code that is generated from them."""
-    motion = equations(trace.graph, trace.torque, turned, drag)
-    return motion, compiled_jet(motion)
+def generated_equations(trace: Trace, turned: bool, drag: str) -> Equations:
+    """Return the equations of motion for a graph."""
+    return equations(trace.graph, trace.torque, turned, drag)
+
+
+@lru_cache(maxsize=256)
+def generated(trace: Trace, turned: bool, drag: str, in_lanes: bool) -> CompiledSteps:
+    """Return the code that is generated from the equations of motion for a graph."""
+    return compiled_steps(generated_equations(trace, turned, drag), in_lanes)

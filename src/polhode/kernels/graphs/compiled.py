@@ -1,45 +1,39 @@
-"""Functions that compute Taylor coefficients, as compiled loops call them: machine code, or plain Python."""
+"""Functions that make steps by Taylor series, as compiled loops call them: machine code, or plain Python."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableSequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
 from polhode.kernels.compiler import JIT
-from polhode.kernels.graphs.equations import UNIT, Equations, place
-from polhode.kernels.graphs.jet import ROW, Jet
-from polhode.kernels.graphs.recurrences import series
+from polhode.kernels.graphs.equations import Equations
+from polhode.kernels.graphs.many_bodies import ManyBodies
+from polhode.kernels.graphs.one_body import OneBody
+from polhode.kernels.graphs.plain_steps import plain_steps
+from polhode.kernels.graphs.steps import text_of_steps
+from polhode.kernels.graphs.writer import LANES
 
 NUMBER = 8  # bytes
+MOST_PRODUCTS = 100  # for lanes: rows of more do not stay in the cache of a processor
 
 
-class CompiledJet(NamedTuple):
-    """A function ``jet(inputs, rows, work, order)``: its address, and the lengths of its arrays per order."""
+class CompiledSteps(NamedTuple):
+    """A function as in ``steps``: its address, the number of bodies that it advances, and its work array per order."""
 
     address: Any
+    lanes: int
     work: Callable[[int], int]
 
 
-def compiled_jet(equations: Equations) -> CompiledJet:
-    """Return the function that computes the Taylor coefficients of equations of motion."""
+def compiled_steps(equations: Equations, in_lanes: bool) -> CompiledSteps:
+    """Return the function that makes steps of one body, or of as many as there are lanes."""
     if not JIT:
-        return CompiledJet(partial(python_jet, equations), lambda order: 0)
+        return CompiledSteps(partial(plain_steps, equations), 1, lambda order: 0)
     from polhode.kernels.compiler.generated import address_of
 
-    jet = Jet(equations)
-    return CompiledJet(address_of(jet.text()), lambda order: jet.work_size(order) // NUMBER)
-
-
-def python_jet(
-    equations: Equations, inputs: MutableSequence[float], rows: MutableSequence[float], work: Any, order: int
-) -> None:
-    """Write the Taylor coefficients of a step to `rows`, as generated code does."""
-    graph = equations.graph
-    names = {*graph.inputs(equations.g), *(f"q{i}" for i in range(4)), *(f"u{i}" for i in range(3))}
-    names |= {f"c{kind}{i}" for kind in ("gyro", "kick") for i in range(3)}
-    values = {name: float(inputs[place(name)]) for name in names}
-    result = series(equations, values, float(inputs[UNIT]), order)
-    width = ROW // NUMBER
-    for k in range(order + 1):
-        rows[width * k : width * k + 7] = [*result.q[k], *result.u[k]]
+    jet: OneBody | ManyBodies = ManyBodies(equations) if in_lanes else OneBody(equations)
+    if in_lanes and len(jet.layout.groups) > MOST_PRODUCTS:
+        return compiled_steps(equations, False)
+    lanes = LANES if in_lanes else 1
+    return CompiledSteps(address_of(text_of_steps(jet)), lanes, lambda order: jet.work_size(order) // NUMBER)

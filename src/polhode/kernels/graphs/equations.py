@@ -14,12 +14,17 @@ in principal axes. The graph of the torque has the body axes of the user: x_user
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from polhode.kernels.graphs.graph import Graph
 
-# Places of the inputs of a step in an array.
-T, UNIT, ATTITUDE, TURN, GYRO, KICK, RATE, SCALE, DRAG, AXES, PARAMS = 0, 1, 2, 6, 9, 12, 15, 16, 17, 26, 35
+# Places of numbers in a block: the state at the beginning of a step, and that at its end; constants of the body, those
+# that depend on the unit of time for the unit 1; times. Vectors begin at multiples of four.
+ATTITUDE, MOMENTUM, NEW_ATTITUDE, NEW_MOMENTUM = 0, 4, 8, 12
+INERTIA, GYRO, KICK, WEIGHT = 16, 20, 24, 28  # WEIGHT: the moments of inertia in units of J
+T, NEW_T, UNIT, LENGTH = 32, 33, 34, 35  # LENGTH: of the next step, by which its unit of time is chosen
+END, LONGEST, SIGN, NEXT, LEFT, ACTIVE, FACTOR = 36, 37, 38, 39, 40, 41, 42  # see ``steps``
+RATE, SCALE, DRAG, AXES, PARAMS = 43, 44, 45, 54, 63
 ATTITUDES = ("q0", "q1", "q2", "q3")
 TURNS = ("u0", "u1", "u2")
 
@@ -32,16 +37,25 @@ class Equations(NamedTuple):
 
 
 def place(name: str) -> int:
-    """Return the place of an input in the array of a step."""
+    """Return the place of an input in a block."""
     letter, digits = name[0], name.lstrip("abcdefghijklmnopqrstuvwxyz")
     if letter == "p":
         return PARAMS + int(digits)
     first = {
-        "t": T, "q": ATTITUDE, "u": TURN, "cgyro": GYRO, "ckick": KICK, "crate": RATE, "cscale": SCALE,
-        "cdrag": DRAG, "caxis": AXES,
+        "t": T, "q": ATTITUDE, "cgyro": GYRO, "ckick": KICK, "crate": RATE, "cscale": SCALE, "cdrag": DRAG,
+        "caxis": AXES,
     }[name[: len(name) - len(digits)]]  # fmt: skip
     row, column = divmod(int(digits or "0"), 10)
     return first + 3 * row + column
+
+
+def in_unit(name: str, number: Any, unit: Any, per_unit: Any) -> Any:
+    """Return an input for a unit of time, from that for the unit 1; the numbers are those of any type."""
+    if name == "crate":
+        return number * per_unit
+    if name == "cscale":
+        return number * unit * unit
+    return number * unit if name.startswith("cdrag") else number
 
 
 def equations(torque: Graph, components: tuple[int, int, int], turned: bool, drag: str) -> Equations:
@@ -77,6 +91,25 @@ def equations(torque: Graph, components: tuple[int, int, int], turned: bool, dra
             if drag == "full" or (drag == "diagonal" and i == j):
                 g[i] = graph.subtract(g[i], graph.multiply(graph.input(f"cdrag{i}{j}"), turns[j]))
     return Equations(graph, (g[0], g[1], g[2]))
+
+
+def slopes(equations: Equations) -> tuple[Graph, list[int]]:
+    """Return a graph with the components of dq/dT and du/dT, and their nodes."""
+    graph = Graph(equations.graph.exact)
+    names = equations.graph.inputs(equations.g)
+    g = equations.graph.copied(equations.g, graph, {name: graph.input(name) for name in names})
+    q, u = ([graph.input(name) for name in part] for part in (ATTITUDES, TURNS))
+    turned = [
+        graph.negative(graph.dot(u, q[1:])),
+        graph.subtract(graph.dot((u[0], u[2]), (q[0], q[2])), graph.multiply(u[1], q[3])),
+        graph.subtract(graph.dot((u[1], u[0]), (q[0], q[3])), graph.multiply(u[2], q[1])),
+        graph.subtract(graph.dot((u[2], u[1]), (q[0], q[1])), graph.multiply(u[0], q[2])),
+    ]
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        gyroscopic = graph.multiply(graph.input(f"cgyro{i}"), graph.multiply(u[j], u[k]))
+        turned.append(graph.multiply(graph.input(f"ckick{i}"), graph.add(gyroscopic, g[i])))
+    return graph, turned
 
 
 def _velocities(graph: Graph, used: list[str], turned: bool) -> dict[str, int]:

@@ -1,79 +1,87 @@
-"""Code for the Taylor coefficients of one body: interior sums in vector lanes, four at a time.
+"""Code for steps by Taylor series: interior sums in vector lanes, step rule, polynomials at the end of a step.
 
 Interior sums contain coefficients of lower order only. At one order, those of all nodes, however deep in the graph, are
-thus independent of each other, and are computed side by side; only the end terms follow the graph. Sums of products of
-the same depth form groups, whose end terms are computed in lanes, too.
+thus independent of each other, and are computed side by side; only the end terms follow the graph.
 
-Orders come in pairs k, k + 1 with k = 2 n even. With A_j, B_j the rows of coefficients of a group, the loop for
+Orders come in pairs k, k + 1 with k = 2 n even. With A_j, B_j the rows of coefficients of a group of sums, the loop for
 
     S_k     = A_n B_n + sum over j = 1..n-1 of (A_j B_(k-j) + A_(k-j) B_j),
     S_(k+1) = A_1 B_k + A_k B_1 + sum over j = 1..n-1 of (A_(j+1) B_(k-j) + A_(k-j) B_(j+1))
 
 runs from j = n - 1 down to 1, so that the latest rows are needed last; A_(j+1) and B_(j+1) are those of the previous
 iteration, and each row is loaded once for two orders. The pair (1, k) is added when order k is known.
+
+The lanes of a vector are four sums of one body (``one_body``), or one sum of four bodies (``many_bodies``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Hashable, Sequence
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from polhode.kernels.graphs.equations import ATTITUDES, GYRO, KICK, TURNS, UNIT, Equations, place
-from polhode.kernels.graphs.graph import Kind, computed
+from polhode.kernels.graphs.equations import LENGTH, NEW_T, UNIT, T, in_unit, place
+from polhode.kernels.graphs.graph import Graph, Kind, computed
 from polhode.kernels.graphs.recurrences import Factor, Sum, end_term, sums
 from polhode.kernels.graphs.writer import LANES, VECTOR, Value, Writer, functions, operand
 
-MOST_GROUPS = 3  # in one loop: two sums and two rows of each stay in registers
+REGISTERS = 13  # for the sums and columns of a loop; three more hold what is loaded
 # The first two parameters are not used: see ``compiler.generated``.
-HEAD = """define i32 @generated(ptr %0, ptr %1, i64 %inputs_at, i64 %rows_at, i64 %work_at, i64 %order) {
+HEAD = """define i32 @generated(ptr %0, ptr %1, i64 %block_at, i64 %rows_at, i64 %work_at, i64 %order, i64 %only) {
 begin:
-  %inputs = inttoptr i64 %inputs_at to ptr
+  %block = inttoptr i64 %block_at to ptr
   %rows = inttoptr i64 %rows_at to ptr
-  %work = inttoptr i64 %work_at to ptr"""
+  %work = inttoptr i64 %work_at to ptr
+  br label %step"""
 LARGEST_ORDER = 64
 NUMBERS = ", ".join(f"double {operand(1.0 / max(k, 1), 'double')}" for k in range(LARGEST_ORDER + 1))
 RECIPROCALS = f"@reciprocals = private constant [{LARGEST_ORDER + 1} x double] [{NUMBERS}]"
-ROW = 8 * 2 * LANES  # bytes of a row of coefficients of q and u
-# The product q u is the sum of these three vectors, each with signs, times u_0, u_1 and u_2.
-TURNED = (
-    ((1, 0, 3, 2), (-1.0, 1.0, 1.0, -1.0)),
-    ((2, 3, 0, 1), (-1.0, -1.0, 1.0, 1.0)),
-    ((3, 2, 1, 0), (-1.0, 1.0, -1.0, 1.0)),
-)
-NEXT, AFTER_NEXT = (1, 2, 0, 3), (2, 0, 1, 3)  # lanes of the components j and k of u in du_i/dT
+ROW = 8  # numbers of a row of coefficients of a body: q and u, and one that is not used
 
-Lane = Factor | None
-Lanes = tuple[Lane, ...]
-Column = str | Lanes  # a vector of coefficients: one of those of q and u, by name, or of nodes
+Column = Hashable  # a vector of coefficients
 
 
 class Group(NamedTuple):
-    """Up to four interior sums, by the columns of their factors; these are the same if all products are squares."""
+    """Interior sums in the lanes of a vector, by the columns of their factors; these are the same for squares."""
 
     left: Column
     right: Column
 
 
-# The groups of q u, whose right factors are components of u in all lanes, and that of u_j u_k.
-RIGID = (Group("q0", "u0"), Group("q1", "u1"), Group("q2", "u2"), Group("next", "after"))
-BROADCAST = {"u0": 0, "u1": 1, "u2": 2}  # columns that are not stored: numbers of a row of u
+def fits(groups: int, columns: Collection[Column]) -> bool:
+    """Return whether registers suffice for a loop: for two sums of each group, and for a row of all columns."""
+    return 2 * groups + len(columns) <= REGISTERS
 
 
 class Layout:
     """Which sums share the lanes of a vector, and where columns of coefficients are stored."""
 
-    def __init__(self, equations: Equations) -> None:
-        self.graph = equations.graph
-        self.used = [i for i in self.graph.used(equations.g) if self.graph.kinds[i] != Kind.CONSTANT]
-        self.groups: list[Group] = list(RIGID)
-        self.lanes: dict[Sum, tuple[int, int]] = {}  # group and lane of a sum
-        self.products: dict[int, tuple[int, int]] = {}  # group and lane of nodes whose end terms are computed in lanes
-        self._group_sums()
-        columns = dict.fromkeys(column for group in self.groups for column in group if column not in BROADCAST)
-        self.columns = {column: 8 * LANES * number for number, column in enumerate(columns)}  # offset in a row, bytes
-        self.previous = self._previous()
+    unstored: frozenset[Column] = frozenset()  # columns that are not stored
+
+    def __init__(self, graph: Graph, outputs: Sequence[int], number: str) -> None:
+        self.graph = graph
+        self.used = [i for i in graph.used(outputs) if graph.kinds[i] != Kind.CONSTANT]
+        self.groups: list[Group] = []
+        self.add_groups()
+        columns = dict.fromkeys(column for group in self.groups for column in group if column not in self.unstored)
+        self.columns = {column: 8 * LANES * place for place, column in enumerate(columns)}  # offset in a row, bytes
         self.stride = 8 * LANES * len(columns)
+        self.size = 8 if number == "double" else 8 * LANES  # bytes of a number
+        self.previous = self._previous()
+
+    def add_groups(self) -> None:
+        """Divide the sums into groups."""
+        raise NotImplementedError
+
+    def number_in_loop(self, first: int) -> int:
+        """Return the number of groups from `first` on that one loop can compute without memory for sums."""
+        columns: set[Column] = set()
+        for number, group in enumerate(self.groups[first:]):
+            columns.update(group)
+            if number and not fits(number + 1, columns):
+                return number
+        return len(self.groups) - first
 
     def sums(self, i: int) -> list[Sum | None]:
         """Return the interior sums of a node that are computed by loops: those without a linear factor."""
@@ -90,222 +98,174 @@ class Layout:
         """Return the nodes whose latest coefficient is needed in the next order, and where it is stored."""
         pairs = [self.linear(pair) for i in self.used for pair in sums(self.graph, i) if pair]
         nodes = dict.fromkeys(pair[1].node for pair in pairs if pair)
-        return {node: 8 * number for number, node in enumerate(nodes)}
-
-    def _group_sums(self) -> None:
-        """Divide the sums into groups; products of the same depth come first, and the others follow."""
-        products: dict[tuple[int, bool], list[int]] = {}
-        others: list[Sum] = []
-        depths: dict[int, int] = {}
-        for i in self.used:
-            needed = [pair for pair in self.sums(i) if pair]
-            below = [depths.get(argument, 0) for argument in self.graph.own_arguments(i)]
-            depths[i] = max(below, default=0) + bool(needed)
-            operation = self.graph.nodes[i].operation
-            if operation in ("multiply", "square") and needed:
-                products.setdefault((depths[i], operation == "square"), []).append(i)
-            else:
-                others.extend(needed)
-        for nodes in products.values():
-            for first in range(0, len(nodes), LANES):
-                others.extend(self._add_products(nodes[first : first + LANES]))
-        rest = [pair for pair in others if not self._fill_lane(pair)]
-        for first in range(0, len(rest), LANES):
-            self._add_group(rest[first : first + LANES])
-
-    def _add_products(self, nodes: list[int]) -> list[Sum]:
-        """Add a group of products; return the sum of a single one, for which a group does not pay."""
-        pairs = [pair for i in nodes for pair in self.sums(i) if pair]
-        if len(pairs) == 1:
-            return pairs
-        for lane, i in enumerate(nodes):
-            self.products[i] = len(self.groups), lane
-        self._add_group(pairs)
-        return []
-
-    def _fill_lane(self, pair: Sum) -> bool:
-        """Put a sum into a free lane of a group of products, if there is one; squares stay among themselves."""
-        for number, (left, right) in enumerate(self.groups[len(RIGID) :], len(RIGID)):
-            if None not in left or (left == right and pair[0] != pair[1]):
-                continue
-            lane = left.index(None)
-            self.groups[number] = Group(_with(left, lane, pair[0]), _with(right, lane, pair[1]))
-            self.lanes[pair] = number, lane
-            return True
-        return False
-
-    def _add_group(self, pairs: Iterable[Sum]) -> None:
-        """Add a group of sums."""
-        left: list[Lane] = [None] * LANES
-        right: list[Lane] = [None] * LANES
-        for lane, pair in enumerate(pairs):
-            self.lanes[pair] = len(self.groups), lane
-            left[lane], right[lane] = pair
-        self.groups.append(Group(tuple(left), tuple(right)))
-
-
-def _with(lanes: Lanes, lane: int, factor: Factor) -> Lanes:
-    """Return lanes, one of them replaced."""
-    return (*lanes[:lane], factor, *lanes[lane + 1 :])
+        return {node: self.size * number for number, node in enumerate(nodes)}
 
 
 class Order:
     """Coefficients of one order: their code is written when they are needed first."""
 
     def __init__(
-        self, jet: Jet, state: tuple[Value, Value], k: Value | float, per_k: Value | float, S: list[Value | float]
+        self, jet: Jet, state: list[Value], k: Value | float, per_k: Value | float, S: list[Value | float]
     ) -> None:
-        """Store the vectors q and u of the order k, the numbers k and 1/k, and the interior sums of all groups."""
-        self._jet, self._writer, self._layout = jet, jet.writer, jet.layout
-        self.q, self.u = state
-        self._k, self._per_k, self._S = k, per_k, S
+        """Store the vectors of q and u of the order k, the numbers k and 1/k, and the interior sums of all groups."""
+        self.jet, self.writer = jet, jet.writer
+        self.state = state
+        self.k, self._per_k, self.S = k, per_k, S
         self._values: dict[int, Value | float] = {}
         self._columns: dict[Column, Value] = {}
-        self._begun: dict[Column, Value] = {}  # vectors in which lanes are missing
-        self._results: dict[int, Value] = {}
 
     def column(self, column: Column) -> Value:
         """Return a vector of coefficients."""
         if column not in self._columns:
-            self._columns[column] = self._new_column(column)
+            self._columns[column] = self.new_column(column)
         return self._columns[column]
 
-    def column_of_products(self, column: Column, group: int) -> Value:
-        """Return a vector with the factors of the products of a group; other lanes may depend on these."""
-        if not isinstance(column, tuple) or column in self._columns:
-            return self.column(column)
-        if column not in self._begun:
-            lanes = {lane for number, lane in self._layout.products.values() if number == group}
-            factors = [factor if lane in lanes else None for lane, factor in enumerate(column)]
-            self._begun[column] = self._writer.vector([self.factor(factor) for factor in factors])
-        return self._begun[column]
-
-    def _new_column(self, column: Column) -> Value:
+    def new_column(self, column: Any) -> Value:
         """Write the code for a vector of coefficients."""
-        writer = self._writer
-        if isinstance(column, tuple):
-            return writer.vector([self.factor(factor) for factor in column])
-        if column in BROADCAST:
-            return writer.shuffled(self.u, (BROADCAST[column],) * LANES)
-        if column[0] == "q":
-            lanes, signs = TURNED[int(column[1])]
-            return writer.with_signs(writer.shuffled(self.q, lanes), signs)
-        return writer.shuffled(self.u, NEXT if column == "next" else AFTER_NEXT)
+        raise NotImplementedError
 
-    def factor(self, factor: Lane) -> Value | float:
+    def factor(self, factor: Factor | None) -> Value | float:
         """Return a factor of an interior sum; 0 if there is none."""
         if factor is None:
             return 0.0
         value = self.value(factor.node)
-        return value * self._k if factor.primed else value
+        return value * self.k if factor.primed else value
 
     def value(self, i: int) -> Value | float:
         """Return the coefficient of a node."""
         if i not in self._values:
-            self._values[i] = self._new_value(i)
+            self._values[i] = self.new_value(i)
         return self._values[i]
 
-    def _new_value(self, i: int) -> Value | float:
+    def new_value(self, i: int) -> Value | float:
         """Write the code for the coefficient of a node."""
-        graph = self._layout.graph
+        graph = self.jet.layout.graph
         node = graph.nodes[i]
         if graph.kinds[i] == Kind.CONSTANT:
             return 0.0
         if node.operation == "input":
-            return self._input(node.value)
-        if i in self._layout.products:
-            group, lane = self._layout.products[i]
-            return self._writer.lane(self.product(group), lane)
-        first = [self._jet.first(argument) for argument in node.arguments]
+            return self.input(node.value)
+        first = [self.jet.first(argument) for argument in node.arguments]
         now = [self.value(argument) if argument < i else 0.0 for argument in node.arguments]
-        return end_term(node, self._sums(i), first, now, self._jet.first(i), self._per_k)
+        return end_term(node, self._sums(i), first, now, self.jet.first(i), self._per_k)
 
-    def _input(self, name: str) -> Value | float:
-        """Return the coefficient of an input."""
+    def input(self, name: str) -> Value | float:
+        """Return the coefficient of an input that is not constant."""
         if name == "t":
-            return self._jet.unit if self._k == 1.0 else 0.0
-        return self._writer.lane(self.q if name[0] == "q" else self.u, int(name[1]))
+            return self.jet.unit if self.k == 1.0 else 0.0
+        return self.part(name)
+
+    def part(self, name: str) -> Value:
+        """Return a component of q or u."""
+        raise NotImplementedError
 
     def _sums(self, i: int) -> list[Value | float]:
         """Return the interior sums of a node."""
-        return [0.0 if pair is None or self._k == 1.0 else self._sum(pair) for pair in sums(self._layout.graph, i)]
+        return [0.0 if pair is None or self.k == 1.0 else self._sum(pair) for pair in sums(self.jet.layout.graph, i)]
 
     def _sum(self, pair: Sum) -> Value | float:
         """Return an interior sum from order 2 on."""
-        if (both := self._layout.linear(pair)) is None:
-            group, lane = self._layout.lanes[pair]
-            return self._writer.lane(self._S[group], lane)
+        layout = self.jet.layout
+        if (both := layout.linear(pair)) is None:
+            return self.sum_in_lanes(pair)
         linear, other = both
-        previous = self._writer.load("%previous", self._layout.previous[other.node])
-        return self._jet.slope(linear.node) * (previous * (self._k - 1.0) if other.primed else previous)
+        previous = self.writer.load("%previous", layout.previous[other.node], self.jet.number)
+        return self.jet.slope(linear.node) * (previous * (self.k - 1.0) if other.primed else previous)
 
-    def product(self, group: int) -> Value:
-        """Return the products of a group."""
-        if group not in self._results:
-            left, right = self._layout.groups[group]
-            A0, A = self._jet.first_column(left), self.column_of_products(left, group)
-            S = self._S[group]
-            if left == right:
-                self._results[group] = S + (A0 + A0) * A
-            else:
-                B = self.column_of_products(right, group)
-                self._results[group] = S + A0 * B + A * self._jet.first_column(right)
-        return self._results[group]
+    def sum_in_lanes(self, pair: Sum) -> Value:
+        """Return an interior sum that a loop has computed."""
+        raise NotImplementedError
 
-    def slopes(self, equations: Equations) -> tuple[Value, Value]:
-        """Return the coefficients of dq/dT and du/dT."""
-        turned = self.product(0) + self.product(1) + self.product(2)
-        g = self._writer.vector([self.value(i) for i in equations.g])
-        return turned, self._jet.kick * (self._jet.gyro * self.product(3) + g)
+    def slopes(self) -> list[Value]:
+        """Return the coefficients of dq/dT and du/dT, in the form of the state."""
+        raise NotImplementedError
 
     def store(self, row: str) -> None:
         """Store all columns in a row."""
-        for column, offset in self._layout.columns.items():
-            self._writer.store(self.column(column), row, offset, VECTOR)
-        for node, offset in self._layout.previous.items():
-            self._writer.store(self.value(node), "%previous", offset)
+        layout = self.jet.layout
+        for column, offset in layout.columns.items():
+            self.writer.store(self.column(column), row, offset, VECTOR)
+        for node, offset in layout.previous.items():
+            self.writer.store(self.value(node), "%previous", offset, self.jet.number)
 
 
 class Beginning(Order):
     """Coefficients of order 0: the values themselves."""
 
-    def _new_value(self, i: int) -> Value | float:
+    def new_value(self, i: int) -> Value | float:
         """Write the code for the value of a node."""
-        writer, graph = self._writer, self._layout.graph
+        graph = self.jet.layout.graph
         node = graph.nodes[i]
         if node.operation == "number":
             return node.value
         if node.operation == "input":
-            return writer.load("%inputs", 8 * place(node.value))
+            return self.input(node.value)
         arguments = [self.value(argument) for argument in graph.own_arguments(i)]
-        return computed(node, arguments, functions(writer))
+        return computed(node, arguments, functions(self.writer))
 
-    def product(self, group: int) -> Value:
-        """Return the products of a group."""
-        left, right = self._layout.groups[group]
-        return self.column(left) * self.column(right)
+    def input(self, name: str) -> Value | float:
+        """Return the value of an input."""
+        if name[0] in "qu":
+            return self.part(name)
+        number = self.jet.t if name == "t" else self.jet.load_number(place(name))
+        return in_unit(name, number, self.jet.unit, self.jet.per_unit)
 
 
-class Jet:
-    """Writes the function ``jet(inputs, rows, work, order)``.
+class Jet(ABC):
+    """Writes the part of a step that computes Taylor coefficients; ``steps`` writes the rest.
 
-    From the inputs of a step (see ``equations.place``) it computes the coefficients of q and u up to an order, and
-    stores them as rows of eight numbers, of which the last is not used. All arrays are aligned to 32 bytes.
+    The coefficients of q and u are stored in rows of ROW numbers for each body. All arrays are aligned to 32 bytes.
     """
 
-    def __init__(self, equations: Equations) -> None:
-        self.equations = equations
-        self.layout = Layout(equations)
-        self.writer = Writer()
-        self._columns = [column for group in self.layout.groups for column in group]
+    number: str  # kind of the numbers of a body: a vector, if its lanes are bodies
+    order: type[Order]
+    beginning: type[Order]
+    layout: Layout
 
-    def text(self) -> str:
-        """Return the code of the function as text of LLVM; see ``compiler.generated``."""
-        self._begin()
-        self._go_on()
-        body = "\n".join(self.writer.lines)
-        declared = "\n".join((RECIPROCALS, *sorted(self.writer.called)))
-        return f"{declared}\n{HEAD}\n{body}\n}}\n"
+    def __init__(self) -> None:
+        self.writer = Writer()
+
+    @abstractmethod
+    def load_state(self, q_place: int, m_place: int) -> list[Value]:
+        """Return the vectors of q and of another quantity, such as m, from the block."""
+
+    @abstractmethod
+    def store_state(self, state: list[Value], q_place: int, m_place: int) -> None:
+        """Store vectors of q and m in the block."""
+
+    @abstractmethod
+    def sizes(self, row: str) -> tuple[Value, Value]:
+        """Return the largest component of q and of m, in units of inertia, of a row of coefficients."""
+
+    @abstractmethod
+    def square(self, q: list[Value]) -> Value:
+        """Return the sum of the squares of the components of q, as a number of each body."""
+
+    def load_number(self, place: int) -> Value:
+        """Return a number of each body from the block."""
+        return self.writer.load("%block", self.layout.size * place, self.number)
+
+    def store_number(self, value: Value, place: int) -> None:
+        """Store a number of each body in the block."""
+        self.writer.store(value, "%block", self.layout.size * place, self.number)
+
+    def spread(self, x: Value) -> Value:
+        """Return a number of each body as a factor of vectors of the state."""
+        return self.writer.everywhere(x)
+
+    def load_row(self, row: str) -> list[Value]:
+        """Return the vectors of a row of coefficients."""
+        return [self.writer.load(row, 8 * LANES * n, VECTOR) for n in range(self.parts)]
+
+    @property
+    def parts(self) -> int:
+        """Number of vectors of a state."""
+        return 7 if self.number == VECTOR else 2
+
+    @property
+    def row_size(self) -> int:
+        """Number of bytes of a row of coefficients."""
+        return self.layout.size * ROW
 
     def work_size(self, order: int) -> int:
         """Return the number of bytes of the work array."""
@@ -314,100 +274,118 @@ class Jet:
     @property
     def _head_size(self) -> int:
         """Return the number of bytes before the rows of columns."""
-        return -(-8 * len(self.layout.previous) // 32) * 32
+        return -(-self.layout.size * len(self.layout.previous) // 32) * 32
 
     def first(self, i: int) -> Value | float:
         """Return coefficient 0 of a node."""
-        return self._zero.value(i)
+        return self.zero.value(i)
 
     def first_column(self, column: Column) -> Value:
         """Return coefficients 0 of a column."""
-        return self._zero.column(column)
+        return self.zero.column(column)
 
     def slope(self, i: int) -> Value | float:
         """Return coefficient 1 of a node that is linear in t."""
         return self._one.value(i)
 
-    def _begin(self) -> None:
-        """Write the code for orders 0 and 1."""
+    def write(self) -> None:
+        """Write the code for the coefficients of a step that begins at the new state; a block %done follows."""
         writer = self.writer
         writer.put("%previous = getelementptr i8, ptr %work, i64 0")
         self._work = writer.at("%work", self._head_size)
-        self.unit = writer.load("%inputs", 8 * UNIT)
-        self.gyro = writer.vector([writer.load("%inputs", 8 * (GYRO + i)) for i in range(3)])
-        self.kick = writer.vector([writer.load("%inputs", 8 * (KICK + i)) for i in range(3)])
-        q = writer.vector([writer.load("%inputs", 8 * place(name)) for name in ATTITUDES])
-        u = writer.vector([writer.load("%inputs", 8 * place(name)) for name in TURNS])
-        self._store_state(q, u, "%rows")
-        self._zero = Beginning(self, (q, u), 0.0, inf, [])
-        for i in self.layout.graph.used(self.equations.g):
-            self._zero.value(i)
-        for column in self._columns:
-            self._zero.column(column)
-        state = self._zero.slopes(self.equations)
-        self._store_state(*state, writer.at("%rows", ROW))
-        self._one = Order(self, state, 1.0, 1.0, [0.0] * len(self.layout.groups))
-        for column in self._columns:
+        self.t = self.load_number(NEW_T)
+        self.store_number(self.t, T)
+        self.unit, self.per_unit = writer.power_of_two(self.load_number(LENGTH))
+        self.store_number(self.unit, UNIT)
+        self._begin(self.first_state())
+        self._go_on()
+
+    @abstractmethod
+    def first_state(self) -> list[Value]:
+        """Make the new state the first one of a step, and return the vectors q and u."""
+
+    def _begin(self, state: list[Value]) -> None:
+        """Write the code for orders 0 and 1."""
+        writer = self.writer
+        columns = [column for group in self.layout.groups for column in group]
+        self._store_row(state, "%rows")
+        self.zero = self.beginning(self, state, 0.0, inf, [])
+        for i in self.layout.used:
+            self.zero.value(i)
+        for column in columns:
+            self.zero.column(column)
+        state = self.zero.slopes()
+        self._store_row(state, writer.at("%rows", self.row_size))
+        self._one = self.order(self, state, 1.0, 1.0, [0.0] * len(self.layout.groups))
+        for column in columns:
             self._one.column(column)
         for i in self.layout.used:
             self._one.value(i)
         self._one.store(writer.at(self._work, self.layout.stride))
-        self._after_one = self._one.slopes(self.equations)
+        self._after_one = self._one.slopes()
 
-    def _store_state(self, q: Value, u: Value, row: str) -> None:
+    def _store_row(self, state: list[Value], row: str) -> None:
         """Store coefficients of q and u."""
-        self.writer.store(q, row, 0, VECTOR)
-        self.writer.store(u, row, 8 * LANES, VECTOR)
+        for n, vector in enumerate(state):
+            self.writer.store(vector, row, 8 * LANES * n, VECTOR)
 
     def _go_on(self) -> None:
         """Write the loop over pairs of orders k, k + 1."""
         writer = self.writer
+        before = writer.block
         writer.put("br label %even")
         writer.label("even")
         place_of_phis = len(writer.lines)
-        q, u = Value(writer, "%dq", VECTOR), Value(writer, "%du", VECTOR)
-        k = self._next_state("%k", q, u, "even")
+        slopes = [Value(writer, f"%slope{n}", VECTOR) for n in range(self.parts)]
+        k = self._next_state("%k", slopes, "even")
         sums = self._interior("%k")
-        order = Order(self, *k, sums.even)
-        slopes = order.slopes(self.equations)
+        order = self.order(self, *k, sums.even)
+        after = order.slopes()
         order.store(self._row("%k"))
         writer.put("%k1 = add i64 %k, 1")
-        k1 = self._next_state("%k1", *slopes, "odd")
-        late = self._with_latest(sums.odd, order)
-        order = Order(self, *k1, late)
-        slopes = order.slopes(self.equations)
+        k1 = self._next_state("%k1", after, "odd")
+        order = self.order(self, *k1, self._with_latest(sums.odd, order))
+        after = order.slopes()
         order.store(self._row("%k1"))
         writer.put("%k2 = add i64 %k, 2")
         writer.put("br label %even")
         last = writer.block
-        begin = self._after_one
         writer.lines[place_of_phis:place_of_phis] = [
-            f"  %k = phi i64 [ 2, %begin ], [ %k2, %{last} ]",
-            f"  %dq = phi {VECTOR} [ {begin[0].name}, %begin ], [ {slopes[0].name}, %{last} ]",
-            f"  %du = phi {VECTOR} [ {begin[1].name}, %begin ], [ {slopes[1].name}, %{last} ]",
+            f"  %k = phi i64 [ 2, %{before} ], [ %k2, %{last} ]",
+            *(
+                f"  {slope.name} = phi {VECTOR} [ {a.name}, %{before} ], [ {b.name}, %{last} ]"
+                for slope, a, b in zip(slopes, self._after_one, after, strict=True)
+            ),
         ]
         writer.label("done")
-        writer.put("ret i32 0")
 
     def _row(self, k: str) -> str:
         """Return the pointer to the row of columns of an order."""
         offset = self.writer.value(f"mul i64 {k}, {self.layout.stride}")
         return self.writer.at(self._work, offset)
 
-    def _next_state(self, k: str, dq: Value, du: Value, name: str) -> State:
-        """Write the code for coefficient k of q and u, and return from the function if it was the last."""
+    def reciprocal(self, k: str) -> Value:
+        """Return 1/k as a number of each body."""
+        at = self.writer.value(f"getelementptr double, ptr @reciprocals, i64 {k}")
+        return self.of_each_body(self.writer.load(at, 0))
+
+    def of_each_body(self, x: Value) -> Value:
+        """Return a number as one that each body has."""
+        return self.writer.everywhere(x) if self.number == VECTOR else x
+
+    def _next_state(self, k: str, slopes: list[Value], name: str) -> State:
+        """Write the code for coefficient k of q and u, and go on to %done if it was the last."""
         writer = self.writer
-        number = Value(writer, writer.value(f"sitofp i64 {k} to double"))
-        at = writer.value(f"getelementptr double, ptr @reciprocals, i64 {k}")
-        per_k = writer.load(at, 0)
-        everywhere = writer.everywhere(per_k)
-        q, u = dq * everywhere, du * everywhere
-        offset = writer.value(f"mul i64 {k}, {ROW}")
-        self._store_state(q, u, writer.at("%rows", offset))
+        number = self.of_each_body(Value(writer, writer.value(f"sitofp i64 {k} to double")))
+        per_k = self.reciprocal(k)
+        everywhere = self.spread(per_k)
+        state = [slope * everywhere for slope in slopes]
+        offset = writer.value(f"mul i64 {k}, {self.row_size}")
+        self._store_row(state, writer.at("%rows", offset))
         is_last = writer.value(f"icmp eq i64 {k}, %order")
         writer.put(f"br i1 {is_last}, label %done, label %after_{name}")
         writer.label(f"after_{name}")
-        return State((q, u), number, per_k)
+        return State(state, number, per_k)
 
     def _interior(self, k: str) -> PairOfSums:
         """Write the loops for the interior sums of orders k and k + 1, without the pair (1, k)."""
@@ -416,10 +394,13 @@ class Jet:
         half = writer.value(f"lshr i64 {k}, 1")
         even: list[Value | float] = []
         odd: list[Value | float] = []
-        for first in range(0, len(groups), MOST_GROUPS):
-            loop = InteriorLoop(self, k, half, groups[first : first + MOST_GROUPS])
+        first = 0
+        while first < len(groups):
+            count = self.layout.number_in_loop(first)
+            loop = InteriorLoop(self, k, half, groups[first : first + count])
             even += loop.even
             odd += loop.odd
+            first += count
         return PairOfSums(even, odd)
 
     def _with_latest(self, odd: list[Value | float], order: Order) -> list[Value | float]:
@@ -433,20 +414,20 @@ class Jet:
                 results.append(S + A1 * order.column(right) + A * self._one.column(right))
         return results
 
-    def load(self, column: Column, j: str, row: str) -> Value:
+    def load_columns(self, columns: Sequence[Column], j: str) -> dict[Column, Value]:
+        """Return columns of coefficients j."""
+        row = self._row(j)
+        return {column: self.load_column(column, j, row) for column in columns}
+
+    def load_column(self, column: Column, j: str, row: str) -> Value:
         """Return a column of coefficients j, from its row."""
-        writer = self.writer
-        if column not in BROADCAST:
-            return writer.load(row, self.layout.columns[column], VECTOR)
-        offset = writer.value(f"mul i64 {j}, {ROW}")
-        number = writer.load(writer.at("%rows", offset), 8 * (LANES + BROADCAST[column]))
-        return writer.everywhere(number)
+        return self.writer.load(row, self.layout.columns[column], VECTOR)
 
 
 class State(NamedTuple):
     """Coefficients q and u of an order k, and the numbers k and 1/k."""
 
-    state: tuple[Value, Value]
+    state: list[Value]
     number: Value
     per_number: Value
 
@@ -463,20 +444,20 @@ class InteriorLoop:
 
     def __init__(self, jet: Jet, k: str, half: str, groups: list[Group]) -> None:
         """Write the loop."""
-        self._jet, self._writer = jet, jet.writer
+        self._jet = jet
         self._groups = groups
         self._columns = list(dict.fromkeys(column for group in groups for column in group))
         writer = jet.writer
         name = writer.name()
-        middle = self._load(half)
-        self._names = [f"{name}_{n}" for n in range(2 * len(groups) + len(self._columns))]
+        middle = jet.load_columns(self._columns, half)
+        names = [f"%{name}_{n}" for n in range(2 * len(groups) + len(self._columns))]
         zero = writer.vector([])
         start = [*([zero] * (2 * len(groups))), *middle.values()]
         before = writer.block
         writer.put(f"br label %head{name}")
         writer.label(f"head{name}")
         phis = len(writer.lines)
-        values = [Value(writer, f"%{one}", VECTOR) for one in self._names]
+        values = [Value(writer, one, VECTOR) for one in names]
         writer.put(f"%j{name} = add i64 %i{name}, -1")
         go_on = writer.value(f"icmp ugt i64 %i{name}, 1")
         writer.put(f"br i1 {go_on}, label %body{name}, label %end{name}")
@@ -494,16 +475,11 @@ class InteriorLoop:
         self.even = [self._whole(group, values[2 * n], middle) for n, group in enumerate(groups)]
         self.odd = [_doubled(group, values[2 * n + 1]) for n, group in enumerate(groups)]
 
-    def _load(self, j: str) -> dict[Column, Value]:
-        """Return the columns of coefficients j."""
-        row = self._jet._row(j)
-        return {column: self._jet.load(column, j, row) for column in self._columns}
-
     def _iteration(self, values: list[Value], j: str, rest: str) -> list[Value]:
         """Write an iteration; return the sums, and the columns for the next iteration."""
         count = 2 * len(self._groups)
         before = dict(zip(self._columns, values[count:], strict=True))  # coefficients j + 1
-        low, high = self._load(j), self._load(rest)
+        low, high = (self._jet.load_columns(self._columns, row) for row in (j, rest))
         results = []
         for n, (left, right) in enumerate(self._groups):
             even, odd = values[2 * n], values[2 * n + 1]

@@ -101,13 +101,15 @@ def end_term(
     if name == "subtract":
         return ak - now[1]
     if name == "multiply":
-        return s + a0 * now[1] + ak * b0
+        return s + ak * b0 + a0 * now[1]  # that of the later node, which is known last, is added last
     if name == "square":
         return s + (a0 + a0) * ak
     if name == "divide":
-        return (ak - s - now[1] * own) * divide(1.0, b0)
+        per_b0 = divide(1.0, b0)
+        return (ak - s) * per_b0 - now[1] * (own * per_b0)
     if name == "sqrt":
-        return (ak - s) * divide(0.5, own)
+        factor = divide(0.5, own)
+        return ak * factor - s * factor
     if name == "exp":
         return s * per_k + ak * own
     if name == "log":

@@ -1,36 +1,44 @@
-"""Steps by Taylor series: the loop around generated code (``graphs.jet``), which computes the coefficients of a step.
+"""Steps by Taylor series: the loop around generated code (``graphs.steps``), which makes the steps of a few bodies.
 
-A step begins with the inputs of ``graphs.equations``: state, unit of time and constants. The generated code is called
-once per step. Order P and step follow A. Jorba, M. Zou, Exp. Math. 14 (2005) 99-117, section 3: the step is
-
-    h = rho e^-2 exp(-0.7/(P - 1)),   rho = min over j = P - 1, P of (scale/|c_j|)^(1/j),
-
-so that the terms of the last two orders are about e^(-2 P) times the scale; no step is rejected. q and m have scales of
-their own, so that units do not matter: 1 for q, and the largest of |m_j| rho_q^j, j = 0..3, for m, where rho_q is the
-radius that follows from q alone; this is also meaningful for a body at rest.
-
-The unit of time is the power of two below the previous step; coefficients neither overflow nor underflow in it, and its
-choice does not change a bit of the result.
+Each lane of a block holds a body with its own time and step. Generated code returns when a body needs attention:
+its states are then saved, and a body that has reached its end makes room for the next one.
 """
 
 from __future__ import annotations
 
-from math import floor, inf, sqrt
+from math import inf, sqrt
 from typing import NamedTuple
 
 from polhode.kernels.compiler import JIT
-from polhode.kernels.compiler.intrinsics import (
-    address,
-    borrowed,
-    call_by_address,
-    keep,
-    log2_in_steps,
-    power_of_two,
-    two_to_the,
-)
+from polhode.kernels.compiler.intrinsics import address, borrowed, call_by_address, keep, power_of_two
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.exact.standard_form import quaternion_of, vector_of
-from polhode.kernels.graphs.equations import ATTITUDE, AXES, DRAG, GYRO, KICK, PARAMS, RATE, SCALE, TURN, UNIT, T
+from polhode.kernels.graphs.equations import (
+    ACTIVE,
+    ATTITUDE,
+    AXES,
+    DRAG,
+    END,
+    FACTOR,
+    GYRO,
+    INERTIA,
+    KICK,
+    LEFT,
+    LENGTH,
+    LONGEST,
+    MOMENTUM,
+    NEW_ATTITUDE,
+    NEW_MOMENTUM,
+    NEW_T,
+    NEXT,
+    PARAMS,
+    RATE,
+    SCALE,
+    SIGN,
+    UNIT,
+    WEIGHT,
+    T,
+)
 from polhode.kernels.numbers.vectors import largest, times
 from polhode.kernels.stepping.adaptive import is_passed
 from polhode.kernels.stepping.damping import OBLIQUE
@@ -48,18 +56,14 @@ from polhode.kernels.stepping.header import (
     row_of,
 )
 from polhode.kernels.stepping.repeat import new_constants
-from polhode.kernels.stepping.step_length import end_of
 
-JET = "void(i8, i8, i8, i8)"  # jet(inputs, rows, work, order): addresses of arrays, and a number
-call_jet = call_by_address(JET, None)
-ROW = 8  # length of a row of coefficients: q, u, and one that is not used
+STEPS = "void(i8, i8, i8, i8, i8)"  # steps(block, rows, work, order, only): addresses of arrays, and numbers
+call_steps = call_by_address(STEPS, None)
+ROW = 8  # length of a row of coefficients of a body: q, u, and one that is not used
 ALIGNMENT = 4  # numbers
 SMALLEST_ORDER = 4
 FIRST_RADIANS = 0.25  # unit of time of the first step, times the rate of the motion
 ROUNDING = 3.0 * 2.0**-52  # of the square of the length of q
-MOST_GROWTH = 256.0  # of the unit of time from step to step
-UNDERFLOW_RADIUS = 8.0  # in units of time, so that the unit is kept
-SMALLEST_RATE = -8.0  # -log2 of the largest radius, in units of time
 
 
 class TaylorSettings(NamedTuple):
@@ -68,16 +72,18 @@ class TaylorSettings(NamedTuple):
     order: int
     factor: float  # of the step length to the radius
     max_steps: int
-    inputs: int  # number of inputs
+    lanes: int  # number of bodies that generated code advances together
+    block: int  # length of a block, per lane
     work: int  # length of the work array
 
 
 class Space(NamedTuple):
-    """Arrays of one body; those that generated code uses begin at a multiple of 32 bytes."""
+    """Arrays of a block of bodies; those that generated code uses begin at a multiple of 32 bytes."""
 
-    inputs: object
+    block: object
     rows: object
     work: object
+    lanes: int
 
 
 class Point(NamedTuple):
@@ -89,45 +95,102 @@ class Point(NamedTuple):
 
 
 @inline
-def exp2(x):
-    """Return an approximation of 2^x, to 2e-4."""
-    x = min(1000.0, max(-1000.0, x))  # also if it is not a number
-    k = floor(x)
-    z = x - k
-    return two_to_the(k) * (1.0 + z * (1.0 + (z - 1.0) * (0.07912522 * z + 0.30407153)))
+def get(space, place, lane):
+    """Return a number of a body from the block."""
+    return float(space.block[place * space.lanes + lane])
 
 
 @inline
-def largest_q(rows, k):
-    """Return the largest component of coefficient k of q."""
-    n = ROW * k
-    return max(max(abs(rows[n]), abs(rows[n + 1])), max(abs(rows[n + 2]), abs(rows[n + 3])))
+def put_number(space, place, lane, x):
+    """Write a number of a body to the block."""
+    space.block[place * space.lanes + lane] = x
 
 
 @inline
-def largest_m(rows, k, I):
-    """Return the largest component of coefficient k of m, in the unit of I."""
-    n = ROW * k + 4
-    return largest((I[0] * rows[n], I[1] * rows[n + 1], I[2] * rows[n + 2]))
+def put_vector(space, place, lane, x):
+    """Write three numbers of a body to the block."""
+    for k in range(3):
+        put_number(space, place + k, lane, x[k])
 
 
 @inline
-def radius(rows, order, I):
-    """Return the radius rho in units of time, from the last two orders; infinity if all coefficients vanish.
+def get_vector(space, place, lane):
+    """Return three numbers of a body from the block."""
+    return get(space, place, lane), get(space, place + 1, lane), get(space, place + 2, lane)
 
-    Logarithms are divided by the order, so that rough ones change the step by a percent at most.
-    """
-    a, b = largest_q(rows, order - 1), largest_q(rows, order)
-    c, d = largest_m(rows, order - 1, I), largest_m(rows, order, I)
-    if max(a, b) == 0.0 and max(c, d) == 0.0:
-        return inf if largest_m(rows, 1, I) == 0.0 else UNDERFLOW_RADIUS
-    per_a, per_b = 1.0 / (order - 1), 1.0 / order
-    rate_q = max(SMALLEST_RATE, max(per_a * log2_in_steps(a), per_b * log2_in_steps(b)))  # log2(1/rho_q)
-    m0, m1 = log2_in_steps(largest_m(rows, 0, I)), log2_in_steps(largest_m(rows, 1, I)) - rate_q
-    m2, m3 = log2_in_steps(largest_m(rows, 2, I)) - 2.0 * rate_q, log2_in_steps(largest_m(rows, 3, I)) - 3.0 * rate_q
-    scale = max(max(m0, m1), max(m2, m3))  # log2 of it
-    rate_m = max(per_a * (log2_in_steps(c) - scale), per_b * (log2_in_steps(d) - scale))
-    return exp2(-max(rate_q, rate_m))
+
+@inline
+def put_body(space, settings, bodies, i, lane):
+    """Write the constants of body i to the block."""
+    I = vector_of(bodies.inertia, i)
+    J, per_J = power_of_two(I[0])
+    put_vector(space, INERTIA, lane, I)
+    put_number(space, INERTIA + 3, lane, 1.0)  # the last number of a vector, by which it is divided
+    put_vector(space, GYRO, lane, times(2.0 * per_J, (I[1] - I[2], I[2] - I[0], I[0] - I[1])))
+    put_vector(space, KICK, lane, (J / I[0], J / I[1], J / I[2]))
+    put_vector(space, WEIGHT, lane, times(power_of_two(largest(I))[1], I))
+    put_number(space, FACTOR, lane, settings.factor)
+    put_number(space, RATE, lane, 2.0)
+    put_number(space, SCALE, lane, 0.5 * per_J)
+    put_damping(space, bodies, I, per_J, i, lane)
+    if bodies.axes.shape[0] > 0:
+        axes = bodies.axes[row_of(bodies.axes, i)]
+        for k in range(9):
+            put_number(space, AXES + k, lane, axes[k])
+    params = bodies.params[row_of(bodies.params, i)]
+    for k in range(len(params)):
+        put_number(space, PARAMS + k, lane, params[k])
+
+
+@inline
+def put_damping(space, bodies, I, per_J, i, lane):
+    """Write the damping of body i to the block."""
+    D = bodies.damping[row_of(bodies.damping, i)]
+    if len(D) < OBLIQUE:
+        for k in range(3):
+            put_number(space, DRAG + 4 * k, lane, per_J * abs(D[k]))
+        return
+    for k in range(3):
+        for l in range(3):
+            total = 0.0
+            for n in range(3):
+                total += D[3 + 3 * k + n] * D[n] * D[12 + 3 * n + l]
+            put_number(space, DRAG + 3 * k + l, lane, per_J * total * I[l])
+
+
+@inline
+def put_point(space, lane, a):
+    """Write the state from which a body goes on to the block."""
+    put_number(space, NEW_T, lane, a.t)
+    put_vector(space, NEW_MOMENTUM, lane, a.m)
+    for k in range(4):
+        put_number(space, NEW_ATTITUDE + k, lane, a.q[k])
+
+
+@inline
+def start_of(space, lane):
+    """Return the state in which the latest step of a body began."""
+    q = get_vector(space, ATTITUDE, lane)
+    return Point(
+        get(space, T, lane), get_vector(space, MOMENTUM, lane), (q[0], q[1], q[2], get(space, ATTITUDE + 3, lane))
+    )
+
+
+@inline
+def end_of_step(space, lane):
+    """Return the state in which the latest step of a body ended."""
+    q = get_vector(space, NEW_ATTITUDE, lane)
+    return Point(
+        get(space, NEW_T, lane),
+        get_vector(space, NEW_MOMENTUM, lane),
+        (q[0], q[1], q[2], get(space, NEW_ATTITUDE + 3, lane)),
+    )
+
+
+@inline
+def compute(steps, space, order, only):
+    """Make steps or, if ``only`` is not 0, compute coefficients."""
+    call_steps(steps, (address(space.block), address(space.rows), address(space.work), order, only))
 
 
 @inline
@@ -137,73 +200,21 @@ def unit_below(h):
 
 
 @inline
-def put_body(space, bodies, i):
-    """Write the constants of body i that do not depend on the unit of time to the inputs of a step."""
-    x = space.inputs
-    I = vector_of(bodies.inertia, i)
-    J, per_J = power_of_two(I[0])
-    x[GYRO], x[GYRO + 1], x[GYRO + 2] = times(2.0 * per_J, (I[1] - I[2], I[2] - I[0], I[0] - I[1]))
-    x[KICK], x[KICK + 1], x[KICK + 2] = J / I[0], J / I[1], J / I[2]
-    if bodies.axes.shape[0] > 0:
-        axes = bodies.axes[row_of(bodies.axes, i)]
-        for k in range(9):
-            x[AXES + k] = axes[k]
-    params = bodies.params[row_of(bodies.params, i)]
-    for k in range(len(params)):
-        x[PARAMS + k] = params[k]
-
-
-@inline
-def put_unit(space, bodies, unit, i):
-    """Write the unit of time, and the constants of body i that depend on it, to the inputs of a step."""
-    x = space.inputs
-    I = vector_of(bodies.inertia, i)
-    x[UNIT] = unit
-    x[RATE] = 2.0 / unit
-    per_J = unit * power_of_two(I[0])[1]
-    x[SCALE] = 0.5 * unit * per_J
-    D = bodies.damping[row_of(bodies.damping, i)]
-    if len(D) < OBLIQUE:
-        for k in range(3):
-            x[DRAG + 4 * k] = per_J * abs(D[k])
-        return
-    for k in range(3):
-        for l in range(3):
-            total = 0.0
-            for n in range(3):
-                total += D[3 + 3 * k + n] * D[n] * D[12 + 3 * n + l]
-            x[DRAG + 3 * k + l] = per_J * total * I[l]
-
-
-@inline
-def put_state(space, I, unit, a):
-    """Write the state a of a body to the inputs of a step."""
-    x = space.inputs
-    x[T] = a.t
-    x[ATTITUDE], x[ATTITUDE + 1], x[ATTITUDE + 2], x[ATTITUDE + 3] = a.q
-    half = 0.5 * unit
-    x[TURN] = half * (a.m[0] / I[0])
-    x[TURN + 1] = half * (a.m[1] / I[1])
-    x[TURN + 2] = half * (a.m[2] / I[2])
-
-
-@inline
-def compute(jet, space, order):
-    """Compute the coefficients of a step."""
-    call_jet(jet, (address(space.inputs), address(space.rows), address(space.work), order))
-
-
-@inline
-def first_unit(jet, space, bodies, a, span, i):
-    """Return the unit of time of the first step: a part of a radian; that of the whole span for a body at rest."""
-    I = vector_of(bodies.inertia, i)
+def first_guess(I, a, span):
+    """Return a unit of time from the angular velocity: a part of a radian; that of the whole span at rest."""
     w = largest((a.m[0] / I[0], a.m[1] / I[1], a.m[2] / I[2]))
-    unit = unit_below(min(FIRST_RADIANS / w, span) if w > 0.0 else span)
-    put_unit(space, bodies, unit, i)
-    put_state(space, I, unit, a)
-    compute(jet, space, SMALLEST_ORDER)
-    rows = space.rows
-    turn = max(largest((rows[4], rows[5], rows[6])), sqrt(largest((rows[ROW + 4], rows[ROW + 5], rows[ROW + 6]))))
+    return unit_below(min(FIRST_RADIANS / w, span) if w > 0.0 else span)
+
+
+@inline
+def better_guess(space, lane):
+    """Return the unit of time of the first step, from the first coefficients in another unit."""
+    rows, W = space.rows, space.lanes
+    turn, spin = 0.0, 0.0
+    for k in range(4, 7):
+        turn = max(turn, abs(rows[k * W + lane]))
+        spin = max(spin, abs(rows[(ROW + k) * W + lane]))
+    turn, unit = max(turn, sqrt(spin)), get(space, UNIT, lane)
     return unit_below(unit * (FIRST_RADIANS / turn)) if 0.0 < turn < inf else unit
 
 
@@ -216,40 +227,53 @@ def is_finite(a):
 
 
 @inline
-def evaluated(space, order, I, a, t):
-    """Return the state at the time t, from the coefficients of the step that begins at a.
+def polynomial(rows, order, lanes, first, z):
+    """Return the sums of even and of odd orders of a polynomial, over x^2 and x, with z = x^2.
 
-    Even and odd orders are summed separately, which takes half the time; the row behind the last one is zero.
+    The coefficients begin at ``first``; the row behind the last one is zero.
     """
-    rows, rate = space.rows, space.inputs[RATE]  # 2 per unit of time, a power of two
-    x = 0.5 * rate * (t - a.t)
+    stride = ROW * lanes
+    even, odd = 0.0, 0.0
+    n = first + stride * (order + order % 2)
+    for _ in range((order + 1) // 2):
+        even = rows[n] + z * even
+        odd = rows[n - stride] + z * odd
+        n -= 2 * stride
+    return even, odd
+
+
+@inline
+def change(space, order, k, lane, x, z):
+    """Return the change of component k of (q, u) after the time x."""
+    even, odd = polynomial(space.rows, order, space.lanes, k * space.lanes + lane, z)
+    return x * (odd + x * even)
+
+
+@inline
+def evaluated(space, order, a, t, lane):
+    """Return the state of a body at the time t, from the coefficients of the step that begins at a."""
+    unit = get(space, UNIT, lane)  # a power of two
+    x = (t - a.t) / unit
     z = x * x
-    q0, q1, q2, q3, u0, u1, u2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    r0, r1, r2, r3, v0, v1, v2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0  # of odd orders
-    for k in range(order + order % 2, 0, -2):
-        n = ROW * k
-        q0, q1, q2, q3 = rows[n] + z * q0, rows[n + 1] + z * q1, rows[n + 2] + z * q2, rows[n + 3] + z * q3
-        u0, u1, u2 = rows[n + 4] + z * u0, rows[n + 5] + z * u1, rows[n + 6] + z * u2
-        n -= ROW
-        r0, r1, r2, r3 = rows[n] + z * r0, rows[n + 1] + z * r1, rows[n + 2] + z * r2, rows[n + 3] + z * r3
-        v0, v1, v2 = rows[n + 4] + z * v0, rows[n + 5] + z * v1, rows[n + 6] + z * v2
-    y = x * rate
-    m = (
-        a.m[0] + y * I[0] * (v0 + x * u0),
-        a.m[1] + y * I[1] * (v1 + x * u1),
-        a.m[2] + y * I[2] * (v2 + x * u2),
+    d = (
+        change(space, order, 0, lane, x, z),
+        change(space, order, 1, lane, x, z),
+        change(space, order, 2, lane, x, z),
+        change(space, order, 3, lane, x, z),
     )
-    change = x * (r0 + x * q0), x * (r1 + x * q1), x * (r2 + x * q2), x * (r3 + x * q3)
-    return Point(t, m, turned(a.q, change))
+    y = 2.0 / unit
+    I = get_vector(space, INERTIA, lane)
+    m = (
+        a.m[0] + y * I[0] * change(space, order, 4, lane, x, z),
+        a.m[1] + y * I[1] * change(space, order, 5, lane, x, z),
+        a.m[2] + y * I[2] * change(space, order, 6, lane, x, z),
+    )
+    return Point(t, m, turned(a.q, d))
 
 
 @inline
 def turned(q, d):
-    """Return q + d with the length 1 to rounding, by a step of Newton's method.
-
-    Squares that differ from 1 by rounding alone are left as they are: to correct these in every step, by errors of the
-    sum as large as they are, would make the energy drift.
-    """
+    """Return q + d with the length 1 to rounding, as generated code does: see ``steps``."""
     a, b, c, e = q[0] + d[0], q[1] + d[1], q[2] + d[2], q[3] + d[3]
     excess = (a * a + b * b + c * c + e * e) - 1.0
     z = 0.5 * excess if abs(excess) > ROUNDING else 0.0
@@ -264,13 +288,13 @@ def put(a, m, q, i):
 
 
 @inline
-def put_outputs(work, space, order, I, a, b, i):
+def put_outputs(work, space, order, a, b, i, lane):
     """Save the states of body i at the wanted times that the step from a to b reaches and that are not yet saved."""
     times, saved = work.wanted.times, work.saved
     j = work.current.seen[i]
     while is_passed(times, j, b.t, a.t < work.clock.end):
         t = float(times[j])
-        put(b if t == b.t else evaluated(space, order, I, a, t), saved.m[j], saved.q[j], i)
+        put(b if t == b.t else evaluated(space, order, a, t, lane), saved.m[j], saved.q[j], i)
         j += 1
     work.current.seen[i] = j
 
@@ -286,48 +310,115 @@ def put_step(saved, b, i):
 
 
 @inline
-def follow(jet, settings, work, space, i):
-    """Integrate body i to the end of the clock or for ``limit`` steps."""
-    current, order = work.current, settings.order
-    t_end = work.clock.end
-    I = vector_of(work.bodies.inertia, i)
-    weights = times(power_of_two(largest(I))[1], I)
+def put_next(work, space, i, lane):
+    """Write the time at which body i needs attention: the next wanted one, or that of the end of the next step."""
+    sign, end = get(space, SIGN, lane), get(space, END, lane)
+    j, wanted = work.current.seen[i], work.wanted.times
+    t = min(sign * float(wanted[j]), sign * end) if j < len(wanted) else sign * end
+    put_number(space, NEXT, lane, sign * (-inf if work.saved.step_t.shape[0] > 0 else t))
+
+
+@inline
+def steps_left(settings, work, i):
+    """Return the number of steps that body i may make in this call."""
+    return min(work.wanted.limit, settings.max_steps - work.current.steps[i])
+
+
+@inline
+def put_lane(settings, work, space, i, lane):
+    """Begin with body i in a lane; return whether its unit of time is a guess."""
+    current, t_end = work.current, work.clock.end
     a = Point(float(current.t[i]), vector_of(current.m, i), quaternion_of(current.q, i))
-    put_body(space, work.bodies, i)
-    put_outputs(work, space, order, I, a, a, i)
-    longest = float(current.longest[i])
-    status = FINE
+    put_body(space, settings, work.bodies, i, lane)
+    put_point(space, lane, a)
+    put_number(space, END, lane, t_end)
+    put_number(space, SIGN, lane, 1.0 if a.t < t_end else -1.0)
+    put_number(space, LONGEST, lane, float(current.longest[i]))
+    put_number(space, LEFT, lane, float(steps_left(settings, work, i)))
+    put_number(space, ACTIVE, lane, i + 1.0)
+    put_outputs(work, space, settings.order, a, a, i, lane)
+    put_next(work, space, i, lane)
     h = float(current.h[i])
-    unit = unit_below(h) if h != 0.0 else first_unit(jet, space, work.bodies, a, abs(t_end - a.t), i)
-    put_unit(space, work.bodies, unit, i)
-    for _ in range(work.wanted.limit):
-        if a.t == t_end:
-            break
-        if current.steps[i] >= settings.max_steps:
-            status = TOO_MANY
-            break
-        put_state(space, I, unit, a)
-        compute(jet, space, order)
-        length = unit * radius(space.rows, order, weights) * settings.factor
-        right = end_of(a.t, min(length, longest), t_end)
-        if right == a.t:
-            status = TOO_SMALL
-            break
-        b = evaluated(space, order, I, a, right)
-        if not is_finite(b):
-            status = NO_STEP
-            break
-        put_outputs(work, space, order, I, a, b, i)
-        put_step(work.saved, b, i)
-        a = b
-        current.steps[i] += 1
-        h = min(length, MOST_GROWTH * unit)
-        if unit_below(h) != unit:
-            unit = unit_below(h)
-            put_unit(space, work.bodies, unit, i)
-    put(a, current.m, current.q, i)
-    current.t[i], current.h[i], current.status[i] = a.t, h, status
+    is_guess = h == 0.0
+    put_number(
+        space, LENGTH, lane, first_guess(vector_of(work.bodies.inertia, i), a, abs(t_end - a.t)) if is_guess else h
+    )
+    return is_guess
+
+
+@inline
+def leave(settings, work, space, b, i, lane, status, taken):
+    """End with body i in a lane, in the state b, after it has used up so many of its steps."""
+    current = work.current
+    put(b, current.m, current.q, i)
+    current.t[i], current.h[i], current.status[i] = b.t, get(space, LENGTH, lane), status
+    current.steps[i] += taken
     current.torques[i] = current.steps[i]
+    put_number(space, ACTIVE, lane, 0.0)
+
+
+@inline
+def attend(settings, work, space, lane):
+    """Save what the latest step of the body in a lane has reached; end with the body if it cannot go on."""
+    i = int(get(space, ACTIVE, lane)) - 1
+    a, b = start_of(space, lane), end_of_step(space, lane)
+    taken = steps_left(settings, work, i) - int(get(space, LEFT, lane))
+    if b.t == a.t:
+        leave(settings, work, space, a, i, lane, TOO_SMALL, taken - 1)
+        return
+    if not is_finite(b):
+        leave(settings, work, space, a, i, lane, NO_STEP, taken - 1)
+        return
+    put_outputs(work, space, settings.order, a, b, i, lane)
+    put_step(work.saved, b, i)
+    if b.t == work.clock.end:
+        leave(settings, work, space, b, i, lane, FINE, taken)
+    elif get(space, LEFT, lane) <= 0.0:
+        is_last = work.current.steps[i] + taken >= settings.max_steps
+        leave(settings, work, space, b, i, lane, TOO_MANY if is_last else FINE, taken)
+    else:
+        put_next(work, space, i, lane)
+
+
+@inline
+def is_waiting(settings, work, i):
+    """Return whether body i has steps to make in this call."""
+    current = work.current
+    if current.status[i] != FINE or current.t[i] == work.clock.end or work.wanted.limit <= 0:
+        return False
+    if current.steps[i] >= settings.max_steps:
+        current.status[i] = TOO_MANY
+        return False
+    return True
+
+
+@inline
+def fill_lanes(steps, settings, work, space, first):
+    """Begin with waiting bodies from ``first`` on in free lanes; return the number of the next body."""
+    guessed = False
+    i = first
+    for lane in range(space.lanes):
+        while get(space, ACTIVE, lane) == 0.0 and i < work.stop:
+            if is_waiting(settings, work, i):
+                guessed |= put_lane(settings, work, space, i, lane)
+            i += 1
+    if guessed:
+        compute(steps, space, SMALLEST_ORDER, 1)
+        for lane in range(space.lanes):
+            owner = int(get(space, ACTIVE, lane)) - 1
+            if owner >= 0 and work.current.h[owner] == 0.0:
+                work.current.h[owner] = better_guess(space, lane)
+                put_number(space, LENGTH, lane, work.current.h[owner])
+    return i
+
+
+@inline
+def some_active(space):
+    """Return whether a lane has a body."""
+    number = 0.0
+    for lane in range(space.lanes):
+        number += get(space, ACTIVE, lane)
+    return number > 0.0
 
 
 if JIT:
@@ -345,22 +436,27 @@ else:
 
 
 @inline
+def rows_size(settings):
+    """Return the length of the array of coefficients, with a row of zeros at the end."""
+    return ROW * settings.lanes * (settings.order + 2)
+
+
+@inline
 def new_space(settings):
-    """Return an array with room for those of a body."""
-    return new_constants(settings.inputs + ROW * (settings.order + 2) + settings.work + 4 * ALIGNMENT)
+    """Return an array with room for those of a block."""
+    return new_constants(settings.lanes * settings.block + rows_size(settings) + settings.work + 4 * ALIGNMENT)
 
 
 @inline
 def divided(array, settings):
-    """Return the arrays of a body, each aligned, as parts of one array."""
+    """Return the arrays of a block, each aligned, as parts of one array."""
     first = aligned(array, 0)
-    inputs = array[first : first + settings.inputs]
-    second = aligned(array, first + settings.inputs)
-    end = second + ROW * (settings.order + 2)
-    for n in range(end - ROW, end):
+    second = aligned(array, first + settings.lanes * settings.block)
+    end = second + rows_size(settings)
+    for n in range(first, end):
         array[n] = 0.0
     third = aligned(array, end)
-    return Space(inputs, array[second:end], array[third : third + settings.work])
+    return Space(array[first:second], array[second:end], array[third : third + settings.work], settings.lanes)
 
 
 @inline
@@ -373,7 +469,7 @@ def with_target(work, end, limit):
 
 
 @entry_point(("void", ADDRESS, TaylorSettings, Numbers, Work))
-def taylor(jet, settings, target, work):
+def taylor(steps, settings, target, work):
     """Integrate bodies start..stop in place, each to the time ``target[0]`` or for ``target[1]`` steps.
 
     These numbers are in an array, so that calls can be prepared; those of the clock and of ``wanted`` are not used.
@@ -382,26 +478,33 @@ def taylor(jet, settings, target, work):
     """
     work = with_target(borrowed(work), float(target[0]), int(target[1]))
     array = new_space(settings)
-    for i in range(work.start, work.stop):
-        if work.current.status[i] == FINE and work.current.t[i] != work.clock.end:
-            follow(jet, settings, work, divided(borrowed(array), settings), i)
+    space = divided(borrowed(array), settings)
+    next_body = fill_lanes(steps, settings, work, space, work.start)
+    while some_active(space):
+        compute(steps, space, settings.order, 0)
+        for lane in range(space.lanes):
+            if get(space, ACTIVE, lane) > 0.0:
+                attend(settings, work, space, lane)
+        next_body = fill_lanes(steps, settings, work, space, next_body)
     keep(array)
 
 
 @entry_point(("void", ADDRESS, TaylorSettings, Interpolation))
-def interpolate(jet, settings, work):
+def interpolate(steps, settings, work):
     """Write the states at the times t, within steps from ``left`` to ``right``; NaN if a coefficient is not finite."""
     work = borrowed(work)
     array = new_space(settings)
     space = divided(borrowed(array), settings)
-    for i in range(work.start, work.stop):
-        I = vector_of(work.bodies.inertia, i)
-        a = Point(float(work.left[i]), vector_of(work.m, i), quaternion_of(work.q, i))
-        t = float(work.t[i])
-        unit = unit_below(float(work.right[i]) - a.t)
-        put_body(space, work.bodies, i)
-        put_unit(space, work.bodies, unit, i)
-        put_state(space, I, unit, a)
-        compute(jet, space, settings.order)
-        put(a if t == a.t else evaluated(space, settings.order, I, a, t), work.m_out, work.q_out, i)
+    for first in range(work.start, work.stop, space.lanes):
+        number = min(space.lanes, work.stop - first)
+        for lane in range(number):
+            i = first + lane
+            put_body(space, settings, work.bodies, i, lane)
+            put_point(space, lane, Point(float(work.left[i]), vector_of(work.m, i), quaternion_of(work.q, i)))
+            put_number(space, LENGTH, lane, float(work.right[i]) - float(work.left[i]))
+        compute(steps, space, settings.order, 1)
+        for lane in range(number):
+            i = first + lane
+            a, t = start_of(space, lane), float(work.t[i])
+            put(a if t == a.t else evaluated(space, settings.order, a, t, lane), work.m_out, work.q_out, i)
     keep(array)

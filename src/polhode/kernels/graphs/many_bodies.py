@@ -1,0 +1,113 @@
+"""Code for steps of many bodies by Taylor series, four at a time: the lanes of all vectors are bodies."""
+
+from __future__ import annotations
+
+from polhode.kernels.graphs.equations import (
+    ATTITUDE,
+    INERTIA,
+    MOMENTUM,
+    NEW_ATTITUDE,
+    NEW_MOMENTUM,
+    WEIGHT,
+    Equations,
+    slopes,
+)
+from polhode.kernels.graphs.jet import Beginning, Group, Jet, Layout, Order, fits
+from polhode.kernels.graphs.recurrences import Factor, Sum
+from polhode.kernels.graphs.writer import VECTOR, Value
+
+
+class LanesOfBodies(Layout):
+    """Layout in which a group is a single sum, and the lanes of its vector are bodies."""
+
+    def add_groups(self) -> None:
+        """Arrange the sums such that those of one loop have many factors in common."""
+        waiting = list(dict.fromkeys(pair for i in self.used for pair in self.sums(i) if pair))
+        self.places: dict[Sum, int] = {}
+        columns: set[Factor] = set()  # of the present loop
+        number = 0  # of its sums
+        while waiting:
+            best = min(waiting, key=lambda pair: len({*pair} - columns))
+            number += 1
+            if not fits(number, columns.union(best)):
+                columns, number = set(), 0
+                continue
+            waiting.remove(best)
+            columns.update(best)
+            self.places[best] = len(self.groups)
+            self.groups.append(Group(*best))
+
+
+class OrderOfMany(Order):
+    """Coefficients of one order; the state consists of the components of q and u."""
+
+    jet: ManyBodies
+
+    def part(self, name: str) -> Value:
+        """Return a component of q or u."""
+        return self.state[int(name[1]) + (4 if name[0] == "u" else 0)]
+
+    def new_column(self, column: Factor) -> Value:
+        """Return the coefficients of a factor."""
+        value = self.factor(column)
+        return value if isinstance(value, Value) else self.writer.constant(value)
+
+    def sum_in_lanes(self, pair: Sum) -> Value:
+        """Return an interior sum that a loop has computed."""
+        return self.S[self.jet.layout.places[pair]]
+
+    def slopes(self) -> list[Value]:
+        """Return the coefficients of dq/dT and du/dT."""
+        values = [self.value(i) for i in self.jet.slopes]
+        return [value if isinstance(value, Value) else self.writer.constant(value) for value in values]
+
+
+class BeginningOfMany(Beginning, OrderOfMany):
+    """Coefficients of order 0."""
+
+
+class ManyBodies(Jet):
+    """Steps of four bodies, whose state consists of vectors q_0, ..., q_3, u_0, ..., u_2."""
+
+    number = VECTOR
+    order, beginning = OrderOfMany, BeginningOfMany
+    layout: LanesOfBodies
+
+    def __init__(self, equations: Equations) -> None:
+        super().__init__()
+        graph, self.slopes = slopes(equations)
+        self.layout = LanesOfBodies(graph, self.slopes, self.number)
+
+    def first_state(self) -> list[Value]:
+        """Make the new state the first one of a step, and return the vectors q and u."""
+        state = self.load_state(NEW_ATTITUDE, NEW_MOMENTUM)
+        self.store_state(state, ATTITUDE, MOMENTUM)
+        half = 0.5 * self.unit
+        return [*state[:4], *(half * (m / self.load_number(INERTIA + i)) for i, m in enumerate(state[4:]))]
+
+    def load_state(self, q_place: int, m_place: int) -> list[Value]:
+        """Return the vectors of q and of another quantity, such as m, from the block."""
+        return [self.load_number(place) for place in _places(q_place, m_place)]
+
+    def store_state(self, state: list[Value], q_place: int, m_place: int) -> None:
+        """Store vectors of q and m in the block."""
+        for value, place in zip(state, _places(q_place, m_place), strict=True):
+            self.store_number(value, place)
+
+    def sizes(self, row: str) -> tuple[Value, Value]:
+        """Return the largest component of q and of m, in units of inertia, of a row of coefficients."""
+        largest, magnitude = self.writer.largest, self.writer.magnitude
+        values = self.load_row(row)
+        values[4:] = [self.load_number(WEIGHT + i) * u for i, u in enumerate(values[4:])]
+        a, b, c, d, u, v, w = (magnitude(value) for value in values)
+        return largest(largest(a, b), largest(c, d)), largest(largest(u, v), w)
+
+    def square(self, q: list[Value]) -> Value:
+        """Return the sum of the squares of the components of q."""
+        a, b, c, d = q
+        return (a * a + b * b) + (c * c + d * d)
+
+
+def _places(q_place: int, m_place: int) -> list[int]:
+    """Return the places of the components of q and m."""
+    return [*range(q_place, q_place + 4), *range(m_place, m_place + 3)]
