@@ -17,10 +17,13 @@ from polhode.integration.base_trajectory import Stats
 from polhode.integration.fixed_run import FixedRun
 from polhode.integration.own_steps_run import OwnStepsRun
 from polhode.integration.rows import Integrable, ProblemRows, States
-from polhode.integration.running import GOING, Run, first_piece, next_piece, run_time
+from polhode.integration.running import FIRST_PIECE, GOING, Run, first_piece, next_piece, run_time
 from polhode.integration.stretches import Steps, Stretches, step_length
-from polhode.kernels.stepping.header import NO_TIMES, Clock, Saved, Wanted
+from polhode.kernels.stepping.header import NO_TIMES, BatchState, Clock, Saved, Wanted
 from polhode.methods.method import Go, Method
+
+# Arrays of a BatchState that `begin` sets: to the new state, to 0 because no step is known, and to going on.
+BEGUN = "m", "q", "t", "h", "memory", "status"
 
 
 class SteppingRun(Run):
@@ -218,12 +221,11 @@ class OwnStepping(SteppingRun, OwnStepsRun):
     def _aim(self, end: float) -> None:
         """Divide the time up to `end` into stretches; trial steps are counted from here on."""
         current = self.current
+        now = self.t
         self.t1 = end
-        if not self._is_simple:
-            now = self.t
-            self.stretches, self.stretch = Stretches((now, end), self.rows.breaks), 0
-            if now in self._breaks:
-                current.h[:] = 0.0  # the torque there depends on the direction
+        self.stretches, self.stretch = Stretches((now, end), self.rows.breaks), 0
+        if now in self._breaks:
+            current.h[:] = 0.0  # the torque there depends on the direction
         self._earlier_steps += _total(current.steps)
         self._earlier_rejected += _total(current.rejected)
         current.steps.fill(0)
@@ -248,7 +250,7 @@ class OwnStepping(SteppingRun, OwnStepsRun):
         """Make trial steps until one is accepted or the row fails."""
         current = self.current
         before = current.steps[0]
-        end = self.t1 if self._is_simple else float(self.stretches.ends[self.stretch])
+        end = float(self.stretches.ends[self.stretch])
         while current.steps[0] == before and not self.any_stopped:
             self._call_to(end, 1)
         if current.t[0] == end and end != self.t1:
@@ -260,9 +262,6 @@ class OwnStepping(SteppingRun, OwnStepsRun):
         if self.batch:
             self._before = self.t, self.current.m.copy(), self.current.q.copy()
         self._aim(t)
-        if self._is_simple:
-            self._reach(t)
-            return
         while self.stretch < self.stretches.number:
             self._reach(float(self.stretches.ends[self.stretch]))
             self.stretch += 1
@@ -274,42 +273,19 @@ class OwnStepping(SteppingRun, OwnStepsRun):
     def _reach(self, end: float) -> None:
         """Advance all bodies to the end of a stretch, in calls that take about PIECE_SECONDS each."""
         piece = first_piece(self.rows.size)
-        while True:
-            elapsed = self._call_to(end, piece)
-            if not self._is_behind(end):
-                return
+        elapsed = self._call_to(end, piece)
+        while self._is_behind(end):
             piece = next_piece(piece, elapsed)
+            elapsed = self._call_to(end, piece)
 
     def _call_to(self, end: float, limit: int) -> float:
         """Call the compiled loop for at most `limit` steps of each body, and return the seconds it took."""
-        if not self._is_simple:
-            saved = Saved(self._nothing.m, self._nothing.q)
-            return self.call(self.stretches.window(self.stretch), Wanted(limit), saved, limit)
-        began = run_time()
-        self._go(end, limit)
-        functions.raise_ctrl_c()
-        return run_time() - began
-
-    @cached_property
-    def _is_simple(self) -> bool:
-        """Whether there is a single body, whose torque has no breaks, so that calls can be prepared."""
-        return self.count_rows == 1 and not self._breaks and isinstance(self.rows, ProblemRows)
-
-    @cached_property
-    def _go(self) -> Go:
-        """The prepared loop."""
-        assert isinstance(self.rows, ProblemRows)
-        return self.method.prepared(self.rows.force, self.bodies, self.current)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the data; the prepared loop advances only the bodies that it was made for."""
-        return {name: value for name, value in vars(self).items() if name != "_go"}
+        saved = Saved(self._nothing.m, self._nothing.q)
+        return self.call(self.stretches.window(self.stretch), Wanted(limit), saved, limit)
 
     def _is_behind(self, t: float) -> bool:
         """Return whether a body that has not failed is not at the time `t`."""
         current = self.current
-        if self.count_rows == 1:  # Python numbers are faster than arrays of length 1
-            return current.t.item() != t and current.status.item() == GOING
         return bool(np.any(current.t[current.status == GOING] != t))
 
     def go_back(self) -> None:
@@ -325,6 +301,100 @@ class OwnStepping(SteppingRun, OwnStepsRun):
         return replace(stats, steps=stats.steps + self._earlier_steps, rejected=rejected)
 
 
+PARTS_OF_ARRAYS = "_go", "_begun", "_t", "_status"  # of a QuickStepping
+
+
+class QuickStepping(OwnStepping):
+    """Run without end of a single body whose torque has no breaks: calls are prepared, and cost little.
+
+    The arrays of the state are parts of one array, so that the start is restored by a single copy.
+    """
+
+    rows: ProblemRows
+
+    def __init__(self, problem: Integrable, span: tuple[float, float], method: Method, spacing: float | None) -> None:
+        """Begin at the start of `span`; steps of a method that takes a step size have the length `spacing`."""
+        super().__init__(problem, span, method, spacing)
+        self._join_arrays()
+        self._start_numbers = self._begun.copy()
+
+    def _join_arrays(self) -> None:
+        """Put what `begin` sets at the beginning of one array, and make the arrays of the state parts of it."""
+        fields = (*BEGUN, *(name for name in BatchState._fields if name not in BEGUN))
+        arrays = [getattr(self.current, name) for name in fields]
+        joined = np.concatenate([array.reshape(-1).view(np.float64) for array in arrays])
+        ends = np.cumsum([array.size for array in arrays])
+        parts = {
+            name: joined[end - array.size : end].view(array.dtype).reshape(array.shape)
+            for name, array, end in zip(fields, arrays, ends, strict=True)
+        }
+        self.current = BatchState(**parts)
+        self._begun = joined[: ends[len(BEGUN) - 1]]
+        self._t, self._status = self.current.t, self.current.status
+
+    @property
+    def t(self) -> float:
+        """Time that the body has reached."""
+        return self._t.item()
+
+    @property
+    def any_stopped(self) -> bool:
+        """Whether the body does not continue."""
+        return self._status.item() != GOING
+
+    def begin(self, t: float, m: FloatArray, q: FloatArray) -> None:
+        """Go on from states m and q at the time `t`, with a first step size that is chosen as at the start."""
+        if t == self.t0 and m is self.rows.m and q is self.rows.q:
+            self._begun[:] = self._start_numbers
+            self.t1 = nan
+        else:
+            super().begin(t, m, q)
+
+    def _aim(self, end: float) -> None:
+        """Count trial steps from here on."""
+        self.t1 = end
+        steps, rejected = self.current.steps, self.current.rejected
+        self._earlier_steps += steps.item()
+        self._earlier_rejected += rejected.item()
+        steps[0] = rejected[0] = 0
+
+    def _make_step(self) -> None:
+        """Make trial steps until one is accepted or the body fails."""
+        steps = self.current.steps
+        before = steps.item()
+        while steps.item() == before and not self.any_stopped:
+            self._call_to(self.t1, 1)
+
+    def to(self, t: float) -> None:
+        """Advance to the time `t`, where the last step ends."""
+        self._aim(t)
+        self._go(t, FIRST_PIECE)
+        functions.raise_ctrl_c()
+        if self._t.item() != t and self._status.item() == GOING:
+            self._reach(t)
+
+    def _call_to(self, end: float, limit: int) -> float:
+        """Call the compiled loop for at most `limit` steps, and return the seconds it took."""
+        began = run_time()
+        self._go(end, limit)
+        functions.raise_ctrl_c()
+        return run_time() - began
+
+    @cached_property
+    def _go(self) -> Go:
+        """The prepared loop."""
+        return self.method.prepared(self.rows.force, self.bodies, self.current)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the data without the prepared loop, which advances only the arrays that it was made for."""
+        return {name: value for name, value in vars(self).items() if name not in PARTS_OF_ARRAYS}
+
+    def __setstate__(self, data: dict[str, Any]) -> None:
+        """Restore the data, with arrays that are parts of one array again."""
+        vars(self).update(data)
+        self._join_arrays()
+
+
 def _total(counts: IntArray) -> int:
     """Return the sum of numbers; Python numbers are faster than arrays of length 1."""
     return int(counts.item() if counts.size == 1 else counts.sum())
@@ -332,4 +402,8 @@ def _total(counts: IntArray) -> int:
 
 def new_stepping(problem: Integrable, span: tuple[float, float], method: Method, h: float | None) -> SteppingRun:
     """Return a run without end of the kind that the method requires; see ``running.new_run``."""
-    return (OwnStepping if method.chooses_steps else FixedStepping)(problem, span, method, h)
+    if not method.chooses_steps:
+        return FixedStepping(problem, span, method, h)
+    rows = problem.rows
+    is_simple = isinstance(rows, ProblemRows) and rows.count == 1 and not len(rows.breaks)
+    return (QuickStepping if is_simple else OwnStepping)(problem, span, method, h)

@@ -161,7 +161,8 @@ class Taylor(Method):
 
         def go(end: float, limit: int) -> None:
             target[0], target[1] = end, limit
-            call()
+            if call():
+                raise RuntimeError("compiled code has found no memory")
 
         return go
 

@@ -51,23 +51,20 @@ def python_function(address, form):
 KERNEL = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 
 
-class PreparedCall:
+class PreparedCall(functools.partial):
     """Call of a kernel without a result, with arguments that stay the same: only the contents of arrays change.
 
-    Arguments are read once; their forms are not checked.
+    Arguments are read once; their forms are not checked. The call, without the GIL, returns 0, or another number if
+    compiled code has raised an exception or has found no memory.
     """
 
-    def __init__(self, address, arguments):
+    def __new__(cls, address, arguments):
         """Read the arguments of a kernel that takes words; see ``call.ll``."""
         words = [*_words(arguments)]
-        self._arguments = arguments  # their arrays exist as long as this object
-        self._array = (ctypes.c_int64 * len(words))(*words)
-        self._call = functools.partial(KERNEL(address), None, ctypes.addressof(self._array))
-
-    def __call__(self):
-        """Call the kernel, without the GIL."""
-        if self._call():
-            raise RuntimeError("compiled code has raised an exception, or has found no memory")
+        array = (ctypes.c_int64 * len(words))(*words)
+        call = super().__new__(cls, KERNEL(address), None, ctypes.addressof(array))
+        call.kept = arguments, array  # they exist as long as this object
+        return call
 
 
 def _words(thing):
