@@ -1,7 +1,8 @@
-"""Taylor against heyoka, for one body: seven torques at four tolerances, in one run.
+"""Taylor against heyoka: seven torques at four tolerances, in one run.
 
     python benchmarks/taylor.py [case ...]      # prepared runs, whole calls, errors, compile times
     python benchmarks/taylor.py dense           # 1000 states of the strong top
+    python benchmarks/taylor.py many [case ...] # 2000 bodies of random attitude and spin
     python benchmarks/taylor.py truth           # compute the end states again, by heyoka in 80 bits
 
 Cases: strong weak satellite forced control magnet perturbed. Torques are plain Python functions. A *prepared run* is
@@ -10,6 +11,10 @@ heyoka is its integrator with time and state set, and ``propagate_until``. A *wh
 method. Times are those of the processor, the least of many calls, which take turns. heyoka has its fastest form:
 half the angular velocity instead of the momentum (``heyoka_form.py``). Compile times are those of a torque that is new
 in this process; with an empty POLHODE_CACHE_DIR they include what is otherwise kept on disk.
+
+Of many bodies, the whole call of ``ph.integrate`` is compared with ``taylor_adaptive_batch`` of heyoka, which advances
+four bodies at a time, sorted by speed so that they need about as many steps. Errors are those that 99 percent of the
+bodies stay below; the truth is the other program at the level of round-off.
 """
 
 from __future__ import annotations
@@ -37,6 +42,10 @@ TOLERANCES = (1e-8, 1e-10, 1e-12, 2.3e-16)
 SECONDS = 1.5  # for the calls of one tolerance
 CHUNK = 1e-3  # seconds for which a short call is repeated
 SAMPLES = 1000
+COUNT = 2000  # bodies of a batch
+ROUNDS = 5  # of the comparison of one and two threads
+# Cases with many bodies, and the ends of their motions.
+MANY = {"strong": 20.0, "weak": 20.0, "satellite": 4.0, "forced": 20.0, "control": 20.0, "magnet": 20.0}
 TOP = (1.0, 1.5, 2.25)
 HALF, RATE, FIELD = 0.5, 2.0, (0.3, -0.2, 0.9)
 
@@ -257,6 +266,80 @@ def dense() -> None:
         )
 
 
+class Bodies(NamedTuple):
+    """Momenta and attitudes of many bodies, sorted by speed."""
+
+    m: np.ndarray
+    q: np.ndarray
+
+
+def random_bodies(case: Case) -> Bodies:
+    """Bodies of any attitude and spin axis, with 0.5 to 1.5 times the momentum of the case."""
+    rng = np.random.default_rng(20)
+    q, axis = rng.normal(size=(COUNT, 4)), rng.normal(size=(COUNT, 3))
+    sizes = np.sort(rng.uniform(0.5, 1.5, (COUNT, 1)) * np.linalg.norm(case.m), axis=0)
+    return Bodies(sizes * axis / np.linalg.norm(axis, axis=1)[:, None], q / np.linalg.norm(q, axis=1)[:, None])
+
+
+def heyoka_batch(case: Case, bodies: Bodies, tolerance: float, end: float) -> Callable[[], np.ndarray]:
+    """Call that returns the attitudes at the end, by heyoka in four lanes."""
+    states = np.hstack([bodies.m / (2 * np.array(case.I)), bodies.q])
+    found = np.empty((COUNT, 4))
+    integrator = hy.taylor_adaptive_batch(equations(case), np.ascontiguousarray(states[:4].T), tol=tolerance)
+
+    def call() -> np.ndarray:
+        for first in range(0, COUNT, 4):
+            integrator.set_time(0.0)
+            integrator.state[:] = states[first : first + 4].T
+            integrator.propagate_until(end)
+            found[first : first + 4] = integrator.state[3:].T
+        return found
+
+    return call
+
+
+def our_batch(case: Case, bodies: Bodies, tolerance: float, end: float) -> Callable[[], np.ndarray]:
+    """Call that returns the attitudes at the end, by ``integrate``."""
+    force = ph.Torque(case.torque, params=case.params)
+    problem = ph.Problem(case.I, ph.State(bodies.m, bodies.q), force, (0.0, end))
+    return lambda: ph.integrate(problem, method=ph.Taylor(tolerance), t_eval=[end]).q[0]
+
+
+def largest_errors(q: np.ndarray, truth: np.ndarray) -> float:
+    """Error that 99 percent of the bodies stay below, in radians."""
+    sign = np.sign((q * truth).sum(axis=1, keepdims=True))
+    return float(np.quantile(2 * np.linalg.norm(sign * q - truth, axis=1), 0.99))
+
+
+def many(names: Sequence[str]) -> None:
+    for name in names or MANY:
+        case, end = RACE[name], MANY[name]
+        bodies = random_bodies(case)
+        truths = [batch(case, bodies, TOLERANCES[-1], end)().copy() for batch in (heyoka_batch, our_batch)]
+        print(f"{name}, t = {end:g}, {COUNT} bodies, us per body")
+        for tolerance in TOLERANCES:
+            ours, theirs = (batch(case, bodies, tolerance, end) for batch in (our_batch, heyoka_batch))
+            errors = [largest_errors(call(), truth) for call, truth in zip((ours, theirs), truths, strict=True)]
+            a, b = (1e6 * x / COUNT for x in least([ours, theirs]))
+            print(
+                f"  {tolerance:7.1e}  ours {a:6.2f}  heyoka {b:6.2f}  ratio {a / b:4.2f}   "
+                f"errors {errors[0]:.1e} {errors[1]:.1e}   two cores {_speedup(ours):.2f} times as fast"
+            )
+
+
+def _speedup(call: Callable[[], Any]) -> float:
+    """How many times as fast a call is with two threads, by the clock."""
+    best = {"1": float("inf"), "2": float("inf")}
+    for _ in range(ROUNDS):
+        for threads in best:
+            os.environ["POLHODE_NUM_THREADS"] = threads
+            began = time.perf_counter()
+            call()
+            best[threads] = min(best[threads], time.perf_counter() - began)
+    os.environ["POLHODE_NUM_THREADS"] = "1"
+    return best["1"] / best["2"]
+
+
 def compute_truth() -> None:
     """Write the attitudes at the end, by heyoka in 80 bits; the last digits of long times are uncertain."""
     results = {}
@@ -273,6 +356,8 @@ def main(arguments: list[str]) -> None:
         compute_truth()
     elif arguments == ["dense"]:
         dense()
+    elif arguments[:1] == ["many"]:
+        many(arguments[1:])
     else:
         for name in arguments or RACE:
             compare(name)
