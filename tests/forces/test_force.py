@@ -158,12 +158,24 @@ def test_torques_in_space_axes_are_turned_into_the_body(rng):
     np.testing.assert_allclose(body.torque(0.4, q, W), expected, rtol=0, atol=20 * EPS)
 
 
-def test_whether_w_matters_is_read_from_the_function():
+def branching(t, Q, w, p):
+    return (1.0 if Q[2][2] > 0.0 else 2.0), 0.0 * w[0], 0.0
+
+
+def test_whether_t_and_w_matter_is_read_from_the_function():
+    """From its graph or, without one, from its code."""
+    assert Torque(branching).velocity_dependent
+    assert not Torque(branching).time_dependent
+    assert not Torque(lambda t, Q, w, p: (0.0 * w[0], w[1] - w[1], Q[0][0] * t**0)).velocity_dependent
+    assert not Torque(lambda t, Q, w, p: (0.0 * w[0], w[1] - w[1], Q[0][0] * t**0)).time_dependent
+    assert Torque(lambda t, Q, w, p: (sin(t), 0.0, 0.0)).time_dependent
+    assert not Potential(lambda t, Q, p: p[0] * Q[2][2] + 0.0 * t, params=[1.0]).time_dependent
+    assert Potential(lambda t, Q, p: Q[2][2] + t, params=[1.0]).time_dependent  # the energy does
     assert Torque(wind, (1, 2)).velocity_dependent
     assert not Torque(lambda t, Q, w, p: (0, t, 1)).velocity_dependent
     assert Torque(lambda t, Q, w, p: tuple(x for x in (w[0], 0.0, 0.0))).velocity_dependent
     assert Torque(lambda t, Q, w, p: tuple(w[i] for i in range(3))).velocity_dependent
-    assert Torque(lambda *args: (0, 0, 0)).velocity_dependent
+    assert not Torque(lambda *args: (0, 0, 0)).velocity_dependent
     assert Torque(lambda t, Q, w, p: (0, 0, 0), velocity=True).velocity_dependent
     assert not Torque(wind, (1, 2), velocity=False).velocity_dependent
 

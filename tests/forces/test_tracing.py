@@ -263,7 +263,7 @@ def test_the_graph_knows_what_the_torque_depends_on():
         return 0.0 * w[0] + p[1], Q[0][0] - Q[0][0] + w[1] - w[1], 1.0 + Q[1][2]
 
     force = Torque(unused, P)
-    assert force.velocity_dependent  # as far as the code shows
+    assert not force.velocity_dependent
     assert force.traced().inputs == {"p1", "Q12"}
 
 
@@ -482,6 +482,7 @@ def test_the_trace_of_a_force_is_not_made_unless_asked_for(monkeypatch):
     force = Torque(of_math, P) + forces.gravity(1.0, (0, 0, 1))
     force.torque(0.0, (1, 0, 0, 0))
     assert "_trace" not in vars(force)
+    assert "velocity_dependent" not in vars(force)
 
 
 def test_forces_with_the_same_functions_share_a_trace():

@@ -68,10 +68,6 @@ class Force(Value):
         Parameters, which functions receive as ``p``; leading axes are those of a batch of bodies.
     damping : ndarray, shape (..., 3, 3)
         The matrix D in body axes, which is not included in the torque functions.
-    velocity_dependent : bool
-        Whether the torque (without damping) depends on w.
-    time_dependent : bool
-        Whether torque and energy depend on t, so that the energy of the body is not conserved.
     axis : ndarray, shape (3,), or None
         A direction in space along which neither torque nor damping changes the angular momentum, or None.
     breaks : ndarray, shape (k,)
@@ -91,8 +87,6 @@ class Force(Value):
     _replaceable: ClassVar = ("params", "damping", "breaks", "name")
     params: FloatArray
     damping: FloatArray
-    velocity_dependent: bool
-    time_dependent: bool
     axis: FloatArray | None
     breaks: FloatArray
     depends_on_inertia: bool
@@ -100,6 +94,8 @@ class Force(Value):
     _torque: Function
     _energy: Function | None
     _gradient: Function | None
+    _velocity_dependent: bool | None
+    _time_dependent: bool | None
 
     def __init__(
         self,
@@ -109,16 +105,17 @@ class Force(Value):
         *,
         params: npt.ArrayLike = (),
         damping: FloatArray = NO_DAMPING,
-        velocity_dependent: bool = False,
-        time_dependent: bool = False,
+        velocity_dependent: bool | None = False,
+        time_dependent: bool | None = False,
         axis: FloatArray | None = None,
         breaks: npt.ArrayLike = (),
         depends_on_inertia: bool = False,
         name: str,
     ) -> None:
+        """Store functions and attributes; whether they depend on w and t is found out later if it is None."""
         self._store(
-            _torque=torque, _energy=energy, _gradient=gradient, velocity_dependent=velocity_dependent,
-            time_dependent=time_dependent, axis=None, depends_on_inertia=depends_on_inertia, damping=damping,
+            _torque=torque, _energy=energy, _gradient=gradient, _velocity_dependent=velocity_dependent,
+            _time_dependent=time_dependent, axis=None, depends_on_inertia=depends_on_inertia, damping=damping,
         )  # fmt: skip
         self._set(params=params, breaks=breaks, name=name)
         if axis is not None:
@@ -165,6 +162,16 @@ class Force(Value):
     def is_ready_made(self) -> bool:
         """Return whether no part is a user-defined function; such a torque is known to be smooth."""
         return not any(isinstance(part, Potential | Torque) for part in self._parts())
+
+    @functools.cached_property
+    def velocity_dependent(self) -> bool:
+        """Return whether the torque (without damping) depends on w."""
+        return self._depends_on("w") if self._velocity_dependent is None else self._velocity_dependent
+
+    @functools.cached_property
+    def time_dependent(self) -> bool:
+        """Return whether torque and energy depend on t, so that the energy of the body is not conserved."""
+        return self._depends_on("t") if self._time_dependent is None else self._time_dependent
 
     @functools.cached_property
     def is_damped(self) -> bool:
@@ -291,6 +298,20 @@ class Force(Value):
                 f"{part} has no {what}; only forces derived from an energy have one (polhode.Potential)"
             )
         return function
+
+    def _depends_on(self, letter: str) -> bool:
+        """Return whether the torque or the energy depends on t or w, by the graph; True if there is none."""
+        inputs = self._inputs()
+        return inputs is None or any(name[0] == letter for name in inputs)
+
+    def _inputs(self) -> set[str] | None:
+        """Return the inputs of torque and energy for all parameters; None if that is not known."""
+        try:
+            trace = self.traced()
+        except NotTraceable:
+            return None
+        is_partial = self._energy is not None and trace.energy is None
+        return None if trace.conditions or trace.params_are_numbers or is_partial else trace.inputs
 
     def _parts(self) -> tuple[Force, ...]:
         """Return the forces of which this one is the sum."""
@@ -457,7 +478,7 @@ class Potential(Force):
             from_user(energy, ENERGY_FORM, case, arrays),
             None if gradient is None else from_user(gradient, GRADIENT_FORM, case, arrays),
             params=params,
-            time_dependent=mentions(energy, 0),
+            time_dependent=unknown_if(mentions(energy, 0)),
             axis=None if axis is None else stacked(*direction(axis, "axis")),
             breaks=breaks,
             name=name or f"Potential({getattr(energy, '__name__', repr(energy))})",
@@ -518,7 +539,8 @@ class Torque(Force):
         Whether the function takes Q as an array of shape (3, 3) and w as one of shape (3,), and returns an array. This
         is more convenient and several times slower.
     velocity : bool, optional
-        Whether the torque depends on w. The default is True if the code of the function uses its third argument.
+        Whether the torque depends on w. The default follows from the graph of the function; without a graph, it is
+        True if the code of the function uses its third argument.
     breaks : array_like, shape (k,), optional
         Times at which the torque switches, or is not smooth for another reason. Steps of all methods end there, and the
         torque is evaluated only within each interval, so that methods keep their order.
@@ -553,11 +575,11 @@ class Torque(Force):
         case = trial_cases(as_params(params))[0]
         template = functions.torque_in_space if in_space(frame) else functions.numbers_of_torque
         function = from_user(torque, TORQUE_FORM, case, arrays, template)
-        uses_w = mentions(torque, 2) if velocity is None else bool(velocity)
+        uses_w = unknown_if(mentions(torque, 2)) if velocity is None else bool(velocity)
         name = name or f"Torque({getattr(torque, '__name__', repr(torque))})"
         super().__init__(
-            function, params=params, velocity_dependent=uses_w, time_dependent=mentions(torque, 0), breaks=breaks,
-            name=name,
+            function, params=params, velocity_dependent=uses_w, time_dependent=unknown_if(mentions(torque, 0)),
+            breaks=breaks, name=name,
         )  # fmt: skip
 
 
@@ -578,13 +600,21 @@ class ForceSum(Force):
             _sum(GRADIENT_FORM, functions.sum_of_gradients, [force._gradient for force in self._both], k),
             params=np.concatenate(params, axis=-1),
             damping=first.damping + second.damping,
-            velocity_dependent=first.velocity_dependent or second.velocity_dependent,
-            time_dependent=first.time_dependent or second.time_dependent,
             axis=first.axis if _same(first.axis, second.axis) else None,
             breaks=np.append(first.breaks, second.breaks),
             depends_on_inertia=first.depends_on_inertia or second.depends_on_inertia,
             name=f"{first.name} + {second.name}",
         )
+
+    @functools.cached_property
+    def velocity_dependent(self) -> bool:
+        """Return whether the torque of a part depends on w."""
+        return any(force.velocity_dependent for force in self._both)
+
+    @functools.cached_property
+    def time_dependent(self) -> bool:
+        """Return whether torque and energy of a part depend on t."""
+        return any(force.time_dependent for force in self._both)
 
     def replaced(self, **changes: Any) -> Self:
         """Return a copy with other `params`, `damping`, `breaks` or `name`; each part receives its own parameters."""
@@ -683,6 +713,11 @@ def mentions(func: Any, position: int) -> bool:
     """Return whether the code of `func` uses the argument at `position`; True if that cannot be determined."""
     code = getattr(plain(func), "__code__", None)
     return code is None or inspect.ismethod(func) or _code_mentions(code, position)
+
+
+def unknown_if(is_mentioned: bool) -> bool | None:
+    """Return None if a function uses an argument, which may not matter; otherwise False."""
+    return None if is_mentioned else False
 
 
 @functools.lru_cache(maxsize=1024)

@@ -58,8 +58,9 @@ class Trace:
 
     @property
     def inputs(self) -> set[str]:
-        """Return the names of the inputs on which the torque depends."""
-        return {*self.graph.inputs(self.torque)}
+        """Return the names of the inputs on which the torque and the energy depend."""
+        nodes = self.torque if self.energy is None else (*self.torque, self.energy)
+        return {*self.graph.inputs(nodes)}
 
     def holds_for(self, params: FloatArray) -> bool:
         """Return whether the graph holds for parameters (..., k), of as many bodies as there are."""
