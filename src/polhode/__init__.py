@@ -19,6 +19,7 @@ from polhode.flows import FLOWS
 from polhode.methods import METHODS
 
 if TYPE_CHECKING:  # for type checkers and editors; a test checks that the names are those of ``_HOME``
+    from polhode import elliptic as elliptic
     from polhode import flows as flows
     from polhode import forces as forces
     from polhode import problems as problems
@@ -94,6 +95,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test checks that the names
 
 _MODULES = {
     "adapters": "systems.adapters",
+    "elliptic": "elliptic",
     "errors": "core.errors",
     "events": "systems.events",
     "flows": "flows",

@@ -19,7 +19,7 @@ from polhode.kernels.exact.standard_form import (
     to_standard_time,
     vector_of,
 )
-from polhode.kernels.numbers.eft import dd_add, dd_div, dd_mul, dd_sqrt, dd_sub, two_prod, two_sum
+from polhode.kernels.numbers.eft import dd_add, dd_div, dd_mul, dd_sqrt, dd_sub, half, two_prod, two_sum
 from polhode.kernels.numbers.trig import rint
 
 ZERO = (0.0, 0.0)
@@ -29,12 +29,6 @@ TWO_PI = (6.283185307179586, 2.4492935982947064e-16)
 STEPS = 20
 CONVERGED = 1e-16  # relative gap of the arithmetic-geometric mean; one step later its error is 1e-33
 FARTHEST = 1e290  # periods and times beyond are not reduced, because their exact products would overflow
-
-
-@inline_strict
-def half(a):
-    """Return the pair a/2."""
-    return 0.5 * a[0], 0.5 * a[1]
 
 
 @inline_strict

@@ -101,6 +101,12 @@ def dd_sqrt(a):
     return fast_two_sum(root, rest / (2.0 * root))
 
 
+@inline_strict
+def half(a):
+    """Return the pair a/2."""
+    return 0.5 * a[0], 0.5 * a[1]
+
+
 @noinline_strict
 def exact_sum(terms, count):
     """Return the sum of terms[:count], exact up to one final rounding per component.

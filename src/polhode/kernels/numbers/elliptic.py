@@ -49,7 +49,7 @@ def mean_limit(mean, geometric):
 
 
 @inline
-def _cel(kc, p, a, b):
+def cel(kc, p, a, b):
     """Return (M, 1/M, W) with K = pi/(2M) and K W = int_0^(pi/2) (a cos^2 + b sin^2)/((cos^2 + p sin^2) D).
 
     D = sqrt(cos^2 + kc^2 sin^2), kc > 0, p > 0; M is the arithmetic-geometric mean of 1 and kc (DLMF 19.8.5). The last
@@ -103,7 +103,7 @@ def mean_and_weight(kc, n):
 
     The kernels of single steps call this function instead of ``complete_k_and_l``.
     """
-    return _cel(kc, 1.0 + n, 0.0, 1.0)
+    return cel(kc, 1.0 + n, 0.0, 1.0)
 
 
 @inline
@@ -166,6 +166,49 @@ def carlson_rj(x, y, z, p):
         x, y, z, p = 0.25 * (x + shift), 0.25 * (y + shift), 0.25 * (z + shift), 0.25 * (p + shift)
         quarter *= 0.25
     return quarter * _rj_series(dx, dy, dz, dp) / (mean * sqrt(mean)) + 6.0 * total
+
+
+@inline
+def principal_rj(x, y, z, p):
+    """Return R_J(x, y, z, p) for p < 0, a Cauchy principal value, with x, y, z as in ``carlson_rj`` (DLMF 19.20.14)."""
+    low, high = min(x, min(y, z)), max(x, max(y, z))
+    middle = max(min(x, y), min(max(x, y), z))
+    step = (high - middle) * (middle - low) / (middle - p)
+    q = middle + step
+    positive = step * carlson_rj(x, y, z, q) + 3.0 * carlson_rc(low * (high / middle), q * (p / middle))
+    return (positive - 3.0 * carlson_rf(x, y, z)) / (middle - p)
+
+
+@inline
+def carlson_rd(x, y, z):
+    """Return R_D(x, y, z) = R_J(x, y, z, z) for z > 0 and x, y >= 0, at most one of them 0.
+
+    This is algorithm 4 of Carlson 1995.
+    """
+    total = 0.0
+    quarter = 1.0
+    for _ in range(DUPLICATIONS):
+        mean = (x + y + 3.0 * z) / 5.0
+        dx, dy, dz = 1.0 - x / mean, 1.0 - y / mean, 1.0 - z / mean
+        if not max(abs(dx), abs(dy), abs(dz)) > CARLSON_SPREAD:  # also ends on NaN
+            break
+        sx, sy, sz = sqrt(x), sqrt(y), sqrt(z)
+        shift = sx * sy + sy * sz + sz * sx
+        total += quarter / sz / (z + shift)
+        x, y, z = 0.25 * (x + shift), 0.25 * (y + shift), 0.25 * (z + shift)
+        quarter *= 0.25
+    return quarter * _rj_series(dx, dy, dz, dz) / (mean * sqrt(mean)) + 3.0 * total
+
+
+@inline
+def carlson_rg(x, y, z):
+    """Return R_G(x, y, z) for x, y, z >= 0 (DLMF 19.21.10, with the middle argument for z: all terms are positive)."""
+    low, high = min(x, min(y, z)), max(x, max(y, z))
+    middle = max(min(x, y), min(max(x, y), z))
+    if middle == 0.0:
+        return 0.5 * sqrt(high)
+    rest = (high - middle) * (middle - low) / 3.0 * carlson_rd(low, high, middle)
+    return 0.5 * (middle * carlson_rf(low, high, middle) + rest + sqrt(high * (low / middle)))
 
 
 @inline
