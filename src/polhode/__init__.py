@@ -19,6 +19,7 @@ from polhode.flows import FLOWS
 from polhode.methods import METHODS
 
 if TYPE_CHECKING:  # for type checkers and editors; a test checks that the names are those of ``_HOME``
+    from polhode import compiled as compiled
     from polhode import elliptic as elliptic
     from polhode import flows as flows
     from polhode import forces as forces
@@ -95,6 +96,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test checks that the names
 
 _MODULES = {
     "adapters": "systems.adapters",
+    "compiled": "compiled",
     "elliptic": "elliptic",
     "errors": "core.errors",
     "events": "systems.events",

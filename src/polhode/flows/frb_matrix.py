@@ -104,7 +104,7 @@ class FrbMatrix(Published):
     array([-0.900588, -0.153051,  0.058371,  0.402629])
     """
 
-    kernels = loops(prepare, advance, size=SIZE)
+    kernels = loops(prepare, advance, size=SIZE, has_scratch=True)
     frame = "the frame along m'"
     limits = f"{LOST}; after a step of more than half a turn the sign of q is not known"
     references = (CELLEDONI_2008, FRB_2010)

@@ -225,7 +225,7 @@ class FrbQuaternion(Published):
     array([-0.900588, -0.153051,  0.058371,  0.402629])
     """
 
-    kernels = loops(prepare, advance, size=SIZE)
+    kernels = loops(prepare, advance, size=SIZE, has_scratch=True)
     frame = "the shortest rotation of m onto e3"
     limits = f"{LOST}, and where m is close to -e3 (the axis of the largest moment), also those of |q| = 1"
     references = (CELLEDONI_2008, FRB_2010, KOSENKO_1998)

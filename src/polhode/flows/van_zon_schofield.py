@@ -120,7 +120,7 @@ class VanZonSchofield(Flow):
     array([-0.900588, -0.153051,  0.058371,  0.402629])
     """
 
-    kernels = loops(prepare, advance, size=SIZE)
+    kernels = loops(prepare, advance, size=SIZE, has_scratch=True)
 
     def __init__(self, hermite: bool = False) -> None:
         self.exact_parameters = (HERMITE if hermite else EXACT,)

@@ -7,6 +7,9 @@
 ``call_by_address``                  call a function by its address
 ``binade``, ``power_of_two``, ``log2_in_steps``, ``two_to_the``  powers of two
 ``borrowed``, ``keep``               arrays without reference counts
+``stack_array``                      an array on the stack
+``opaque``                           an array of which the compiler knows nothing
+``fixed_address``                    the address of a function of this process
 
 Compiled code finds their definitions in ``numba_intrinsics``, which is imported only if something is compiled.
 """
@@ -54,6 +57,16 @@ if JIT:
         ``raised`` is True if the function raised an exception; the result is then unspecified.
         """
         return Intrinsic("call_by_address", signature)
+
+    opaque = Intrinsic("opaque")
+
+    def stack_array(size):
+        """Return a function new() -> array of ``size`` numbers on the stack of its caller, which needs no memory."""
+        return Intrinsic("stack_array", size)
+
+    def fixed_address(address):
+        """Return a function address() -> ``address``, whose callers Numba does not keep on disk."""
+        return Intrinsic("fixed_address", address)
 
     @inline_strict
     def binade(x):
@@ -125,6 +138,18 @@ else:
         return math.ldexp(1.0, k), math.ldexp(1.0, -k)
 
     binade = power_of_two
+
+    def opaque(array):
+        """Return the array."""
+        return array
+
+    def stack_array(size):
+        """Return a function new() -> list of ``size`` numbers, which may be of any type."""
+        return lambda: [0.0] * size
+
+    def fixed_address(address):
+        """Return a function address() -> ``address``."""
+        return lambda: address
 
     def keep(array):
         """Do nothing: Python keeps the array alive."""

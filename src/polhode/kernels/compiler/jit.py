@@ -145,6 +145,12 @@ if JIT:
         """Return the Python function of an inlined kernel."""
         return kernel.py_func
 
+    def for_users(func):
+        """Compile a function that is inlined into functions of the user, and that Python can call, too."""
+        from polhode.kernels.compiler import numba_internals
+
+        return numba_internals.dispatcher(func, {**CONTRACT, "forceinline": True, "error_model": "numpy"})
+
 else:
 
     def inline(func):
@@ -161,7 +167,7 @@ else:
         """Return the Python function unchanged."""
         return kernel
 
-    in_python = address = loaded
+    in_python = for_users = address = loaded
 
     def prepared(kernel, arguments):
         """Return a call of a function with these arguments."""

@@ -237,3 +237,70 @@ def _without_owner(context, builder, kind, value):
 def keep(typingctx, array):
     """Keep the array alive up to this call; it compiles to no instruction."""
     return types.void(array), lambda context, builder, signature, args: context.get_dummy_value()
+
+
+def stack_array(size):
+    """Return an intrinsic that makes an array of ``size`` numbers on the stack, aligned to 64 bytes.
+
+    The array is valid until the function returns into which its caller is inlined, and has no owner.
+    """
+
+    @intrinsic
+    def new(typingctx):
+        def codegen(context, builder, signature, args):
+            room = cgutils.alloca_once(builder, ir.ArrayType(ir.DoubleType(), size))
+            room.align = 64
+            return _array_at(context, builder, signature.return_type, room, size)
+
+        return types.Array(types.float64, 1, "C")(), codegen
+
+    return new
+
+
+def _array_at(context, builder, kind, room, size):
+    """Return an array of ``size`` numbers at a place of the stack."""
+    array = context.make_array(kind)(context, builder)
+    length, width = (context.get_constant(types.intp, x) for x in (size, 8))
+    data = builder.bitcast(room, array.data.type)
+    populate_array(array, data=data, shape=[length], strides=[width], itemsize=width, meminfo=None)
+    return array._getvalue()
+
+
+@intrinsic
+def opaque(typingctx, array):
+    """Return the same array of numbers, of whose address and length the compiler knows nothing.
+
+    Which products are fused with sums depends on what it knows: this makes it the same everywhere.
+    """
+
+    def codegen(context, builder, signature, args):
+        view = context.make_array(signature.args[0])(context, builder, args[0])
+        (length,) = cgutils.unpack_tuple(builder, view.shape)
+        data, length = (_unknown(builder, value) for value in (view.data, length))
+        width = context.get_constant(types.intp, 8)
+        populate_array(view, data=data, shape=[length], strides=[width], itemsize=width, meminfo=None)
+        return view._getvalue()
+
+    return array(array), codegen
+
+
+def _unknown(builder, value):
+    """Return a value that went through a register, by no instruction at all, and is unknown to the compiler."""
+    return builder.asm(ir.FunctionType(value.type, [value.type]), "", "=r,0", [value], False)
+
+
+def fixed_address(number):
+    """Return an intrinsic that returns the address of a function of this process.
+
+    Numba then refuses to keep the code of its callers on disk, where the address would be that of another process.
+    """
+
+    @intrinsic
+    def address(typingctx):
+        def codegen(context, builder, signature, args):
+            place = context.add_dynamic_addr(builder, number, "polhode_function")
+            return builder.ptrtoint(place, ir.IntType(64))
+
+        return types.int64(), codegen
+
+    return address

@@ -23,18 +23,23 @@ class FlowKernels(NamedTuple):
     size: int  # length of the array c of constants
     repeat: Callable[..., Any]  # loop of free steps
     split: Callable[..., Any]  # loop of splittings
+    has_scratch: bool = False  # whether ``advance`` writes to c
 
     def __reduce__(self):
         """Return the call that makes the loops, for pickle: machine code belongs to this process."""
-        return loops, (self.prepare, self.advance, self.size)
+        return loops, (self.prepare, self.advance, self.size, self.has_scratch)
 
 
-def loops(prepare, advance, size):
-    """Return the kernels of a flow whose functions ``prepare`` and ``advance`` use ``size`` constants."""
+def loops(prepare, advance, size, has_scratch=False):
+    """Return the kernels of a flow whose functions ``prepare`` and ``advance`` use ``size`` constants.
+
+    With ``has_scratch``, some of these are no constants of the body: ``advance`` writes them before it reads them.
+    """
     repeat, split = repeat_loop(prepare, advance), split_loop(prepare, advance)
     for loop in (repeat, split):
         _move(loop, prepare, advance)
-    return FlowKernels(prepare, advance, size, entry_point(REPEAT)(repeat), entry_point(SPLIT)(split))
+    compiled = entry_point(REPEAT)(repeat), entry_point(SPLIT)(split)
+    return FlowKernels(prepare, advance, size, *compiled, has_scratch)
 
 
 def _move(loop, prepare, advance):

@@ -1,0 +1,15 @@
+"""Functions for loops of your own: in Python compiled by Numba, and in C, Fortran and other languages.
+
+What these functions compute is in the kernels, flows and methods; here are the forms in which others can call them.
+"""
+
+from __future__ import annotations
+
+from polhode.compiled.steps import Prepared, prepared, step
+
+__all__ = ["Prepared", "prepared", "step"]
+
+
+def __dir__() -> list[str]:
+    """Return the public names of the module."""
+    return sorted(__all__)
