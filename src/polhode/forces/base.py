@@ -196,6 +196,13 @@ class Force(Value):
         """Return the address of the torque function, for compiled loops; it is valid as long as the force exists."""
         return self._torque.address(self.params)
 
+    def torque_block_address(self, turned: bool) -> Any:
+        """Return the address of the torque function for blocks of bodies, or None if it is not made from a graph.
+
+        `turned` tells whether the principal axes of the bodies differ from the body axes of the user.
+        """
+        return self._torque.block_address(self.params, turned)
+
     def evaluate_torques(self, arguments: tuple[FloatArray, ...]) -> None:
         """Write the torques at rows of `arguments` = (t, q, w, params, out) to out, without damping."""
         functions.evaluate(functions.torques, self._torque, self.params, arguments)

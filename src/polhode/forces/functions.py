@@ -388,7 +388,7 @@ class Function(Comparable, HoldsFunctions):
         self._template, self._parts = template, tuple(parts)
         self.plain = self.applied(plain)
         self._code: Code | None = None
-        self._addresses: dict[int, Any] = {}  # of code that is made from graphs, by the number of parameters
+        self._addresses: dict[Any, Any] = {}  # of code that is made from graphs, by its kind and number of parameters
         self._fingerprint: Fingerprint | None = None
         self._own_key: tuple[Any, ...] | None = None
 
@@ -415,24 +415,41 @@ class Function(Comparable, HoldsFunctions):
         forget_ctrl_c()
         return self._graph_address(params) or jit.address(self.compiled())
 
+    def block_address(self, params: FloatArray, turned: bool) -> Any:
+        """Return the address of the function for blocks of bodies, which is a torque; None if there is no graph.
+
+        Parameters
+        ----------
+        params : ndarray, shape (..., k)
+            Parameters, of which only the number matters.
+        turned : bool
+            Whether the principal axes differ from the body axes of the user.
+        """
+        if not JIT:
+            return None
+        from polhode.forces import generated
+
+        forget_ctrl_c()
+        return self._made_from_graph(("block", turned, params.shape[-1]), generated.block_address_of, params, turned)
+
     def _graph_address(self, params: FloatArray | None) -> Any:
         """Return the address of code that is made from the graph of the function; None if there is none."""
         if params is None or not JIT:
             return None
-        count = params.shape[-1]
-        if count not in self._addresses:
-            self._addresses[count] = self._new_graph_address(params)
-        return self._addresses[count]
-
-    def _new_graph_address(self, params: FloatArray) -> Any:
-        """Return the address of code that is made from the graph, or that exists already; None if there is none."""
         from polhode.forces import generated
 
-        if not self._fix():
-            return None
-        key = "graph", type(self), self.form.signature, params.shape[-1], self.key()
-        code = RECENT.find(key) or RECENT.keep(Code(generated.address_of(self, params), key))
-        return code.function
+        return self._made_from_graph(("one body", params.shape[-1]), generated.address_of, params)
+
+    def _made_from_graph(self, kind: Any, make: Callable[..., Any], *arguments: Any) -> Any:
+        """Return the address of code of a kind that is made from the graph, or that exists; None if there is none."""
+        if kind not in self._addresses:
+            address = None
+            if self._fix():
+                key = "graph", kind, type(self), self.form.signature, self.key()
+                code = RECENT.find(key) or RECENT.keep(Code(make(self, *arguments), key))
+                address = code.function
+            self._addresses[kind] = address
+        return self._addresses[kind]
 
     def _fix(self) -> bool:
         """Fix the globals and closure variables that code contains; return False if others were fixed before."""
@@ -556,6 +573,7 @@ class ReadyMade(Function):
         self.plain = kernel
         self._parts = ()
         self._code = None
+        self._addresses = {}
         self._fingerprint = None
 
     def __reduce__(self) -> Any:

@@ -15,7 +15,11 @@ from polhode.core.errors import NotTraceable
 from polhode.forces.functions import Function
 from polhode.forces.tracing import LOCK, Tracer
 from polhode.kernels.compiler.generated import address_of as address_of_text
-from polhode.kernels.graphs.function import function_text
+from polhode.kernels.graphs.block import block_text
+from polhode.kernels.graphs.equations import principal_torque
+from polhode.kernels.graphs.function import VELOCITY, function_text
+from polhode.kernels.graphs.graph import Graph
+from polhode.kernels.stepping.torqued_block import torque_fields
 
 MOST_OPERATIONS = 4000  # of a graph; loops of larger functions are compiled faster as loops, by Numba
 
@@ -37,16 +41,55 @@ def address_of(function: Function, params: FloatArray) -> Any:
     """
     with LOCK, warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        tracer = Tracer(params, params_are_numbers=False)
         try:
-            return _address_of(function, Tracer(params, params_are_numbers=False))
+            values = _graph_of(function, tracer)
         except NotTraceable:
             return None
+    if values is None:
+        return None
+    return address_of_text(function_text(tracer.graph, values, function.form.has_velocity))
 
 
-def _address_of(function: Function, tracer: Tracer) -> Any:
-    """Return the address of the code of a function, or None; raise NotTraceable if there is no graph."""
+def block_address_of(function: Function, params: FloatArray, turned: bool) -> Any:
+    """Return the address of the code of a torque for blocks of bodies, or None if its graph does not stand for it.
+
+    Parameters
+    ----------
+    function : Function
+        Torque.
+    params : ndarray, shape (..., k)
+        Parameters for trial calls.
+    turned : bool
+        Whether the principal axes differ from the body axes of the user.
+
+    Returns
+    -------
+    int or None
+        The address: see ``kernels.graphs.block``.
+    """
+    with LOCK, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tracer = Tracer(params, params_are_numbers=False)
+        try:
+            values = _graph_of(function, tracer)
+        except NotTraceable:
+            return None
+    if values is None:
+        return None
+    graph = Graph()
+    w = [graph.input(name) for name in VELOCITY]
+    torque = principal_torque(graph, tracer.graph, values, turned, w)
+    return address_of_text(block_text(graph, torque, torque_fields(params.shape[-1])))
+
+
+def _graph_of(function: Function, tracer: Tracer) -> list[int] | None:
+    """Return the nodes of the values of a function, or None if they do not stand for it.
+
+    Raises NotTraceable if there is no graph.
+    """
     values = tracer.values(function)
     if not tracer.stands_for_function or len(tracer.graph.needed(values)) > MOST_OPERATIONS:
         return None
     tracer.compare(function, values)  # only here: a function with other effects would have them
-    return address_of_text(function_text(tracer.graph, values, function.form.has_velocity))
+    return values

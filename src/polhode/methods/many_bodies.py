@@ -127,12 +127,12 @@ class _Step:
         self.i = i
 
 
-def _after_drift(step: _Step, h: float, s: SystemState) -> SystemState:
+def _after_drift(step: _Step, window: Window, s: SystemState) -> SystemState:
     """Return the state after its pending drift."""
     p = s.pending
     if p.drift == 0.0 or s.status != Status.REACHED_END:
         return s
-    length = p.drift * h
+    length = p.drift * window.h
     move(s.moving.x, s.moving.p, step.bodies.per_mass, length)
     s.stuck = step.drift(s.moving.m, s.moving.q, length)
     s.pending = p._replace(drift=0.0)
@@ -142,15 +142,16 @@ def _after_drift(step: _Step, h: float, s: SystemState) -> SystemState:
     return s
 
 
-def _after_kick(step: _Step, h: float, s: SystemState) -> SystemState:
+def _after_kick(step: _Step, window: Window, s: SystemState) -> SystemState:
     """Return the state after its pending kick."""
-    p, a = s.pending, s.moving
+    p, a, h = s.pending, s.moving, window.h
+    t = window.t0 + p.time * h
     if (p.kick == 0.0 and p.gradient == 0.0) or s.status != Status.REACHED_END:
         return s
     if not s.known:
-        s.status = find_forces(step.bodies, s, p.time)
+        s.status = find_forces(step.bodies, s, t)
     if p.gradient and s.status == Status.REACHED_END:
-        G, g = _gradients(step.bodies, s)
+        G, g = _gradients(step.bodies, s, t)
         c = p.gradient * h * h * h
         a.p[:] -= c * G
         a.m[:] -= c * g
@@ -169,8 +170,8 @@ def find_forces(bodies: SystemBodies, s: SystemState, t: float) -> Status:
     return status
 
 
-def _gradients(bodies: SystemBodies, s: SystemState) -> tuple[FloatArray, FloatArray]:
-    """Return (G, g) of (1), by a difference quotient of order 4."""
+def _gradients(bodies: SystemBodies, s: SystemState, t: float) -> tuple[FloatArray, FloatArray]:
+    """Return (G, g) of (1) at the time t, by a difference quotient of order 4."""
     a = s.moving
     v, w = a.force * bodies.per_mass[:, None], a.torque * bodies.per_moments
     fastest, quickest = (np.sqrt((u * u).sum(axis=-1).max()) for u in (v, w))
@@ -181,7 +182,7 @@ def _gradients(bodies: SystemBodies, s: SystemState) -> tuple[FloatArray, FloatA
         b = shifted.moving
         b.x[:] += (point * e) * v
         b.q[:] = multiply(a.q, from_rotation_vector((point * e) * w))
-        s.status = min(s.status, find_forces(bodies, shifted, s.pending.time))
+        s.status = min(s.status, find_forces(bodies, shifted, t))
         s.evaluations = shifted.evaluations
         factor = -2.0 * weight / (12.0 * e)
         G += factor * b.force

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from polhode.core.checks import show
 from polhode.core.errors import InputError
-from polhode.kernels.compiler.jit import loaded
+from polhode.kernels.compiler.jit import address, loaded
 from polhode.kernels.stepping.header import BatchState, Bodies, Clock, Saved, SchemeTable, Wanted, Work
 from polhode.kernels.stepping.stages import SAVE
 from polhode.methods.method import Advance, Method
@@ -128,6 +129,33 @@ class Splitting(Method):
 
         return advance
 
+    def advance_batch(self, force: Force) -> Advance:
+        """Return the compiled loop for batches: bodies with exact drifts are advanced in blocks, in vector lanes."""
+        from polhode.flows.exact import Exact
+
+        if not isinstance(self.flow, Exact):
+            return self.advance(force)
+        from polhode.kernels.exact.standard_form import propagate_rows
+        from polhode.kernels.stepping.block_splitting import split_blocks
+
+        split, by_rows = loaded(split_blocks), address(propagate_rows)
+        implicit = bool(force.velocity_dependent)
+        scheme = self.scheme_table
+
+        @cache
+        def torques(turned: bool) -> tuple[Any, Any]:
+            """Return the addresses of the torque of one body, and of that of a block; one of them is 0."""
+            of_block = force.torque_block_address(turned)
+            return (0, of_block) if of_block else (force.torque_address(), 0)
+
+        def advance(
+            bodies: Bodies, clock: Clock, wanted: Wanted, start: int, stop: int, current: BatchState, saved: Saved
+        ) -> None:
+            work = Work(bodies, clock, wanted, start, stop, current, saved)
+            split(*torques(len(bodies.axes) > 0), by_rows, implicit, scheme, work)
+
+        return advance
+
     @property
     def scheme_table(self) -> SchemeTable:
         """Return the scheme in the form that kernels use."""
@@ -163,8 +191,11 @@ class Splitting(Method):
 
     def time_of(self, current: BatchState, i: int, clock: Clock) -> float:
         """Return the time that body `i` has reached; within a kick, the time of the kick."""
-        _, kick, gradient, t, _ = current.memory[i, :5]
-        return float(t) if kick or gradient else super().time_of(current, i, clock)
+        _, kick, gradient, steps, _ = current.memory[i, :5]
+        if not (kick or gradient):
+            return super().time_of(current, i, clock)
+        start, h = (array[i if len(array) > 1 else 0] for array in (clock.start, clock.h))
+        return float(start + steps * h)
 
     def __repr__(self) -> str:
         """Return the call that creates this method."""

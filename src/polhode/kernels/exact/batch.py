@@ -12,7 +12,7 @@ from math import sqrt
 import numpy as np
 
 from polhode.kernels.compiler.intrinsics import binade, prefetch
-from polhode.kernels.compiler.jit import entry_point, inline
+from polhode.kernels.compiler.jit import entry_point, inline, noinline
 from polhode.kernels.compiler.limits import NOBODY
 from polhode.kernels.exact.block import (
     DOUBLED,
@@ -31,6 +31,8 @@ from polhode.kernels.exact.euler import FEW, SHORT, SMALL, UNREDUCED
 from polhode.kernels.exact.standard_form import INPUT, TIMES
 from polhode.kernels.numbers.lanes import (
     LANES,
+    groups_for,
+    lanes_of,
     load_rows,
     new_block,
     pair,
@@ -95,6 +97,7 @@ def propagate_range(inertia, m, q, t, start, stop, m_out, q_out, alone):
     for first in range(start, stop, LANES):
         count = min(LANES, stop - first)
         whole = count == LANES
+        groups = groups_for(count)
         if inertia.shape[0] == 1:
             load_shared(inertia, block, at.I)
         elif whole:
@@ -117,11 +120,11 @@ def propagate_range(inertia, m, q, t, start, stop, m_out, q_out, alone):
         prefetch_input(inertia, m, q, t, first + LANES)
         if not past_cache:
             prefetch_output(m_out, q_out, first + LANES)
-        standardize(block)
-        if not are_lean(block):
-            choose_tiers(block)
-        if whole and share_a_tier(block):
-            advance(int(block[at.tier]), block)
+        standardize(block, groups)
+        if not are_lean(block, groups):
+            choose_tiers(block, groups)
+        if whole and share_a_tier(block, groups):
+            advance(int(block[at.tier]), block, groups)
             if past_cache:
                 store_rows_past_cache(m_out, first, block, triple_fields(at.m))
                 store_rows_past_cache(q_out, first, block, quadruple_fields(at.q))
@@ -141,12 +144,12 @@ def propagate_range(inertia, m, q, t, start, stop, m_out, q_out, alone):
             bin_rows[k, filled[k]] = i
             filled[k] += 1
             if filled[k] == LANES:
-                advance(k, bins[k])
+                advance(k, bins[k], groups_for(LANES))
                 bad = min(bad, scatter(bins[k], bin_rows[k], LANES, m_out, q_out))
                 filled[k] = 0
     for k in range(TIERS):
         if filled[k] > 0:
-            advance(k, bins[k])
+            advance(k, bins[k], groups_for(filled[k]))
             bad = min(bad, scatter(bins[k], bin_rows[k], filled[k], m_out, q_out))
     wait_for_memory()
     return bad, remaining
@@ -205,13 +208,13 @@ def load_times(t, first, count, w):
 
 
 @inline
-def standardize(w):
+def standardize(w, groups):
     """Convert all lanes to the standard form, except I and q, and mark the lanes that are LEAN.
 
     The constants of (1) in ``euler`` are computed too. Input that is not valid, and every scale beyond that of normal
     numbers, fails a comparison and is not LEAN; there is no other check of the input here.
     """
-    for l in range(LANES):
+    for l in range(lanes_of(groups)):
         (first, second, third), (I1, I2, I3) = sorted_moments(w, l)
         m1, m2, m3 = triple(w, at.m, l)
         unit, per_unit = binade(max(abs(m1), max(abs(m2), abs(m3))))
@@ -267,9 +270,9 @@ def sorted_moments(w, l):
 
 
 @inline
-def choose_tiers(w):
+def choose_tiers(w, groups):
     """Choose the tiers of lanes that are not LEAN, and convert their moments to the standard form."""
-    for l in range(LANES):
+    for l in range(lanes_of(groups)):
         I1, I2, I3 = sorted_moments(w, l)[1]
         per_I = binade(I1)[1]
         I1, I2, I3 = I1 * per_I, I2 * per_I, I3 * per_I
@@ -290,22 +293,62 @@ def choose_tiers(w):
 
 
 @inline
-def are_lean(w):
+def are_lean(w, groups):
     """Return whether all lanes are LEAN."""
     other = 0
-    for l in range(LANES):
+    for l in range(lanes_of(groups)):
         other += w[at.tier + l] != float(LEAN)
     return other == 0
 
 
 @inline
-def share_a_tier(w):
+def share_a_tier(w, groups):
     """Return whether all lanes are of one tier that advances in blocks."""
     tier = w[at.tier]
     other = 0
-    for l in range(LANES):
+    for l in range(lanes_of(groups)):
         other += w[at.tier + l] != tier
     return other == 0 and tier < TIERS
+
+
+@noinline
+def advance_lanes(w, spare, groups):
+    """Advance the lanes of some groups of the block ``w`` by their times, each by the formulas of its tier.
+
+    Lanes hold I, m, q and t in the user's axes and scale. Their results are m and q, in the same axes and scale, and
+    the field ``tier``: 0 if the result is valid, NaN if it is not, ALONE if the lane remains for the scalar code; I and
+    the momenta of such lanes are not the user's anymore. ``spare`` is another block.
+    """
+    standardize(w, groups)
+    if not are_lean(w, groups):
+        choose_tiers(w, groups)
+    if share_a_tier(w, groups):
+        advance(int(w[at.tier]), w, groups)
+        return
+    for k in range(TIERS):
+        count = 0
+        for l in range(lanes_of(groups)):
+            if w[at.tier + l] == float(k):
+                move(w, l, spare, count)
+                count += 1
+        if count > 0:
+            advance(k, spare, groups_for(count))
+            take_back(w, spare, groups, k)
+
+
+@inline
+def take_back(w, spare, groups, tier):
+    """Copy the results of the lanes of a tier from the first lanes of the block ``spare``.
+
+    Their field ``tier`` becomes 0 or NaN, which is none of the tiers that follow.
+    """
+    count = 0
+    for l in range(lanes_of(groups)):
+        if w[at.tier + l] == float(tier):
+            for k in range(at.m, at.w, LANES):  # m and q
+                w[k + l] = spare[k + count]
+            w[at.tier + l] = spare[at.tier + count]
+            count += 1
 
 
 @inline

@@ -31,7 +31,7 @@ from polhode.kernels.exact.euler import (
 )
 from polhode.kernels.numbers.eft import two_sum
 from polhode.kernels.numbers.elliptic import cel_step, mean_limit
-from polhode.kernels.numbers.lanes import LANES, pair, put_pair, put_triple, triple
+from polhode.kernels.numbers.lanes import LANES, lanes_of, pair, put_pair, put_triple, triple
 from polhode.kernels.numbers.series import FIRST
 from polhode.kernels.numbers.trig import is_odd, rint, sincos_near
 
@@ -109,46 +109,46 @@ def unsort(first, second, third, a, b, c):
 
 
 @noinline
-def advance(tier, w):
-    """Advance all lanes, which are of one tier, by their step.
+def advance(tier, w, groups):
+    """Advance the lanes of some groups, which are of one tier, by their step.
 
     The result is stored in the fields m and q, in the user's axes and scale.
     """
     if tier == LEAN:
-        lean_arc(w)
-        lean_turn(w)
+        lean_arc(w, groups)
+        lean_turn(w, groups)
     else:
-        begin(w)
+        begin(w, groups)
         if tier >= DOUBLED:
-            gap(w)
+            gap(w, groups)
         if tier == REDUCED:
-            take_off_half_periods(w)
-        shorten(w, (1.0, 1.0, 0.25, 0.125)[tier])
-        quadrature(w, 7)
+            take_off_half_periods(w, groups)
+        shorten(w, groups, (1.0, 1.0, 0.25, 0.125)[tier])
+        quadrature(w, groups, 7)
         if tier == SERIES:
-            short_arc(w)
+            short_arc(w, groups)
         else:
-            long_arc(w)
+            long_arc(w, groups)
             for _ in range((0, 0, 2, 3)[tier]):
-                double_lanes(w)
-            turn_over(w)
-        turn(w)
+                double_lanes(w, groups)
+            turn_over(w, groups)
+        turn(w, groups)
     if tier <= SERIES:
-        step_momentum(w, False)
-        step_rotation(w, False)
+        step_momentum(w, groups, False)
+        step_rotation(w, groups, False)
     else:
-        step_momentum(w, True)
-        step_rotation(w, True)
-    finish(w)
+        step_momentum(w, groups, True)
+        step_rotation(w, groups, True)
+    finish(w, groups)
 
 
 @inline
-def lean_arc(w):
+def lean_arc(w, groups):
     """Compute S, C, D_ of (1) and Theta of (4) for short steps.
 
     The number of square roots is balanced with that of other instructions, which hide their latency.
     """
-    for l in range(LANES):
+    for l in range(lanes_of(groups)):
         p, r = pair(w, at.p, l)
         n = w[at.n + l]
         rr = short_series(p, r)
@@ -168,18 +168,18 @@ def put_arc(w, l, rr, p, r, theta):
 
 
 @inline
-def begin(w):
+def begin(w, groups):
     """Initialize the parameters of the series and the remaining time, which is all of the step."""
-    for l in range(LANES):
+    for l in range(lanes_of(groups)):
         p, r = pair(w, at.p, l)
         put_triple(w, at.series, l, p, r, w[at.n + l])
         put_triple(w, at.time, l, 1.0, 0.0, 0.0)
 
 
 @inline
-def shorten(w, fraction):
+def shorten(w, groups, fraction):
     """Evaluate the series at a fraction of the time."""
-    for l in range(LANES):
+    for l in range(lanes_of(groups)):
         p, r, n = triple(w, at.series, l)
         time = w[at.time + l] * fraction
         tt = time * time
@@ -190,12 +190,12 @@ def shorten(w, fraction):
 
 
 @inline
-def quadrature(w, nodes):
+def quadrature(w, groups, nodes):
     """Compute the quadrature of (4) with ``nodes`` nodes, as a quotient."""
-    for l in range(LANES):
+    for l in range(lanes_of(groups)):
         put_pair(w, at.quotient, l, 0.0, 1.0)
     for i in range(FIRST[nodes], FIRST[nodes] + nodes):
-        for l in range(LANES):
+        for l in range(lanes_of(groups)):
             numerator, denominator = pair(w, at.quotient, l)
             p, r, n = triple(w, at.series, l)
             numerator, denominator = add_node(i, numerator, denominator, w[at.rr + l], p, r, n)
@@ -203,9 +203,9 @@ def quadrature(w, nodes):
 
 
 @inline
-def short_arc(w):
+def short_arc(w, groups):
     """Compute the arc of the SERIES tier."""
-    for l in range(LANES):
+    for l in range(lanes_of(groups)):
         numerator, denominator = pair(w, at.quotient, l)
         p, r, n = triple(w, at.series, l)
         put_arc(w, l, w[at.rr + l], p, r, n * (numerator / denominator))
@@ -213,9 +213,9 @@ def short_arc(w):
 
 
 @inline
-def gap(w):
+def gap(w, groups):
     """Compute lambda^2 and D."""
-    for l in range(LANES):
+    for l in range(lanes_of(groups)):
         I, m = triple(w, at.I, l), triple(w, at.m, l)
         t = w[at.t + l]
         body = body_constants(I)
@@ -225,9 +225,9 @@ def gap(w):
 
 
 @inline
-def take_off_half_periods(w):
+def take_off_half_periods(w, groups):
     """Subtract half-periods, as in ``euler``, for lanes that are far enough from the separatrix."""
-    for l in range(LANES):
+    for l in range(lanes_of(groups)):
         l2, D = pair(w, at.l2, l)
         n = w[at.n + l]
         per_l2 = 1.0 / l2
@@ -235,13 +235,13 @@ def take_off_half_periods(w):
         put_triple(w, at.cel, l, 1.0, min(1.0, sqrt(abs(D) * per_l2)), p)
         put_pair(w, at.cel + 3 * LANES, l, 0.0, 1.0 / p)
     for _ in range(CEL_STEPS):
-        for l in range(LANES):
+        for l in range(lanes_of(groups)):
             mean, geometric, p = triple(w, at.cel, l)
             a, b = pair(w, at.cel + 3 * LANES, l)
             mean, geometric, p, a, b = cel_step(mean, geometric, p, a, b)
             put_triple(w, at.cel, l, mean, geometric, p)
             put_pair(w, at.cel + 3 * LANES, l, a, b)
-    for l in range(LANES):
+    for l in range(lanes_of(groups)):
         mean, geometric, p = triple(w, at.cel, l)
         a, b = pair(w, at.cel + 3 * LANES, l)
         mean, per_mean = mean_limit(mean, geometric)
@@ -255,9 +255,9 @@ def take_off_half_periods(w):
 
 
 @inline
-def long_arc(w):
+def long_arc(w, groups):
     """Compute s, cn, dn of the shortened time, and store its Theta/be in the field ``root``."""
-    for l in range(LANES):
+    for l in range(lanes_of(groups)):
         numerator, denominator = pair(w, at.quotient, l)
         p, r, n = triple(w, at.series, l)
         rr, time = w[at.rr + l], w[at.time + l]
@@ -271,9 +271,9 @@ def long_arc(w):
 
 
 @inline
-def double_lanes(w):
+def double_lanes(w, groups):
     """Double the time of the arc and of Theta/be."""
-    for l in range(LANES):
+    for l in range(lanes_of(groups)):
         n = w[at.n + l]
         l2, D = pair(w, at.l2, l)
         functions, unit_turn = triple(w, at.arc, l), pair(w, at.unit_turn, l)
@@ -285,12 +285,12 @@ def double_lanes(w):
 
 
 @inline
-def turn_over(w):
+def turn_over(w, groups):
     """Compute s, c, d from s, cn, dn, and normalize (re, im).
 
     After an odd number of half-periods s and cn change sign.
     """
-    for l in range(LANES):
+    for l in range(lanes_of(groups)):
         s, cn, dn = triple(w, at.arc, l)
         re, im = pair(w, at.unit_turn, l)
         f = 1.0 - 2.0 * w[at.odd + l]
@@ -303,9 +303,9 @@ def turn_over(w):
 
 
 @inline
-def lean_turn(w):
+def lean_turn(w, groups):
     """Compute (sin, cos) of phi of (5) in ``euler``, for short steps."""
-    for l in range(LANES):
+    for l in range(lanes_of(groups)):
         axis3, rate = pair(w, at.axis3, l)
         theta = w[at.w + LANES + l] * w[at.theta + l]
         s, c = sincos_near(w[at.G + l] * (rate + axis3 * theta), 0.0)
@@ -313,9 +313,9 @@ def lean_turn(w):
 
 
 @inline
-def turn(w):
+def turn(w, groups):
     """Compute (sin, cos) of phi of (5) in ``euler``, for any number of turns."""
-    for l in range(LANES):
+    for l in range(lanes_of(groups)):
         m = triple(w, at.m, l)
         I1, _, I3 = triple(w, at.I, l)
         t, f = pair(w, at.t, l)
@@ -330,9 +330,9 @@ def turn(w):
 
 
 @inline
-def step_momentum(w, long):
+def step_momentum(w, groups, long):
     """Compute the end of the step: (2), (3) and X of (5)."""
-    for l in range(LANES):
+    for l in range(lanes_of(groups)):
         m1, m2, m3 = triple(w, at.m, l)
         al, be, ga = triple(w, at.w, l)
         s, c, d = triple(w, at.arc, l)
@@ -349,9 +349,9 @@ def step_momentum(w, long):
 
 
 @inline
-def step_rotation(w, long):
+def step_rotation(w, groups, long):
     """Compute the quaternion by which q is multiplied in (5), and store it in the field ``end``."""
-    for l in range(LANES):
+    for l in range(lanes_of(groups)):
         m, turn, i = triple(w, at.m, l), pair(w, at.phi, l), triple(w, at.end + 3 * LANES, l)
         x1, x2, x3 = triple(w, at.end + 6 * LANES, l)
         x0, xx = pair(w, at.end + 9 * LANES, l)
@@ -362,13 +362,13 @@ def step_rotation(w, long):
 
 
 @inline
-def finish(w):
+def finish(w, groups):
     """Compute m and q at the end of the step, in the user's axes and scale.
 
     The field ``tier`` becomes 0 if the result is finite and the attitude valid, else NaN. The rotation of the step is
     converted to the user's axes, so that q need not be converted to the sorted ones.
     """
-    for l in range(LANES):
+    for l in range(lanes_of(groups)):
         m1, m2, m3 = triple(w, at.end, l)
         x1, x2, x3 = triple(w, at.end + 6 * LANES, l)
         q1, q2, q3 = triple(w, at.q + LANES, l)

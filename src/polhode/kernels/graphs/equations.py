@@ -14,6 +14,7 @@ in principal axes. The graph of the torque has the body axes of the user: x_user
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from polhode.kernels.graphs.graph import Graph
@@ -78,12 +79,9 @@ def equations(torque: Graph, components: tuple[int, int, int], turned: bool, dra
         The equations.
     """
     graph = Graph(torque.exact)
-    used = torque.inputs(components)
-    inputs = {name: graph.input(name) for name in used if name[0] in "tp"}
-    inputs |= _velocities(graph, used, turned) | _attitudes(graph, used, turned)
-    f = torque.copied(components, graph, inputs)
-    if turned:
-        f = [graph.dot(f, [graph.input(f"caxis{j}{i}") for j in range(3)]) for i in range(3)]
+    has_velocity = any(name[0] == "w" for name in torque.inputs(components))
+    w = [graph.multiply(graph.input("crate"), graph.input(name)) for name in TURNS] if has_velocity else []
+    f = principal_torque(graph, torque, components, turned, w)
     g = [graph.multiply(graph.input("cscale"), component) for component in f]
     turns = [graph.input(name) for name in TURNS]
     for i in range(3):
@@ -112,14 +110,34 @@ def slopes(equations: Equations) -> tuple[Graph, list[int]]:
     return graph, turned
 
 
-def _velocities(graph: Graph, used: list[str], turned: bool) -> dict[str, int]:
-    """Return the nodes of the angular velocities that are used, in the axes of the user."""
-    if not any(name[0] == "w" for name in used):
-        return {}
-    w = [graph.multiply(graph.input("crate"), graph.input(name)) for name in TURNS]
-    if turned:
+def principal_torque(
+    graph: Graph, torque: Graph, components: Sequence[int], turned: bool, w: Sequence[int]
+) -> list[int]:
+    """Return nodes of a graph with the torque in principal axes, as a function of t, the quaternion and w.
+
+    Parameters
+    ----------
+    graph : Graph
+        Graph to which nodes are added, with inputs t, q0, ..., q3, p0, ..., and caxis00, ..., the principal axes.
+    torque, components, turned
+        As for `equations`.
+    w : sequence of int
+        Nodes of the angular velocity in principal axes; none if the torque does not depend on it.
+
+    Returns
+    -------
+    list of int
+        The nodes.
+    """
+    used = torque.inputs(components)
+    inputs = {name: graph.input(name) for name in used if name[0] in "tp"}
+    if turned and w:
         w = [graph.dot([graph.input(f"caxis{i}{j}") for j in range(3)], w) for i in range(3)]
-    return {f"w{i}": w[i] for i in range(3)}
+    inputs |= {f"w{i}": node for i, node in enumerate(w)} | _attitudes(graph, used, turned)
+    f = torque.copied(components, graph, inputs)
+    if turned:
+        f = [graph.dot(f, [graph.input(f"caxis{j}{i}") for j in range(3)]) for i in range(3)]
+    return f
 
 
 def _attitudes(graph: Graph, used: list[str], turned: bool) -> dict[str, int]:

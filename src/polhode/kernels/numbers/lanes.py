@@ -1,9 +1,9 @@
 """Blocks of lanes: numbers laid out so that the compiler vectorizes over bodies or over times.
 
 A block ``w`` is one flat array; ``w[field + l]`` is the quantity of lane l that begins at ``field``, and the components
-of a vector are neighboring fields. Loops over lanes have no branches and no calls, and always run over all LANES, so
-that every lane is computed by the same instructions. Short loops are faster than long ones, because the processor then
-overlaps several iterations.
+of a vector are neighboring fields. Loops over lanes have no branches and no calls, and run over whole groups of lanes,
+so that every lane is computed by the same instructions: ``lanes_of(groups)``, at most LANES, which the compiler has to
+see in every function. Short loops are faster than long ones, because the processor then overlaps several iterations.
 
 There are two pitfalls. First, functions with array arguments must not have branches: Numba counts references to
 arrays, can omit the counting only in code with a single path, and counting waits for all pending stores. Second,
@@ -22,6 +22,7 @@ from polhode.kernels.compiler import JIT
 from polhode.kernels.compiler.jit import inline
 
 LANES = 32 if JIT else 1  # uncompiled code computes one body at a time
+GROUP = 8 if JIT else 1  # number of lanes of a group; vector instructions have at most as many
 PAST_CACHE = 250_000  # numbers (two megabytes) from which on rows are stored past the cache
 
 if JIT:
@@ -94,6 +95,21 @@ else:
 
     def wait_for_memory():
         """Do nothing: uncompiled code has no stores past the cache to wait for."""
+
+
+@inline
+def groups_for(count):
+    """Return the number of groups that have room for ``count`` lanes."""
+    return (count + GROUP - 1) // GROUP
+
+
+@inline
+def lanes_of(groups):
+    """Return the number of lanes of some groups, at most LANES.
+
+    The minimum tells the compiler that indices of lanes are not negative, without which it makes no vector code.
+    """
+    return GROUP * min(groups, LANES // GROUP)
 
 
 @inline

@@ -30,7 +30,7 @@ from polhode.kernels.stepping.header import (
     SchemeTable,
     Wanted,
 )
-from polhode.kernels.stepping.stages import Pending, Progress, Window, stage_loop
+from polhode.kernels.stepping.stages import Pending, Progress, Window, stage_loop, time_in
 from polhode.kernels.stepping.system_steps import add_kick, add_motion, set_matrices, turn_torques
 
 call_forces = call_by_address(FORCES, (FINE, 0.0))
@@ -110,7 +110,7 @@ class FewState(NamedTuple):
 
 
 @noinline
-def after_kick(subject, h, s):
+def after_kick(subject, window, s):
     """Return the system after its pending kick."""
     p = s.pending
     if p.kick == 0.0 or s.status != FINE:
@@ -120,7 +120,7 @@ def after_kick(subject, h, s):
     if not s.known:
         Q = subject.matrices
         set_matrices(a.q, forces.axes, Q, a.force, in_space)
-        arguments = p.time, a.x, Q, a.force, in_space, forces.numbers, forces.sizes
+        arguments = time_in(window, p.time), a.x, Q, a.force, in_space, forces.numbers, forces.sizes
         (status, _), raised = call_forces(forces.address, arguments)
         evaluations += 1
         status = RAISED if raised else status
@@ -128,18 +128,18 @@ def after_kick(subject, h, s):
             status = NOT_FINITE
         if status != FINE:
             return FewState(p, False, s.stuck, evaluations, status)
-    add_kick(a.p, a.m, a.force, a.torque, p.kick * h)
+    add_kick(a.p, a.m, a.force, a.torque, p.kick * window.h)
     return FewState(Pending(p.drift, 0.0, p.gradient, p.time), True, s.stuck, evaluations, FINE)
 
 
 @noinline
-def after_drift(subject, h, s):
+def after_drift(subject, window, s):
     """Return the system after its pending drift."""
     p = s.pending
     if p.drift == 0.0 or s.status != FINE:
         return s
     a, flight, time = subject.moving, subject.flight, subject.time
-    time[0] = p.drift * h
+    time[0] = p.drift * window.h
     add_motion(a.x, a.p, flight.per_mass, time[0])
     n = a.x.shape[0]
     (bad, left), _ = call_range(flight.by_range, (flight.moments, a.m, a.q, time, 0, n, a.m, a.q, subject.alone))

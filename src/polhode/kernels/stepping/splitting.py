@@ -30,7 +30,7 @@ from polhode.kernels.stepping.damping import damped_kick, resistance
 from polhode.kernels.stepping.frame import read_attitude, read_momentum, write_state
 from polhode.kernels.stepping.header import FINE, NO_STEP, number_of
 from polhode.kernels.stepping.repeat import new_constants, plain, whole_step
-from polhode.kernels.stepping.stages import Pending, Progress, Window, stage_loop
+from polhode.kernels.stepping.stages import Pending, Progress, Window, stage_loop, time_in
 from polhode.kernels.stepping.torques import Body, body_of, torque_on
 
 MOST_ITERATIONS = 200
@@ -106,14 +106,15 @@ def implicit_kick(body, t, time, m, q):
 
 
 @inline
-def kicked(body, implicit, pending, h, m, q):
+def kicked(body, implicit, pending, window, m, q):
     """Return m after the pending kick and gradient kick, the number of evaluations, and the status."""
-    time = pending.kick * h
+    h = window.h
+    time, t = pending.kick * h, time_in(window, pending.time)
     if implicit:
-        return implicit_kick(body, pending.time, time, m, q)
-    f, status = torque_on(body, pending.time, m, q)
+        return implicit_kick(body, t, time, m, q)
+    f, status = torque_on(body, t, m, q)
     if pending.gradient != 0.0:
-        g, new_status = gradient_torque(body, pending.time, f, m, q)
+        g, new_status = gradient_torque(body, t, f, m, q)
         change = plus(times(time, f), -(pending.gradient * h * h * h), g)
         return plus(m, 1.0, change), 5, min(status, new_status)
     if body.damping.acts:
@@ -122,27 +123,27 @@ def kicked(body, implicit, pending, h, m, q):
 
 
 @inline
-def after_kick(subject, h, s):
+def after_kick(subject, window, s):
     """Return the state after its pending kick."""
     p = s.pending
     if (p.kick == 0.0 and p.gradient == 0.0) or s.status != FINE:
         return s
-    m, count, status = kicked(subject.body, subject.implicit, p, h, s.m, s.q)
+    m, count, status = kicked(subject.body, subject.implicit, p, window, s.m, s.q)
     if status != FINE:
         return SplitState(s.m, s.q, p, s.evaluations + count, status)
     return SplitState(m, s.q, Pending(p.drift, 0.0, 0.0, p.time), s.evaluations + count, FINE)
 
 
 def drift_by(advance):
-    """Return the function ``after_drift(subject, h, s)`` for a free flow, which is inlined."""
+    """Return the function ``after_drift(subject, window, s)`` for a free flow, which is inlined."""
 
     @inline
-    def after_drift(subject, h, s):
+    def after_drift(subject, window, s):
         """Return the state after its pending drift."""
         p = s.pending
         if p.drift == 0.0 or s.status != FINE:
             return s
-        time = to_standard_time(p.drift * h, subject.body.frame.scale)
+        time = to_standard_time(p.drift * window.h, subject.body.frame.scale)
         m, q, count = whole_step(advance, subject.constants, subject.fractions, s.m, s.q, time)
         if count < 0.0:
             return SplitState(s.m, s.q, p, s.evaluations, NO_STEP)

@@ -21,7 +21,10 @@ PROCESSOR, STEPS, ALL_DONE, INVERSE, SAVED = range(5)  # parts of the stages tha
 
 
 class Pending(NamedTuple):
-    """Stages that are not yet done: coefficients of h, h and h^3, and the time of the kick."""
+    """Stages that are not yet done: coefficients of h, h and h^3, and the time of the kick.
+
+    That time is in steps, from the beginning of the window on.
+    """
 
     drift: float
     kick: float
@@ -44,6 +47,12 @@ class Window(NamedTuple):
     h: float
 
 
+@inline
+def time_in(window, steps):
+    """Return a time that is given in steps from the beginning of the window on."""
+    return window.t0 + steps * window.h
+
+
 class Part(NamedTuple):
     """Stages first..end of a scheme, ``repetitions`` times."""
 
@@ -54,7 +63,7 @@ class Part(NamedTuple):
 
 @inline
 def with_stage(p, kind, x, t):
-    """Return pending stages and one more, of coefficient x, at the time t."""
+    """Return pending stages and one more, of coefficient x, at the time t, in steps."""
     if kind == DRIFT:
         return Pending(p.drift + x, p.kick, p.gradient, p.time)
     if kind == KICK:
@@ -89,7 +98,7 @@ def stage_loop(kick, drift, with_pending, write, copied, restored, compiled=True
     Parameters
     ----------
     kick, drift : function
-        ``kick(subject, h, s)`` and ``drift(subject, h, s)`` return the state after its pending kick or drift.
+        ``kick(subject, window, s)`` and ``drift(subject, window, s)`` return the state after its pending kick or drift.
     with_pending : function
         ``with_pending(s, pending)`` returns the state s with other pending stages.
     write : function
@@ -110,13 +119,13 @@ def stage_loop(kick, drift, with_pending, write, copied, restored, compiled=True
             for k in range(part.first, part.end):
                 kind = float(scheme.stages[k, 0])
                 if kind in (DRIFT, SAVE):
-                    s = kick(subject, window.h, s)
+                    s = kick(subject, window, s)
                 if kind != DRIFT:
-                    s = drift(subject, window.h, s)
+                    s = drift(subject, window, s)
                 if s.status != FINE:
                     return s, step
                 if kind != SAVE:
-                    t = window.t0 + ((step - window.first) + float(scheme.stages[k, 2])) * window.h
+                    t = (step - window.first) + float(scheme.stages[k, 2])
                     s = with_pending(s, added(s.pending, kind, float(scheme.stages[k, 1]), t))
         return s, n + part.repetitions
 
