@@ -565,12 +565,16 @@ class OfArrays(Function):
 
 
 class ReadyMade(Function):
-    """Compiled entry point of this package, which is cached on disk."""
+    """Compiled entry point of this package, which is cached on disk.
 
-    def __init__(self, form: Form, kernel: Any) -> None:
+    If the kernel decides something by parameters, `without_branches` is a kernel with the same values that does not.
+    """
+
+    def __init__(self, form: Form, kernel: Any, without_branches: Any) -> None:
         self.form = form
         self.user = None
         self.plain = kernel
+        self.without_branches = without_branches
         self._parts = ()
         self._code = None
         self._addresses = {}
@@ -578,7 +582,7 @@ class ReadyMade(Function):
 
     def __reduce__(self) -> Any:
         """Return the arguments for pickle and copy; kernels are pickled by name."""
-        return ready_made, (self.form, self.plain)
+        return ready_made, (self.form, self.plain, self.without_branches)
 
     def applied(self, convert: Callable[[Any], Any]) -> Any:
         """Return the kernel."""
@@ -614,9 +618,9 @@ class ReadyMade(Function):
 
 
 @functools.cache
-def ready_made(form: Form, kernel: Any) -> ReadyMade:
+def ready_made(form: Form, kernel: Any, without_branches: Any = None) -> ReadyMade:
     """Return the function of a kernel, one for each kernel in a process, so that copies are recognized."""
-    return ReadyMade(form, kernel)
+    return ReadyMade(form, kernel, without_branches or kernel)
 
 
 def plain(part: Any) -> Any:

@@ -15,11 +15,8 @@ from polhode.core.errors import NotTraceable
 from polhode.forces.functions import Function
 from polhode.forces.tracing import LOCK, Tracer
 from polhode.kernels.compiler.generated import address_of as address_of_text
-from polhode.kernels.graphs.block import block_text
-from polhode.kernels.graphs.equations import principal_torque
-from polhode.kernels.graphs.function import VELOCITY, function_text
-from polhode.kernels.graphs.graph import Graph
-from polhode.kernels.stepping.torqued_block import torque_fields
+from polhode.kernels.graphs.function import function_text
+from polhode.kernels.stepping.torque_code import torque_text
 
 MOST_OPERATIONS = 4000  # of a graph; loops of larger functions are compiled faster as loops, by Numba
 
@@ -66,21 +63,18 @@ def block_address_of(function: Function, params: FloatArray, turned: bool) -> An
     Returns
     -------
     int or None
-        The address: see ``kernels.graphs.block``.
+        The address: see ``kernels.stepping.torque_code``.
     """
     with LOCK, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        tracer = Tracer(params, params_are_numbers=False)
+        tracer = Tracer(params, params_are_numbers=False, without_branches=True)
         try:
             values = _graph_of(function, tracer)
         except NotTraceable:
             return None
     if values is None:
         return None
-    graph = Graph()
-    w = [graph.input(name) for name in VELOCITY]
-    torque = principal_torque(graph, tracer.graph, values, turned, w)
-    return address_of_text(block_text(graph, torque, torque_fields(params.shape[-1])))
+    return address_of_text(torque_text(tracer.graph, values, params.shape[-1], turned))
 
 
 def _graph_of(function: Function, tracer: Tracer) -> list[int] | None:

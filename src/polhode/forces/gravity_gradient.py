@@ -27,9 +27,15 @@ from polhode.kernels.stepping.header import TORQUE
 @inline
 def nadir_at(t, p):
     """Return s(t), in space axes; p (13,) is k I (xx, yy, zz, xy, xz, yz), s, n and the orbital rate."""
-    s, n = (p[6], p[7], p[8]), (p[9], p[10], p[11])
     if p[12] == 0.0:  # sine and cosine would dominate the cost
-        return s
+        return p[6], p[7], p[8]
+    return moving_nadir(t, p)
+
+
+@inline
+def moving_nadir(t, p):
+    """Return s(t) for any orbital rate, without a branch; if the rate is 0, the result is exactly s."""
+    s, n = (p[6], p[7], p[8]), (p[9], p[10], p[11])
     c, b, a = cos(p[12] * t), sin(p[12] * t), dot(s, n)
     x, y, z = cross(n, s)
     a *= 1.0 - c
@@ -49,6 +55,13 @@ def torque(t, Q, w, p):
     return cross(u, slope(u, p))
 
 
+@inline
+def torque_of_any_rate(t, Q, w, p):
+    """Return the torque without a branch, for blocks of bodies with different rates."""
+    u = in_body(Q, moving_nadir(t, p))
+    return cross(u, slope(u, p))
+
+
 @entry_point(ENERGY)
 def energy(t, Q, p):
     """Return V = (k/2) u.I u, with p as for `nadir_at`."""
@@ -65,7 +78,7 @@ def gradient(t, Q, p):
 
 
 FUNCTIONS = (
-    ready_made(TORQUE_FORM, torque),
+    ready_made(TORQUE_FORM, torque, torque_of_any_rate),
     ready_made(ENERGY_FORM, energy),
     ready_made(GRADIENT_FORM, gradient),
 )

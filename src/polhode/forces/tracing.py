@@ -173,10 +173,15 @@ class Tracer:
         Whether functions are called with the numbers of parameters, which are the same for all bodies.
     exact : bool, optional
         Whether the graph contains no rounded numbers.
+    without_branches : bool, optional
+        Whether kernels are replaced by those that decide nothing by parameters, where there are such.
     """
 
-    def __init__(self, params: FloatArray, params_are_numbers: bool, exact: bool = False) -> None:
+    def __init__(
+        self, params: FloatArray, params_are_numbers: bool, exact: bool = False, without_branches: bool = False
+    ) -> None:
         self.params = params
+        self._without_branches = without_branches
         self.recording = Recording(_rows(params), exact)
         self.graph = self.recording.graph
         self._rebinder = Rebinder()
@@ -238,6 +243,8 @@ class Tracer:
         """Return a function that accepts symbols; torques of energies are derivatives of these."""
         if function.energy is not None:
             return self._torque_of(self._callable(function.energy))
+        if self._without_branches and isinstance(function, ReadyMade):
+            return self._rebinder.rebound(function.without_branches)
         return self._rebinder.rebound(function.applied(self._part))
 
     def _part(self, part: Any) -> Any:

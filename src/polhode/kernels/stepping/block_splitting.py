@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polhode.kernels.compiler.intrinsics import borrowed, call_by_address, keep
+from polhode.kernels.compiler.intrinsics import borrowed, call_by_address, keep, log2_in_steps
 from polhode.kernels.compiler.jit import entry_point, inline, noinline
 from polhode.kernels.exact.batch import ALONE, advance_lanes
 from polhode.kernels.exact.block import SIZE, at
@@ -23,7 +23,7 @@ from polhode.kernels.exact.standard_form import PROPAGATE_ROWS
 from polhode.kernels.numbers.lanes import LANES, groups_for, lanes_of, new_block, put_triple, triple
 from polhode.kernels.stepping.block_kicks import apply_kick, find_kick
 from polhode.kernels.stepping.damping import OBLIQUE
-from polhode.kernels.stepping.header import ADDRESS, BOOL, FINE, NO_STEP, SchemeTable, Work
+from polhode.kernels.stepping.header import ADDRESS, BOOL, FINE, NO_STEP, SchemeTable, Work, number_of, row_of
 from polhode.kernels.stepping.stages import Pending, Progress, Window, stage_loop
 from polhode.kernels.stepping.torqued_block import (
     COPY,
@@ -36,6 +36,8 @@ from polhode.kernels.stepping.torqued_block import (
     own,
     put_attitude,
 )
+
+CLASSES = 192  # of speeds: eight for each octave of lambda^2, from 2^-16 to 2^8
 
 call_rows = call_by_address(PROPAGATE_ROWS, 0)
 
@@ -201,22 +203,60 @@ def is_like(current, i, k):
     return same
 
 
+@inline
+def speed_class(bodies, clock, current, i):
+    """Return the class of body i, from 0 to CLASSES - 1, by lambda^2 of ``euler`` for a step.
+
+    With w = 1/I in decreasing order, lambda^2 is the larger one of (w1 - w2) (m.w m - w3 m.m) and (w2 - w3) (w1 m.m -
+    m.w m), times (h/2)^2.
+    """
+    row = row_of(bodies.inertia, i)
+    I1, I2, I3 = float(bodies.inertia[row, 0]), float(bodies.inertia[row, 1]), float(bodies.inertia[row, 2])
+    a, b, c = 1.0 / I1, 1.0 / I2, 1.0 / I3
+    x, y, z = float(current.m[i, 0]), float(current.m[i, 1]), float(current.m[i, 2])
+    x, y, z = x * x, y * y, z * z
+    w1, w3 = max(a, b, c), min(a, b, c)
+    w2 = max(min(a, b), min(max(a, b), c))
+    total, energy = x + y + z, a * x + b * y + c * z
+    t = 0.5 * number_of(clock.h, i)
+    size = max((w1 - w2) * (energy - w3 * total), (w2 - w3) * (w1 * total - energy)) * (t * t)
+    return int(min(max(0.0, 8.0 * (log2_in_steps(size) + 16.0)), CLASSES - 1.0))
+
+
 @noinline
-def choose_rows(block, current, first, stop):
-    """Choose the bodies of the next block, from body ``first`` on; return the body at which the next one begins.
+def sort_bodies(order, work):
+    """Write the numbers of the bodies of ``work`` in the order of their classes.
+
+    Bodies of a block then mostly drift by the same formulas. The order does not change results.
+    """
+    begins = np.zeros(CLASSES + 1, np.int64)
+    for i in range(work.start, work.stop):
+        begins[speed_class(work.bodies, work.clock, work.current, i) + 1] += 1
+    for k in range(CLASSES):
+        begins[k + 1] += begins[k]
+    for i in range(work.start, work.stop):
+        k = speed_class(work.bodies, work.clock, work.current, i)
+        order[begins[k]] = i
+        begins[k] += 1
+
+
+@noinline
+def choose_rows(block, current, order, first):
+    """Choose the bodies of the next block, from place ``first`` of the order on; return the place of the next one.
 
     They make the same stages; bodies that have failed are left out.
     """
-    rows, count, i = block.rows, 0, first
-    while i < stop and count < LANES:
+    rows, count, place = block.rows, 0, first
+    while place < len(order) and count < LANES:
+        i = order[place]
         if current.status[i] == FINE:
             if count > 0 and not is_like(current, i, rows[0]):
                 break
             rows[count] = i
             count += 1
-        i += 1
+        place += 1
     block.counts[2] = count
-    return i
+    return place
 
 
 @entry_point(("void", ADDRESS, ADDRESS, ADDRESS, BOOL, SchemeTable, Work))
@@ -249,13 +289,16 @@ def split_blocks(torque, torques, by_rows, implicit, scheme, work):
     alone = Alone(by_rows, *borrowed(rows_of_one))
     subject = Subject(block, failed, alone, saved.m, saved.q)
     window = Window(clock.first, 0.0, 1.0)  # each lane has its own times
-    i = work.start
-    while i < work.stop or counts[1] > 0:
+    bodies_in_order = np.empty(work.stop - work.start, np.int64)
+    order = borrowed(bodies_in_order)
+    sort_bodies(order, work)
+    place = 0
+    while place < len(order) or counts[1] > 0:
         if counts[1] > 0:
             counts[1] -= 1
             rows[0], counts[2] = failed[counts[1]], 1
         else:
-            i = choose_rows(block, current, i, work.stop)
+            place = choose_rows(block, current, order, place)
         count = counts[2]
         if count == 0:
             continue
@@ -272,6 +315,7 @@ def split_blocks(torque, torques, by_rows, implicit, scheme, work):
         store(block, current, s, progress)
     keep(arrays)
     keep(integers)
+    keep(bodies_in_order)
     keep(rows_of_one)
 
 
