@@ -139,7 +139,7 @@ class Splitting(Method):
         from polhode.kernels.stepping.block_splitting import split_blocks
 
         split, by_rows = loaded(split_blocks), address(propagate_rows)
-        implicit = bool(force.velocity_dependent)
+        implicit, damped = bool(force.velocity_dependent), bool(force.is_damped)
         scheme = self.scheme_table
 
         @cache
@@ -152,7 +152,7 @@ class Splitting(Method):
             bodies: Bodies, clock: Clock, wanted: Wanted, start: int, stop: int, current: BatchState, saved: Saved
         ) -> None:
             work = Work(bodies, clock, wanted, start, stop, current, saved)
-            split(*torques(len(bodies.axes) > 0), by_rows, implicit, scheme, work)
+            split(*torques(len(bodies.axes) > 0), by_rows, implicit, damped, scheme, work)
 
         return advance
 

@@ -7,7 +7,7 @@ from math import expm1, inf, sqrt
 from polhode.kernels.compiler.intrinsics import power_of_two
 from polhode.kernels.compiler.jit import inline, noinline
 from polhode.kernels.exact.block import at
-from polhode.kernels.numbers.lanes import LANES, lanes_of, put_triple, triple
+from polhode.kernels.numbers.lanes import LANES, lanes_of, put_pair, put_triple, triple
 from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.trig import sincos_near
 from polhode.kernels.numbers.vectors import by_components, cross, dot, image, largest, plus, times
@@ -27,20 +27,21 @@ from polhode.kernels.stepping.torqued_block import (
 def find_kick(block, pending):
     """Evaluate the torques for the pending kick, and its derivatives for a gradient kick.
 
-    A kick by a torque that depends on w is iterated here. The momenta are not changed: see ``apply_kick``.
+    A kick by a torque that depends on w is iterated here. The momenta are not changed: see ``apply_kick``. Returns a
+    positive number if lanes have failed, else 0.
     """
     w, groups = block.w, block.counts[0]
     set_arguments(w, groups, pending.time)
     if block.implicit:
-        iterate(block, pending.kick)
-        return
-    evaluate(block)
+        return iterate(block, pending.kick)
+    failed = evaluate(block)
     count = 1.0
     if pending.gradient != 0.0:
-        differentiate(block)
+        failed += differentiate(block)
         count = 5.0
     for l in range(lanes_of(groups)):
         w[own.evaluations + l] += count
+    return failed
 
 
 @inline
@@ -53,7 +54,7 @@ def apply_kick(block, pending):
             put_triple(w, at.m, l, m1, m2, m3)
     elif pending.gradient != 0.0:
         gradient_kick(w, groups, pending)
-    elif any_damping(w, groups):
+    elif block.damped:
         damped_kick(block, pending.kick)
     else:
         for l in range(lanes_of(groups)):
@@ -64,8 +65,12 @@ def apply_kick(block, pending):
 
 @noinline
 def differentiate(block):
-    """Store the torque f and the derivative of f along f/I, by the difference quotient of ``gradient_torque``."""
+    """Store the torque f and the derivative of f along f/I, by the difference quotient of ``gradient_torque``.
+
+    Returns a positive number if lanes have failed, else 0.
+    """
     w, groups = block.w, block.counts[0]
+    failed = 0
     for l in range(lanes_of(groups)):
         f = triple(w, own.torque, l)
         a = by_components(triple(w, own.per_I, l), f)
@@ -84,10 +89,11 @@ def differentiate(block):
         for l in range(lanes_of(groups)):
             a1, a2, a3 = triple(w, own.axis, l)
             put_attitude(w, own.attitude, l, product(attitude_of(w, at.q, l), (c, s * a1, s * a2, s * a3)))
-        evaluate(block)
+        failed += evaluate(block)
         for l in range(lanes_of(groups)):
             x, y, z = plus(triple(w, own.along, l), weight * w[own.size + l], triple(w, own.torque, l))
             put_triple(w, own.along, l, x, y, z)
+    return failed
 
 
 @inline
@@ -101,15 +107,6 @@ def gradient_kick(w, groups, pending):
         change = plus(times(pending.kick * h, f), 2.0 * (pending.gradient * h * h * h), g)
         m1, m2, m3 = plus(triple(w, at.m, l), 1.0, change)
         put_triple(w, at.m, l, m1, m2, m3)
-
-
-@inline
-def any_damping(w, groups):
-    """Return whether a lane is damped."""
-    total = 0.0
-    for l in range(lanes_of(groups)):
-        total += w[own.damped + l]
-    return total != 0.0
 
 
 @noinline
@@ -148,24 +145,26 @@ def damped(m, f, k, growth, time):
 def iterate(block, kick):
     """Find the change of the momenta by a kick whose torque depends on w; see ``splitting.implicit_kick``.
 
-    A lane whose iteration has ended does not change anymore.
+    A lane whose iteration has ended does not change anymore. Returns a positive number if lanes have failed, else 0.
     """
     w, groups = block.w, block.counts[0]
+    failed = 0
     for l in range(lanes_of(groups)):
         put_triple(w, own.change, l, 0.0, 0.0, 0.0)
-        w[own.moved + l] = inf
+        put_pair(w, own.done, l, 0.0, inf)
     for _ in range(MOST_ITERATIONS):
         for l in range(lanes_of(groups)):
             middle = plus(triple(w, at.m, l), 0.5, triple(w, own.change, l))
             v1, v2, v3 = by_components(triple(w, own.per_I, l), middle)
             put_triple(w, own.velocity, l, v1, v2, v3)
-        evaluate(block)
+        failed += evaluate(block)
         next_change(block, kick)
         if all_done(w, groups):
-            return
+            return failed
     for l in range(lanes_of(groups)):
         status = w[own.status + l]
         w[own.status + l] = min(status, float(FINE) if w[own.done + l] != 0.0 else float(NO_STEP))
+    return 1
 
 
 @inline
@@ -199,7 +198,7 @@ def next_change(block, kick):
 @inline
 def all_done(w, groups):
     """Return whether the iteration has ended for all lanes."""
-    count = 0.0
+    others = 0
     for l in range(lanes_of(groups)):
-        count += w[own.done + l]
-    return count == float(lanes_of(groups))
+        others += 1 if w[own.done + l] == 0.0 else 0
+    return others == 0

@@ -76,10 +76,10 @@ def after_kick(subject, window, s):
     p = s.pending
     if (p.kick == 0.0 and p.gradient == 0.0) or s.status != FINE:
         return s
-    find_kick(subject.block, p)
-    status = settled(subject)
-    if status != FINE:
-        return BlockState(p, status)
+    if find_kick(subject.block, p) > 0:
+        status = settled(subject)
+        if status != FINE:
+            return BlockState(p, status)
     apply_kick(subject.block, p)
     return BlockState(Pending(p.drift, 0.0, 0.0, p.time), FINE)
 
@@ -100,7 +100,6 @@ def after_drift(subject, window, s):
     rare = 0
     for l in range(lanes_of(groups)):
         rare += 0 if w[at.tier + l] == 0.0 else 1
-        w[own.status + l] = float(FINE)
     if rare > 0:
         drift_alone(subject, p.drift)
         status = settled(subject)
@@ -133,14 +132,8 @@ def settled(subject):
     """Remove bodies that failed from the block; return their status if the block has one body, or none that is left."""
     block, failed = subject.block, subject.failed
     w, rows, counts = block.w, block.rows, block.counts
-    lanes = lanes_of(counts[0])
-    total = 0.0
-    for l in range(lanes_of(counts[0])):
-        total += w[own.status + l]
-    if total == 0.0:
-        return FINE
     status = FINE
-    for l in range(lanes):
+    for l in range(lanes_of(counts[0])):
         if rows[l] != COPY and w[own.status + l] != float(FINE):
             status = int(w[own.status + l])
             if counts[2] == 1:
@@ -259,8 +252,8 @@ def choose_rows(block, current, order, first):
     return place
 
 
-@entry_point(("void", ADDRESS, ADDRESS, ADDRESS, BOOL, SchemeTable, Work))
-def split_blocks(torque, torques, by_rows, implicit, scheme, work):
+@entry_point(("void", ADDRESS, ADDRESS, ADDRESS, BOOL, BOOL, SchemeTable, Work))
+def split_blocks(torque, torques, by_rows, implicit, damped, scheme, work):
     """Advance bodies start..stop as ``splitting.split_loop`` does, in blocks.
 
     Parameters
@@ -271,6 +264,8 @@ def split_blocks(torque, torques, by_rows, implicit, scheme, work):
         Address of ``standard_form.propagate_rows``.
     implicit : bool
         Whether the torque depends on w.
+    damped : bool
+        Whether there is damping.
     scheme : SchemeTable
         Stages.
     work : Work
@@ -285,7 +280,7 @@ def split_blocks(torque, torques, by_rows, implicit, scheme, work):
     w, spare = borrowed(arrays[0]), borrowed(arrays[1])
     rows, failed, counts = borrowed(integers[0]), borrowed(integers[1]), borrowed(integers[2])
     turned, oblique = bodies.axes.shape[0] > 0, bodies.damping.shape[1] == OBLIQUE
-    block = Block(w, spare, rows, counts, fields, torque, torques, bodies.params, turned, implicit, oblique)
+    block = Block(w, spare, rows, counts, fields, torque, torques, bodies.params, turned, implicit, damped, oblique)
     alone = Alone(by_rows, *borrowed(rows_of_one))
     subject = Subject(block, failed, alone, saved.m, saved.q)
     window = Window(clock.first, 0.0, 1.0)  # each lane has its own times

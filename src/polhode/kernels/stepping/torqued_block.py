@@ -47,9 +47,8 @@ class TorquedFields(NamedTuple):
     axes: int  # the principal axes, as columns, if they are not the body axes of the user
     torque: int  # result, in principal axes
     raised: int  # 1 if the torque raised an exception, else 0
-    status: int
+    status: int  # FINE, unless the body is about to leave the block
     evaluations: int
-    done: int  # 1 if an iteration has ended, else 0
     damped: int  # 1 if there is damping, else 0
     rates: int  # k, P and P^-1 of ``damping``
     modes: int
@@ -59,7 +58,8 @@ class TorquedFields(NamedTuple):
     axis: int
     size: int
     along: int
-    change: int  # of m in an iteration, and how much it has changed itself
+    change: int  # of m in an iteration; 1 if that has ended, else 0; how much the change has changed itself
+    done: int
     moved: int
     params: int  # as many as the torque has
 
@@ -96,6 +96,7 @@ class Block(NamedTuple):
     params: object  # array (n or 1, k)
     turned: bool  # whether the principal axes differ from the body axes
     implicit: bool  # whether the torque depends on w
+    damped: bool  # whether bodies are damped
     oblique: bool  # whether damping is not diagonal in principal axes
 
 
@@ -131,6 +132,7 @@ def load_body(w, bodies, clock, current, l, i):
         w[own.params + k * LANES + l] = float(bodies.params[row_of(bodies.params, i), k])
     w[own.evaluations + l] = float(current.torques[i])
     w[own.status + l] = float(FINE)
+    w[own.done + l] = 0.0
 
 
 @inline
@@ -204,19 +206,31 @@ def set_arguments(w, groups, steps):
         w[own.time + l] = min(max(start + steps * h, low), high)
         put_attitude(w, own.attitude, l, q)
         put_triple(w, own.velocity, l, m1 * x, m2 * y, m3 * z)
-    for l in range(lanes_of(groups)):
-        w[own.status + l] = float(FINE)
-        w[own.done + l] = 0.0
 
 
 @noinline
 def evaluate(block):
-    """Write the torques on all lanes for the arguments that were set, and update their status."""
+    """Write the torques on all lanes for the arguments that were set; return the number of lanes that failed.
+
+    The status of these lanes is set; that of all others is FINE.
+    """
     w, groups = block.w, block.counts[0]
     if block.torques != 0:
         call_torques(block.torques, (address(w), lanes_of(groups)))
     else:
         call_each(block)
+    failed = 0
+    for l in range(lanes_of(groups)):
+        f1, f2, f3 = triple(w, own.torque, l)
+        failed += 0 if (f1 - f1) + (f2 - f2) + (f3 - f3) + w[own.raised + l] == 0.0 else 1
+    if failed > 0:
+        set_status(w, groups)
+    return failed
+
+
+@noinline
+def set_status(w, groups):
+    """Set the status of lanes whose torque raised an exception or is not finite."""
     for l in range(lanes_of(groups)):
         f1, f2, f3 = triple(w, own.torque, l)
         finite = (f1 - f1) + (f2 - f2) + (f3 - f3) == 0.0
