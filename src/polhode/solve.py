@@ -18,6 +18,7 @@ from polhode.integration.rows import Integrable
 from polhode.integration.running import new_run
 from polhode.integration.stepper import Stepper
 from polhode.integration.stepping import new_stepping
+from polhode.integration.stretches import StepSize, as_step_size
 from polhode.integration.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class Options(TypedDict, total=False):
     """The keyword arguments of ``integrate``, for type checkers."""
 
     method: MethodLike | None
-    h: float | None
+    h: npt.ArrayLike | None
     rtol: float | None
     atol: float
     t_eval: npt.ArrayLike | None
@@ -53,7 +54,7 @@ def integrate(
     t_span: Span = None,
     *,
     method: MethodLike | None = None,
-    h: float | None = None,
+    h: npt.ArrayLike | None = None,
     rtol: float | None = None,
     atol: float = 0.0,
     t_eval: npt.ArrayLike | None = None,
@@ -78,19 +79,23 @@ def integrate(
         The name of a scheme or method, a Scheme (with exact free flight between kicks), ``Splitting(flow, scheme)``,
         ``Rattle()``, ``Adaptive(rtol)`` and so on. By default a method is chosen automatically; the ``message`` of the
         trajectory gives the choice and its reason.
-    h : float, optional
-        Step size. It is shortened such that the time span is a whole number of steps, as is every interval between
-        ``breaks`` of the force, where steps end with every method. By default it is chosen such that the error at the
-        end is ``rtol``; if a method but no ``rtol`` is given, the step size suggested by the problem is used. For a
-        free body, whose motion is computed in closed form, it is the spacing of saved states.
+    h : float, or array_like of the shape of the batch, optional
+        Step size, of all bodies or of each. It is shortened such that the time span is a whole number of steps, as is
+        every interval between ``breaks`` of the force, where steps end with every method. By default it is chosen such
+        that the error at the end is ``rtol``; if a method but no ``rtol`` is given, the step size suggested by the
+        problem is used. For a free body, whose motion is computed in closed form, it is the spacing of saved states.
+        With an array, each body has its own steps and moves as it does alone, to the bit, whatever the steps of others
+        are.
     rtol, atol : float, optional
         Target for the error at the end: ``rtol`` for q and for m relative to ``|m|``, ``atol`` for m. The defaults are
         1e-9 and 0. If the target cannot be reached, or the error cannot be estimated, a RunWarning is issued.
     t_eval : array_like of shape (k,), optional
         Times at which states are saved, in the direction of ``t_span``. By default they are those of the steps; if
-        every body of a batch has its own steps, start and end are saved, and ``sol(t)`` gives the rest.
+        every body of a batch has its own steps, start and end are saved, and ``sol(t)`` gives the rest. If ``h`` is an
+        array, ``sol(t)`` repeats the steps from the start, unless ``dense_output`` is true.
     save_every : int, optional
-        Number of steps between two saved states. The default is 1. It is ignored if ``t_eval`` is given.
+        Number of steps between two saved states. The default is 1. It is ignored if ``t_eval`` is given. If every body
+        has its own step size, an InputError is raised.
     dense_output : bool, optional
         Whether to save the states of steps, for ``sol(t)``, even if ``t_eval`` is given.
     events : callable or list of callables, optional
@@ -137,7 +142,7 @@ def integrate(
     span = problem.t_span if t_span is None else checked_span(t_span)
     output = OutputOptions(t_eval, whole_number(save_every, "save_every", 1), dense_output, events, progress)
     try:
-        choice = choice_for(problem, span, method, h, rtol, atol, output)
+        choice = choice_for(problem, span, method, as_step_size(h), rtol, atol, output)
         return integrate_chosen(problem, span, choice, output, estimate_error=estimate_error)
     except KeyboardInterrupt as stop:
         vars(stop).setdefault("trajectory", None)  # before the first step
@@ -163,8 +168,8 @@ def start(
     method : str, Scheme or method, optional
         The method, as with ``integrate``. By default a method is chosen automatically.
     h : float, optional
-        Step size. Unlike that of ``integrate`` it is not shortened, because the run has no end. By default it is chosen
-        as with ``integrate``, for the time span of the problem.
+        Step size, of all bodies. Unlike that of ``integrate`` it is not shortened, because the run has no end. By
+        default it is chosen as with ``integrate``, for the time span of the problem.
     rtol : float, optional
         Target for the error at the end of the time span, by which the step size is chosen.
     keep : bool, optional
@@ -202,7 +207,7 @@ def start(
 
 
 def choice_for(
-    problem: Problem | System, span: tuple[float, float], method: MethodLike | None = None, h: float | None = None,
+    problem: Problem | System, span: tuple[float, float], method: MethodLike | None = None, h: StepSize | None = None,
     rtol: float | None = None, atol: float = 0.0, output: OutputOptions | None = None,
 ) -> Choice:  # fmt: skip
     """Choose a method, a step size or both, whichever the user omitted, for bodies or for a system.

@@ -4,7 +4,7 @@
 dimension ``body``, or ``body_0``, ``body_1`` and so on, exists only if there is a batch:
 
     time (time)    m, omega, m_space (time, body, xyz)    q (time, body, quaternion)    energy (time, body)
-    moments (body, xyz)    axes (body, xyz, principal)    mass, status (body)
+    moments (body, xyz)    axes (body, xyz, principal)    mass, status (body)    h (body) if every body has its own
     damping (body, xyz) along the body axes, or matrices (body, xyz, column)
     params (body, parameter)    event_number, event_body, event_time, event_m, event_q (event, ...)
     start_m (body, xyz)    start_q (body, quaternion)    breaks (break)
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ FRAMES = {
     "event_x": "space", "event_p": "space",
 }  # fmt: skip
 # quantities whose units these arrays have
-UNITS = {"time": "t", "breaks": "t", "m_space": "m", "start_m": "m", "moments": "inertia"}
+UNITS = {"time": "t", "breaks": "t", "h": "t", "m_space": "m", "start_m": "m", "moments": "inertia"}
 
 Arrays = dict[str, tuple[tuple[str, ...], npt.NDArray[Any]]]
 
@@ -95,6 +96,8 @@ def pack(trajectory: Trajectory) -> FileRecord:
         arrays["energy"] = dims, trajectory.energy
     arrays |= parameters(trajectory.problem)
     arrays["status"] = dims[1:], np.asarray(trajectory.status, dtype=np.int64)
+    if np.ndim(trajectory.h):
+        arrays["h"] = dims[1:], trajectory.h
     arrays |= _events(trajectory)
     estimate = {"error_estimate": json.dumps(trajectory.error_estimate)}
     return FileRecord(arrays, describe(trajectory.problem) | outcome(trajectory) | estimate)
@@ -220,7 +223,7 @@ def outcome(trajectory: BaseTrajectory) -> dict[str, Any]:
     events = getattr(trajectory, "t_events", None)
     return {
         "method": repr(trajectory.method),
-        "h": float(trajectory.h),
+        "h": nan if np.ndim(trajectory.h) else float(trajectory.h),
         "message": str(trajectory.message),  # without the words of a shell, which h5py cannot write
         "stats": json.dumps(asdict(trajectory.stats)),
         "events": -1 if events is None else len(events),

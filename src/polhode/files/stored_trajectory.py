@@ -120,7 +120,7 @@ def unpack(record: FileRecord) -> StoredTrajectory:
         *(np.array(record.arrays[name][1], dtype=np.float64, order="C") for name in ("time", "m", "q")),
         energy=record.values("energy"),
         method=stored_method(attributes["method"]),
-        h=float(attributes["h"]),
+        h=float(attributes["h"]) if (sizes := record.values("h")) is None else np.array(sizes, dtype=np.float64),
         stats=Stats(**json.loads(attributes["stats"])),
         status=status if status.ndim else Status(int(status)),
         message=attributes["message"],

@@ -59,7 +59,7 @@ class BaseTrajectory(Value, ABC):
     m: FloatArray
     q: FloatArray
     method: Method
-    h: float
+    h: Any
     stats: Stats
     status: Any
     message: str
@@ -241,12 +241,35 @@ class BaseTrajectory(Value, ABC):
     def _description(self, head: str, evaluations: str) -> str:
         """Return a one-line summary: the states, the method, the cost and the status of the run."""
         ended = "reached the end" if self.success else f"ended early: {self.message}"
-        step = f", h = {self.h:g}" if np.isfinite(self.h) else ""
+        step = f", {size}" if (size := step_text(self.h)) else ""
         span = f", t = {self.t[0]:g} to {self.t[-1]:g}" if len(self) else ""
         return (
             f"{head}: {len(self)} states{span}, {self.method!r}{step}; "
             f"{self.stats.steps} steps, {self.stats.torques} {evaluations}, {self.stats.seconds:.3g} s; {ended}"
         )
+
+
+def step_text(h: Any, digits: int = 6) -> str:
+    """Return a step size as text, or the smallest and the largest of an array of them; empty if there is none.
+
+    Examples
+    --------
+    >>> step_text(0.5), step_text(np.array([0.25, -0.125])), step_text(np.nan)
+    ('h = 0.5', 'h = 0.125 to 0.25', '')
+    """
+    if np.ndim(h) == 0:
+        return f"h = {h:.{digits}g}" if np.isfinite(h) else ""
+    sizes = np.abs(h)[np.isfinite(h)]
+    if not sizes.size:
+        return ""
+    return "h = " + " to ".join(dict.fromkeys(f"{size:.{digits}g}" for size in (sizes.min(), sizes.max())))
+
+
+def steps_between(trajectory: BaseTrajectory) -> float:
+    """Return the average number of steps between two saved states; 1 if the method has chosen the steps."""
+    saved = abs(trajectory.t[-1] - trajectory.t[0]) / max(1, len(trajectory) - 1)
+    steps = saved / np.min(np.abs(trajectory.h))
+    return max(1.0, float(steps)) if np.isfinite(steps) else 1.0
 
 
 def _bits(array: FloatArray) -> IntArray:

@@ -15,7 +15,7 @@ do not decrease as the order of a scheme predicts, and ``Adaptive`` is chosen.
 from __future__ import annotations
 
 from math import inf, nan
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,12 +25,13 @@ from polhode.core.errors import InputError, MethodWarning, RunWarning
 from polhode.core.messages import Hint, joined
 from polhode.core.warning import warn
 from polhode.forces.base import Force
-from polhode.integration.base_trajectory import BaseTrajectory
+from polhode.integration.base_trajectory import BaseTrajectory, step_text
 from polhode.integration.output import Computed, OutputOptions, times_to_save
 from polhode.integration.problem import Problem
 from polhode.integration.rows import Integrable
 from polhode.integration.step_search import AIM, ROUND_OFF, ROUNDING
 from polhode.integration.strength import WEAK_SCHEMES, Strength, expected_order, measured, strong_scheme
+from polhode.integration.stretches import StepSize
 from polhode.integration.trials import Task, find_step, find_tolerance
 from polhode.methods import as_method
 from polhode.methods.adaptive import Adaptive, checked_tolerances
@@ -59,7 +60,7 @@ class Choice(NamedTuple):
     """Method and step size of a run; if one of them was chosen, with the reason and the estimated error."""
 
     method: Method
-    h: float | None  # None if the method chooses its own steps
+    h: Any  # a number, or an array of the shape of the batch; None if the method chooses its own steps
     why: str = ""
     error: float = nan
     unmet: str = ""  # the reason why the wanted error is not met; empty if it is met
@@ -72,7 +73,7 @@ class Choice(NamedTuple):
 
 
 def choose(
-    problem: Problem, span: tuple[float, float], method: MethodLike | None = None, h: float | None = None,
+    problem: Problem, span: tuple[float, float], method: MethodLike | None = None, h: StepSize | None = None,
     rtol: float | None = None, atol: float = 0.0, output: OutputOptions | None = None,
 ) -> Choice:  # fmt: skip
     """Choose a method, a step size or both, whichever the user omitted.
@@ -88,7 +89,7 @@ def choose(
         Start and end of the integration.
     method : str, Scheme or Method, optional
         Method of the user; by default, one is chosen.
-    h : float, optional
+    h : float, or ndarray of the shape of the batch, optional
         Step size of the user; by default, one is chosen.
     rtol, atol : float, optional
         Wanted error at the end. The default is 1e-9 and 0.
@@ -105,6 +106,8 @@ def choose(
     InputError
         If an argument is invalid, or `h` is passed with a method that does not take it.
     """
+    if h is not None and np.ndim(h):
+        (output or OutputOptions()).check_own_steps()
     user_method = user_method_of(method, h)
     tolerances = wanted_tolerances(rtol, atol)
     if user_method is not None:
@@ -128,7 +131,7 @@ def choose(
     return _by_torque(problem, task, strength, output or OutputOptions(), h)
 
 
-def _by_torque(problem: Problem, task: Task, strength: Strength, output: OutputOptions, h: float | None) -> Choice:
+def _by_torque(problem: Problem, task: Task, strength: Strength, output: OutputOptions, h: StepSize | None) -> Choice:
     """Choose a method by the properties and the strength of the torque, and its step size unless it is `h`."""
     force = problem.force
     if h is not None:
@@ -182,7 +185,7 @@ def _cheapest_weak(task: Task, strength: Strength, output: OutputOptions) -> tup
     return best, costs[best]
 
 
-def user_method_of(method: MethodLike | None, h: float | None) -> Method | None:
+def user_method_of(method: MethodLike | None, h: StepSize | None) -> Method | None:
     """Return the method of the user, or None; raise InputError if `h` is passed with a method that does not take it."""
     user_method = None if method is None else as_method(method)
     if user_method is not None and h is not None and not user_method.takes_h:
@@ -197,7 +200,7 @@ def wanted_tolerances(rtol: float | None, atol: float) -> tuple[float, float]:
     return checked_tolerances(DEFAULT_RTOL if rtol is None else rtol, atol)
 
 
-def _no_step_taken(method: Method, h: float) -> InputError:
+def _no_step_taken(method: Method, h: StepSize) -> InputError:
     """Return the error that `h` is passed with a method that does not take it."""
     name = type(method).__name__
     limited = f"{name}(rtol, max_step={h!r})"
@@ -274,7 +277,7 @@ def explained(result: Result, choice: Choice) -> Result:
     RunWarning
         If the wanted error is not met, or is unknown.
     """
-    step = f", h = {result.h:.4g}" if np.isfinite(result.h) else ""
+    step = f", {size}" if (size := step_text(result.h, digits=4)) else ""
     summary = f"chosen: {choice.method!r}{step}" + (f" ({choice.why})" if choice.why else "")
     if np.isfinite(choice.error):
         summary += f"; estimated error {choice.error:.1e}"

@@ -224,8 +224,8 @@ class FixedRun(Run):
         self.current.torques[0] += current.torques.sum()
         return saved.m[0], saved.q[0]
 
-    def of_steps(self) -> str:
-        """Return the number of all steps, for messages."""
+    def of_steps(self, i: int) -> str:
+        """Return the number of all steps of body `i`, for messages."""
         return f" of {self.count}"
 
     def failed_at(self, i: int) -> tuple[float, FloatArray, FloatArray]:

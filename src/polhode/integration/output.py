@@ -9,13 +9,14 @@ import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray
 from polhode.core.capacity import memory_for
+from polhode.core.errors import InputError
 from polhode.core.messages import Hint, joined
 from polhode.core.progress import Report
 from polhode.integration.event_finder import EventFinder
 from polhode.integration.rows import States
 from polhode.integration.running import Run
 from polhode.integration.solution import Solution
-from polhode.integration.stretches import Steps, checked_times, finite_times, step_length
+from polhode.integration.stretches import Steps, StepSize, checked_times, finite_times, step_length
 from polhode.methods.method import Method
 
 FEWER_STATES = joined(
@@ -41,6 +42,14 @@ class OutputOptions(NamedTuple):
             return steps
         return steps / self.save_every if self.t_eval is None else np.size(self.t_eval)
 
+    def check_own_steps(self) -> None:
+        """Raise InputError if states are to be saved by numbers of steps, which are not the same for all bodies."""
+        if self.save_every > 1 and self.t_eval is None:
+            raise InputError(
+                f"save_every = {self.save_every}, but every body of the batch has its own steps, which end at "
+                "different times; type t_eval=..., or one number h=... for all bodies"
+            )
+
 
 class Computed(NamedTuple):
     """Run that has reached its end, with its output."""
@@ -55,7 +64,7 @@ class Computed(NamedTuple):
         return self.run.trajectory(self.states, self.sol, self.finder, own_times=own_times)
 
 
-def computed(run: Run, h: float | None, output: OutputOptions) -> Computed:
+def computed(run: Run, h: StepSize | None, output: OutputOptions) -> Computed:
     """Run to the end, and save the states that the user asked for; `h` is the step size, if there is one."""
     every = output.save_every
     times = times_to_save(run.method, h, (run.t0, run.t1), output.t_eval, every)
@@ -69,7 +78,7 @@ def computed(run: Run, h: float | None, output: OutputOptions) -> Computed:
 
 
 def times_to_save(
-    method: Method, h: float | None, span: tuple[float, float], t_eval: npt.ArrayLike | None, every: int
+    method: Method, h: StepSize | None, span: tuple[float, float], t_eval: npt.ArrayLike | None, every: int
 ) -> FloatArray | None:
     """Return the times at which states are saved, or None for those of the steps.
 

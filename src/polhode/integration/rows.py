@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from copy import copy
 from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -285,6 +286,14 @@ class ProblemRows(Rows):
         axes = np.broadcast_to(self._frame.axes, (*self.batch, 3, 3)).reshape(-1, 3, 3)
         turns = np.broadcast_to(self._frame.q, (*self.batch, 4)).reshape(-1, 4)
         return from_principal(Frame(axes[row], turns[row]), m, q)
+
+    def take(self, rows: IntArray) -> ProblemRows:
+        """Return a batch of the bodies with the given row indices, for runs alone: it knows no axes of the user."""
+        part = copy(self)
+        part.loops = self.loops  # which copies do not share
+        part.batch, part.count, part.size = (len(rows),), len(rows), len(rows)
+        part.bodies, part.m, part.q = self.bodies.take(rows), self.m[rows], self.q[rows]
+        return part
 
     def check(self, method: Method) -> None:
         """Raise InputError if `method` cannot integrate the force."""

@@ -28,6 +28,7 @@ from polhode.methods.method import Advance, Method
 if TYPE_CHECKING:
     from polhode.integration.event_finder import EventFinder
     from polhode.integration.solution import Solution
+    from polhode.integration.stretches import StepSize
 
 GOING = int(Status.REACHED_END)  # status of bodies that continue; members of an Enum are slow to look up
 PIECE_SECONDS = 0.1  # time after which a compiled loop returns, to show progress and to notice Ctrl-C
@@ -59,8 +60,8 @@ class Run(ABC):
 
     Attributes
     ----------
-    h : float
-        Step size; NaN if the method chooses the steps.
+    h : float, or ndarray of the shape of the batch
+        Step size, of all bodies or of each; NaN if the method chooses the steps.
     current : BatchState
         State of all bodies, in principal axes.
     interrupted : bool
@@ -70,7 +71,7 @@ class Run(ABC):
     """
 
     current: BatchState
-    h: float
+    h: Any
     raises_for_batches: bool = False
 
     def __init__(self, problem: Integrable, span: tuple[float, float], method: Method) -> None:
@@ -265,12 +266,12 @@ class Run(ABC):
         i = int(np.argmax(self.current.status < 0))
         t, m, q = self.failed_at(i)
         why, cause = self._why(i)
-        step = f"stopped in step {int(self.current.steps[i]) + 1}{self.of_steps()}"
+        step = f"stopped in step {int(self.current.steps[i]) + 1}{self.of_steps(i)}"
         text = joined(f"{step}, at t = {t:.6g}{self.rows.show(m, q)}: ", why)
         return Failure(joined(f"{self.rows.name_of(i)} ", text), text, cause)
 
-    def of_steps(self) -> str:
-        """Return the text that follows the number of a step in messages."""
+    def of_steps(self, i: int) -> str:
+        """Return the text that follows the number of a step of body `i` in messages."""
         return ""
 
     def _why(self, i: int) -> tuple[str, BaseException | None]:
@@ -296,7 +297,7 @@ def next_piece(steps: int, seconds: float) -> int:
 
 
 def new_run(
-    problem: Integrable, span: tuple[float, float], method: Method, h: float | None = None, *, least: int = 1,
+    problem: Integrable, span: tuple[float, float], method: Method, h: StepSize | None = None, *, least: int = 1,
     longest: FloatArray | None = None,
 ) -> Run:  # fmt: skip
     """Return a run of the kind that the method requires.
@@ -309,23 +310,27 @@ def new_run(
         Start and end.
     method : Method
         Method of integration.
-    h : float, optional
-        Step size. By default, that of the problem. It is ignored if the method chooses the steps.
+    h : float or ndarray of the shape of the batch, optional
+        Step size, of all bodies or of each. By default, that of the problem. It is ignored if the method chooses the
+        steps.
     least : int, optional
         Smallest number of steps of a fixed size between breaks of the torque.
     longest : ndarray of shape (n,) or (1,), optional
         Longest steps that skip no feature of the torque, if they are known.
     """
-    fixed_run, own_steps_run = _kinds()
+    fixed_run, own_steps_run, grouped_run = _kinds()
     if method.chooses_steps:
         return own_steps_run(problem, span, method, longest)
-    return fixed_run(problem, span, method, h, least)
+    if h is None or isinstance(h, float) or np.ndim(h) == 0:
+        return fixed_run(problem, span, method, h, least)
+    return grouped_run(problem, span, method, h, least)
 
 
 @cache
-def _kinds() -> tuple[Callable[..., Run], Callable[..., Run]]:
+def _kinds() -> tuple[Callable[..., Run], Callable[..., Run], Callable[..., Run]]:
     """Return the classes of runs, which are derived from ``Run``."""
     from polhode.integration.fixed_run import FixedRun
+    from polhode.integration.grouped_run import GroupedRun
     from polhode.integration.own_steps_run import OwnStepsRun
 
-    return FixedRun, OwnStepsRun
+    return FixedRun, OwnStepsRun, GroupedRun

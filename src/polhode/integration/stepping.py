@@ -60,7 +60,7 @@ class SteppingRun(Run):
     def go_back(self) -> None:
         """Return to the last step that all bodies have made, so that the run can go on."""
 
-    def of_steps(self) -> str:
+    def of_steps(self, i: int) -> str:
         """Return nothing: the number of steps is unknown."""
         return ""
 

@@ -13,13 +13,14 @@ import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.checks import as_floats, check_finite, show
-from polhode.core.errors import InputError, TimeError
+from polhode.core.errors import InputError, ShapeError, TimeError
 from polhode.kernels.stepping.header import AFTER_ALL, BEFORE_ALL, Clock
 
 MARGIN = 8  # distance from a break, in spacings of doubles, at which the torque is evaluated: switches have round-off
 UNUSED = np.array([np.nan])  # of steps that a method chooses
 ENDLESS = 2**62  # number of steps of a stretch without end
 ALMOST = 1 - 1e-12  # factor of a number of steps that allows for round-off
+StepSize = float | FloatArray  # of all bodies, or an array of the shape of the batch
 LEAST_STEP = 2  # shortest step, in spacings of doubles, so that no two steps end at the same time
 
 
@@ -255,6 +256,26 @@ def step_length(h: Any) -> float:
     return float(length)
 
 
+def as_step_size(h: Any) -> StepSize | None:
+    """Return sequences of step sizes as arrays; numbers and None as they are, to be checked later."""
+    return h if h is None or isinstance(h, (float, int)) else as_floats(h, "h")
+
+
+def step_lengths(h: npt.ArrayLike, batch: tuple[int, ...]) -> FloatArray:
+    """Return the step sizes of all bodies of a batch, as an array (n,); raise an error unless all can be steps."""
+    lengths = as_floats(h, "h")
+    own = lengths.shape
+    if len(own) > len(batch) or any(k not in (1, n) for k, n in zip(own[::-1], batch[::-1], strict=False)):
+        shape = f"one number, or an array of the shape {batch} of the batch" if batch else "one number"
+        raise ShapeError(f"h has shape {own}; expected {shape}")
+    wrong = ~((lengths > 0) & (lengths < inf))
+    if wrong.any():
+        raise TimeError(
+            f"h contains {show(lengths[wrong][:4])}: expected positive finite numbers (the direction is that of t_span)"
+        )
+    return np.broadcast_to(lengths, batch).reshape(-1)
+
+
 def step_count(span: tuple[float, float], length: float) -> int:
     """Return the number of equal steps, no longer than `length`, that make up the span."""
     duration = abs(span[1] - span[0])
@@ -266,3 +287,10 @@ def step_count(span: tuple[float, float], length: float) -> int:
             f"{latest:g}, because t does not change otherwise; expected h of at least {LEAST_STEP * spacing:.2g}"
         )
     return max(1, ceil(duration / length * ALMOST))
+
+
+def step_counts(stretches: Stretches, lengths: FloatArray, least: int) -> IntArray:
+    """Return the numbers of steps (k, n) in k stretches of n bodies with these step sizes, as ``Steps`` has them."""
+    durations = np.abs(stretches.ends - stretches.starts)
+    counts = np.ceil(durations[:, None] / lengths * ALMOST)
+    return np.maximum(np.minimum(counts, ENDLESS), least).astype(np.int64)

@@ -13,7 +13,7 @@ from polhode.core.checks import IDENTITY
 from polhode.core.html import html_fields
 from polhode.core.rotation import as_rotation, quaternion_momentum
 from polhode.core.state import State
-from polhode.integration.base_trajectory import BaseTrajectory, Stats
+from polhode.integration.base_trajectory import BaseTrajectory, Stats, step_text
 from polhode.integration.invariants import drifts
 from polhode.integration.problem import Problem
 from polhode.methods.method import Method
@@ -66,8 +66,8 @@ class Trajectory(BaseTrajectory):
         The problem that was integrated.
     method : method
         The method of integration.
-    h : float
-        Step size.
+    h : float, or ndarray of the shape of the batch
+        Step size of all bodies, or of each; NaN if the method has chosen the steps.
     stats : Stats
         Cost.
     t_events : list, or None
@@ -110,7 +110,7 @@ class Trajectory(BaseTrajectory):
         q: FloatArray,
         *,
         method: Method,
-        h: float,
+        h: Any,
         stats: Stats,
         status: Any = 0,
         message: str = "",
@@ -264,7 +264,7 @@ class Trajectory(BaseTrajectory):
                 "bodies": " x ".join(map(str, self.m.shape[1:-1])),
                 "time": f"{self.t[0]:g} to {self.t[-1]:g}" if len(self) else "",
                 "method": self.method,
-                "step": f"{self.h:g}",
+                "step": step_text(self.h).removeprefix("h = "),
                 "steps": self.stats.steps,
                 "torques": self.stats.torques,
                 "seconds": f"{self.stats.seconds:.3g}",

@@ -37,6 +37,7 @@ from polhode.integration.step_search import (
     search,
 )
 from polhode.integration.strength import LENGTH
+from polhode.integration.stretches import StepSize
 from polhode.integration.time_structure import CELLS, TimeStructure
 from polhode.methods.method import Method
 
@@ -147,7 +148,7 @@ class Task:
         """Return the round-off error that is expected after `steps` steps."""
         return STEP_ROUNDING * max(1.0, self.length / self.radian) * max(1.0, steps) ** 0.5
 
-    def trial(self, method: Method, x: float, h: float | None = None, least: int = 1, keep: bool = False) -> Trial:
+    def trial(self, method: Method, x: float, h: StepSize | None = None, least: int = 1, keep: bool = False) -> Trial:
         """Run to the end; with the output of the user, if `keep` is true.
 
         A run with fixed steps `h` has at least `least` steps between breaks of the torque.

@@ -28,6 +28,7 @@ from polhode.integration.output import OutputOptions
 from polhode.integration.running import new_run
 from polhode.integration.step_search import Trial
 from polhode.integration.strength import RADIANS, Strength, strong_scheme
+from polhode.integration.stretches import StepSize
 from polhode.integration.trials import MOST_TORQUES, Task
 from polhode.kernels.stepping.status import Status
 from polhode.methods.many_bodies import M, P, Q, X
@@ -46,7 +47,7 @@ BY_ENERGY = "bodies that interact; errors are those of the energy, as states of 
 
 
 def choose_for_system(
-    system: System, span: tuple[float, float], method: MethodLike | None = None, h: float | None = None,
+    system: System, span: tuple[float, float], method: MethodLike | None = None, h: StepSize | None = None,
     rtol: float | None = None, atol: float = 0.0, output: OutputOptions | None = None,
 ) -> Choice:  # fmt: skip
     """Choose a method, a step size or both, whichever the user omitted; see ``integration.choice.choose``.
@@ -127,7 +128,7 @@ class EnergyTask(Task):
         """Return the function that returns the error of a trial with fixed steps."""
         return lambda trial: inf if trial.end is None else float(trial.end[0])
 
-    def trial(self, method: Method, x: float, h: float | None = None, least: int = 1, keep: bool = False) -> Trial:
+    def trial(self, method: Method, x: float, h: StepSize | None = None, least: int = 1, keep: bool = False) -> Trial:
         """Run to the end; with fixed steps, what is compared is the largest error of the energy, not the last state."""
         if method.chooses_steps:
             return super().trial(method, x)

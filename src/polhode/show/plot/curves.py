@@ -10,6 +10,7 @@ import numpy as np
 from polhode.core.arrays import FloatArray
 from polhode.core.body import RigidBody
 from polhode.core.vectors import length
+from polhode.integration.base_trajectory import steps_between
 
 if TYPE_CHECKING:
     from polhode.integration.trajectory import Trajectory
@@ -58,18 +59,12 @@ def curves_of(traj: Trajectory) -> Curves:
     sol = getattr(traj, "sol", None)
     points = min(MOST_POINTS, max(LEAST_POINTS, ceil(turned[-1] / SMOOTH)))
     coarse = turned[-1] > 2 * SMOOTH * len(t)
-    repeated = points * total * _steps_between(traj)
+    repeated = points * total * steps_between(traj)
     if len(t) < points and sol is not None and repeated <= MOST_REPEATED and np.isfinite(m).all():
         t = np.linspace(t[0], t[-1], points)
         m, q = (_rows(x)[:, :count] for x in sol(t))
         coarse = False
     return Curves(body, t, m, q, _omega(body, m), ", ".join(notes), coarse)
-
-
-def _steps_between(traj: Trajectory) -> float:
-    """Return the average number of steps between two saved states; 1 for adaptive methods."""
-    steps = abs(traj.t[-1] - traj.t[0]) / (abs(traj.h) * max(1, len(traj.t) - 1))
-    return max(1.0, float(steps)) if np.isfinite(steps) else 1.0
 
 
 def _rows(array: FloatArray) -> FloatArray:

@@ -19,7 +19,7 @@ from polhode.core.errors import InputError, TimeError
 from polhode.core.rotation import conjugate, from_rotation_vector, multiply, rotate
 from polhode.core.vectors import length
 from polhode.free.motion import FreeMotion
-from polhode.integration.base_trajectory import BaseTrajectory
+from polhode.integration.base_trajectory import BaseTrajectory, steps_between
 from polhode.integration.problem import Problem, checked_span
 from polhode.integration.trajectory import Trajectory, potentials, velocities
 from polhode.methods.closed_form import ClosedForm
@@ -184,8 +184,7 @@ def _steps_to_repeat(traj: Trajectory) -> float:
 
     Adaptive methods save the states of all steps, so that there is one step between saved states.
     """
-    between = abs(traj.t[-1] - traj.t[0]) / (abs(traj.h) * max(1, len(traj.t) - 1))
-    return MOST_FRAMES * prod(traj.m.shape[1:-1]) * (max(1.0, float(between)) if np.isfinite(between) else 1.0)
+    return MOST_FRAMES * prod(traj.m.shape[1:-1]) * steps_between(traj)
 
 
 def _between(traj: Trajectory | SavedStates) -> States:
