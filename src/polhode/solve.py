@@ -88,7 +88,9 @@ def integrate(
         are.
     rtol, atol : float, optional
         Target for the error at the end: ``rtol`` for q and for m relative to ``|m|``, ``atol`` for m. The defaults are
-        1e-9 and 0. If the target cannot be reached, or the error cannot be estimated, a RunWarning is issued.
+        1e-9 and 0. If the target cannot be reached, or the error cannot be estimated, a RunWarning is issued. Each body
+        of a batch gets its own step size, which depends on this body alone if a method with fixed steps is given; by
+        default, one method is chosen for all, by the torques on most of them.
     t_eval : array_like of shape (k,), optional
         Times at which states are saved, in the direction of ``t_span``. By default they are those of the steps; if
         every body of a batch has its own steps, start and end are saved, and ``sol(t)`` gives the rest. If ``h`` is an
@@ -212,10 +214,11 @@ def choice_for(
 ) -> Choice:  # fmt: skip
     """Choose a method, a step size or both, whichever the user omitted, for bodies or for a system.
 
-    With `output`, the choice includes the run, if it was made in order to choose.
+    With `output`, the choice includes the run, if it was made in order to choose, and each body of a batch may get its
+    own step size.
     """
     if isinstance(problem, Problem):
-        return choose(problem, span, method, h, rtol, atol, output)
+        return choose(problem, span, method, h, rtol, atol, output, each=output is not None)
     from polhode.systems.choice import choose_for_system
 
     return choose_for_system(problem, span, method, h, rtol, atol, output)

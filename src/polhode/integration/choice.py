@@ -26,11 +26,13 @@ from polhode.core.messages import Hint, joined
 from polhode.core.warning import warn
 from polhode.forces.base import Force
 from polhode.integration.base_trajectory import BaseTrajectory, step_text
+from polhode.integration.batch_search import BatchResult, find_steps, orders_of
+from polhode.integration.batch_trials import BatchTask
 from polhode.integration.output import Computed, OutputOptions, times_to_save
 from polhode.integration.problem import Problem
 from polhode.integration.rows import Integrable
-from polhode.integration.step_search import AIM, ROUND_OFF, ROUNDING
-from polhode.integration.strength import WEAK_SCHEMES, Strength, expected_order, measured, strong_scheme
+from polhode.integration.step_search import AIM, MOST_TRIALS, ROUND_OFF, ROUNDING
+from polhode.integration.strength import WEAK_SCHEMES, Strength, expected_order, law_of, measured_each, strong_scheme
 from polhode.integration.stretches import StepSize
 from polhode.integration.trials import Task, find_step, find_tolerance
 from polhode.methods import as_method
@@ -74,7 +76,7 @@ class Choice(NamedTuple):
 
 def choose(
     problem: Problem, span: tuple[float, float], method: MethodLike | None = None, h: StepSize | None = None,
-    rtol: float | None = None, atol: float = 0.0, output: OutputOptions | None = None,
+    rtol: float | None = None, atol: float = 0.0, output: OutputOptions | None = None, each: bool = False,
 ) -> Choice:  # fmt: skip
     """Choose a method, a step size or both, whichever the user omitted.
 
@@ -95,6 +97,8 @@ def choose(
         Wanted error at the end. The default is 1e-9 and 0.
     output : OutputOptions, optional
         Output of the run, if the choice shall include the run. By default it does not.
+    each : bool, optional
+        Whether each body of a batch may get its own step size. By default, one is chosen for all.
 
     Returns
     -------
@@ -122,32 +126,48 @@ def choose(
     if simplest.is_exact_for(problem.force) or 0 in problem.rows.batch:
         why = "no bodies" if 0 in problem.rows.batch else FREE
         return Choice(simplest, _spacing(problem, span, simplest) if h is None else h, why, 0.0)
-    strength = measured(problem, span)
+    strengths = measured_each(problem, span)
+    strength = strengths.typical if each else strengths.largest
     reused = output if output is not None and output.events is None else None  # an event may end a run
-    task = Task(problem, span, *tolerances, strength.radian, problem.rows.structure(span), output=reused)
+    structure = problem.rows.structure(span)
+    task = Task(problem, span, *tolerances, strength.radian, structure, output=reused)
+    batch = BatchTask(problem, span, *tolerances, strengths, structure, reused) if each and problem.rows.batch else None
+    output = output or OutputOptions()
     if user_method is not None:
-        find = by_tolerance if user_method.chooses_steps else with_user_method
-        return find(task, user_method)
-    return _by_torque(problem, task, strength, output or OutputOptions(), h)
+        if user_method.chooses_steps:
+            return by_tolerance(task, user_method)
+        if batch is None or structure.rough.any():
+            return with_user_method(task, user_method, strength if splits_well(problem.force) else None)
+        output.check_own_steps()
+        return _each_with_user_method(batch, user_method, task.order_of(user_method))
+    return _by_torque(problem.force, task, batch, strength, output, h)
 
 
-def _by_torque(problem: Problem, task: Task, strength: Strength, output: OutputOptions, h: StepSize | None) -> Choice:
+def _by_torque(
+    force: Force, task: Task, batch: BatchTask | None, strength: Strength, output: OutputOptions, h: StepSize | None
+) -> Choice:
     """Choose a method by the properties and the strength of the torque, and its step size unless it is `h`."""
-    force = problem.force
     if h is not None:
         why, name = _for_step(force, strength)
         return Choice(Splitting(None, name), h, f"{why}, so {name}")
     if task.structure.rough.any():
         return by_tolerance(task, Adaptive(), "the torque is not smooth in time")
     kind = _for_step(force, strength)[0]
-    splits_well = not (force.velocity_dependent or force.is_damped)
-    name, torques = _cheapest_weak(task, strength, output) if splits_well and strength.is_weak else ("", inf)
+    name, torques = _cheapest_weak(task, strength, output) if splits_well(force) and strength.is_weak else ("", inf)
     if _taylor_cost(task, strength) < torques and force.is_traced:
         return by_tolerance(task, Taylor(), kind)
-    if not splits_well:
+    if not splits_well(force):
         return by_tolerance(task, Adaptive(), kind)
     name = name or strong_scheme(task.error_per_length)
+    if batch is not None:
+        output.check_own_steps()
+        return _each_by_scheme(batch, task, name, kind)
     return by_scheme(task, name, strength.step(name, task.error_per_length), kind)
+
+
+def splits_well(force: Force) -> bool:
+    """Return whether the errors of schemes with this force are those of torques that depend on time and attitude."""
+    return not (force.velocity_dependent or force.is_damped)
 
 
 def _for_step(force: Force, strength: Strength) -> tuple[str, str]:
@@ -225,14 +245,51 @@ def _spacing(problem: Problem, span: tuple[float, float], method: Method) -> flo
 def by_scheme(task: Task, name: str, guess: float, why: str) -> Choice:
     """Choose the step size of a scheme, or ``Adaptive`` if errors do not decrease as its order predicts."""
     method = as_method(name)
-    orders = get(name).generalized_order
-    nominal = orders[1] if orders else task.order_of(method)
-    result = find_step(task, method, guess, expected_order(name), nominal=nominal, patience=SLOW_TRIALS)
+    expected, nominal = _orders(method, task.order_of(method))
+    result = find_step(task, method, guess, expected, nominal=nominal, patience=SLOW_TRIALS)
     choice = Choice(method, result.x, why, result.error, task.unmet(result), computed=result.computed)
-    if result.met or result.unmet == ROUND_OFF:
-        return choice
-    other = by_tolerance(task, Adaptive(), f"{why}; {name} does not converge with its order")
-    return other if not other.unmet or other.error < CLEARLY_BETTER * result.error else choice
+    return choice if result.met or result.unmet == ROUND_OFF else _or_adaptive(task, choice, name)
+
+
+def _each_by_scheme(batch: BatchTask, task: Task, name: str, why: str) -> Choice:
+    """Choose the step sizes of a scheme for each body, or ``Adaptive`` for all."""
+    method = as_method(name)
+    orders = orders_of(batch, *_orders(method, task.order_of(method)))
+    guess = batch.strength.steps(name, batch.errors_per_length)
+    result = find_steps(batch, method, guess, orders, MOST_TRIALS)  # of many bodies, some are slow by chance
+    choice = _choice_of(batch, method, result, why)
+    return _or_adaptive(task, choice, name) if result.is_rejected else choice
+
+
+def _each_with_user_method(batch: BatchTask, method: Method, order: float) -> Choice:
+    """Choose the step sizes of a method of the user for each body."""
+    errors = batch.errors_per_length
+    if splits_well(batch.problem.force):
+        guess, expected, order = batch.strength.guess(method, order, errors), *_orders(method, order)
+    else:
+        guess, expected = batch.radian * np.minimum(1.0, errors ** (1.0 / order)), order
+    return _choice_of(batch, method, find_steps(batch, method, guess, orders_of(batch, expected, order), MOST_TRIALS))
+
+
+def _choice_of(batch: BatchTask, method: Method, result: BatchResult, why: str = "") -> Choice:
+    """Return the choice of a method and of the step sizes of each body that a search has found."""
+    h = result.h.reshape(batch.problem.rows.batch)
+    return Choice(method, h, why, float(result.errors.max()), result.unmet(batch), computed=result.computed)
+
+
+def _orders(method: Method, order: float) -> tuple[float, float]:
+    """Return the order that errors of a method of this order have with usual steps, and the order that is certain."""
+    name = law_of(method)
+    if not name:
+        return order, order
+    generalized = get(name).generalized_order
+    return expected_order(name), generalized[1] if generalized else order
+
+
+def _or_adaptive(task: Task, choice: Choice, name: str) -> Choice:
+    """Return ``Adaptive`` if it meets the wanted error or is much better, and otherwise `choice`, of a scheme."""
+    other = by_tolerance(task, Adaptive(), f"{choice.why}; {name} does not converge with its order")
+    return other if not other.unmet or other.error < CLEARLY_BETTER * choice.error else choice
 
 
 def by_tolerance(task: Task, family: Method, why: str = "") -> Choice:
@@ -241,19 +298,21 @@ def by_tolerance(task: Task, family: Method, why: str = "") -> Choice:
     return Choice(method, None, why, result.error, result.unmet, computed=result.computed)
 
 
-def with_user_method(task: Task, method: Method) -> Choice:
-    """Choose the step size for a method of the user.
+def with_user_method(task: Task, method: Method, strength: Strength | None = None) -> Choice:
+    """Choose the step size for a method of the user, by the `strength` of the torque if it is known.
 
     With a torque that jumps, errors with two step sizes may agree by chance, and are compared with ``Adaptive``.
     """
-    order = task.order_of(method)
+    order = nominal = task.order_of(method)
     guess = task.radian * min(1.0, task.error_per_length ** (1.0 / order))
+    if strength is not None:
+        guess, (order, nominal) = float(strength.guess(method, order, task.error_per_length)), _orders(method, order)
     if task.structure.rough.any():
         finer, _ = find_tolerance(task.for_truth(), Adaptive())[0].finer(None)
         truth = task.for_truth().trial(finer, 0.0)
         result = find_step(task, method, task.radian, 1.0, truth=truth.end)
     else:
-        result = find_step(task, method, guess, order)
+        result = find_step(task, method, guess, order, nominal=nominal)
     return Choice(method, result.x, "", result.error, task.unmet(result), computed=result.computed)
 
 

@@ -312,7 +312,8 @@ class ProblemRows(Rows):
 
     def differences(self, a: EndState, b: EndState, floor: float = 0.0) -> tuple[float, ...]:
         """Return the errors of ``m/|m|`` and of q, each the largest of all bodies; `floor` is added to ``|m|``."""
-        return momentum_error(a[0], b[0], floor), attitude_error(a[1], b[1])
+        errors = momentum_errors(a[0], b[0], floor), attitude_errors(a[1], b[1])
+        return tuple(float(error.max(initial=0.0)) for error in errors)
 
     def new_loop(self, method: Method) -> Advance:
         """Return the compiled loop over steps of `method`."""
@@ -392,16 +393,15 @@ def _trajectory_type() -> Callable[..., BaseTrajectory]:
     return Trajectory
 
 
-def momentum_error(a: FloatArray, b: FloatArray, floor: float = 0.0) -> float:
-    """Return the largest error of momenta a with respect to b, (..., 3), relative to ``|b| + floor``."""
+def momentum_errors(a: FloatArray, b: FloatArray, floor: float = 0.0) -> FloatArray:
+    """Return the errors (...) of momenta a with respect to b, (..., 3), relative to ``|b| + floor``."""
     size = np.linalg.norm(b, axis=-1) + floor
-    return float((np.linalg.norm(a - b, axis=-1) / np.where(size > 0, size, 1.0)).max(initial=0.0))
+    return np.asarray(np.linalg.norm(a - b, axis=-1) / np.where(size > 0, size, 1.0))
 
 
-def attitude_error(a: FloatArray, b: FloatArray) -> float:
-    """Return the largest difference of quaternions a and b, (..., 4), whose signs do not matter."""
-    errors = np.minimum(np.linalg.norm(a - b, axis=-1), np.linalg.norm(a + b, axis=-1))
-    return float(errors.max(initial=0.0))
+def attitude_errors(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return the differences (...) of quaternions a and b, (..., 4), whose signs do not matter."""
+    return np.minimum(np.linalg.norm(a - b, axis=-1), np.linalg.norm(a + b, axis=-1))
 
 
 def oblique_damping(D: FloatArray, moments: FloatArray, axes: FloatArray) -> FloatArray:

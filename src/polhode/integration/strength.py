@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from functools import cache
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,10 +21,11 @@ from polhode.integration.problem import Problem
 from polhode.integration.rows import ProblemRows
 from polhode.kernels.stepping.header import Clock, Saved, Wanted
 from polhode.methods.method import Advance, Method
+from polhode.methods.schemes import get
 from polhode.methods.splitting import Splitting
 
 RADIANS = 20.0  # rotation in the time from which samples are taken
-SAMPLES = 64
+SAMPLES, FEWER_SAMPLES = 64, 16  # of one body, and of each body of a batch
 WEAK_TORQUE = 0.015  # part of the momentum per radian
 WEAKEST = 1e-16  # of torques that are zero where they are sampled
 LENGTH = 25.0  # radians in which the power laws give the error
@@ -46,10 +47,20 @@ WEAK_SCHEMES = ("WH17", "ABA82", "ABA1064", "PABA1264")  # the first one for lon
 
 
 class Strength(NamedTuple):
-    """Size of the torque relative to the free motion."""
+    """Size of the torque relative to the free motion, of one body or, as arrays (n,), of each body of a batch."""
 
-    torque: float  # part of the momentum by which the torque changes it per radian
-    radian: float  # time in which the body rotates by one radian
+    torque: Any  # part of the momentum by which the torque changes it per radian
+    radian: Any  # time in which the body rotates by one radian
+
+    @property
+    def largest(self) -> Strength:
+        """The largest relative size of the torque and the shortest radian, of all bodies, as numbers."""
+        return Strength(float(np.max(self.torque)), float(np.min(self.radian)))
+
+    @property
+    def typical(self) -> Strength:
+        """The medians of all bodies, as numbers."""
+        return Strength(float(np.median(self.torque)), float(np.median(self.radian)))
 
     @property
     def is_weak(self) -> bool:
@@ -58,12 +69,32 @@ class Strength(NamedTuple):
 
     def step(self, name: str, error: float) -> float:
         """Return the step size with which a scheme has about this error in LENGTH radians."""
+        return float(self.steps(name, np.float64(error)))
+
+    def steps(self, name: str, error: FloatArray | np.float64) -> Any:
+        """Return the step sizes of each body with which a scheme has about these errors in LENGTH radians."""
         c, a, b = POWER_LAWS[name]
-        torque = min(1.0, max(self.torque, WEAKEST))
-        radians = min(LONGEST_STEP, c * error**a * torque**b)
+        torque = np.minimum(1.0, np.maximum(self.torque, WEAKEST))
+        radians = np.minimum(LONGEST_STEP, c * error**a * torque**b)
         if name in SECOND_ORDER:
-            radians = min(radians, (error / SECOND_ORDER[name]) ** 0.5 / torque)
+            radians = np.minimum(radians, (error / SECOND_ORDER[name]) ** 0.5 / torque)
         return self.radian * radians
+
+    def guess(self, method: Method, order: float, error: Any) -> Any:
+        """Return the step sizes with which a method of the user, of this order, may have errors in LENGTH radians."""
+        if name := law_of(method):
+            return self.steps(name, error)
+        has_exact_flow = isinstance(method, Splitting) and method.flow.record.order is None
+        torque = np.minimum(1.0, np.maximum(self.torque, WEAKEST)) if has_exact_flow else 1.0
+        return self.radian * np.minimum(1.0, (error / torque) ** (1.0 / order))
+
+
+def law_of(method: Method) -> str:
+    """Return the name of the power law for the step size of a method, or an empty string."""
+    if not isinstance(method, Splitting) or method.flow.record.order is not None:
+        return ""
+    name = method.scheme.name
+    return name if name in POWER_LAWS and method.scheme == get(name) else ""
 
 
 def expected_order(name: str) -> float:
@@ -80,28 +111,37 @@ def strong_scheme(error: float) -> str:
 
 def measured(problem: Problem, span: tuple[float, float]) -> Strength:
     """Return the largest relative size of the torque, of all bodies, along the first radians of the free motion."""
-    body, rows = problem.body, problem.rows
-    speed = float(rows.speed(rows.m[None]).max())
-    length = min(abs(span[1] - span[0]), RADIANS / speed if speed > 0 else inf)
-    t = np.linspace(0.0, np.copysign(length, span[1] - span[0]), SAMPLES)
-    m, q = free_samples(rows, t)
-    w = body.omega(m)
-    f = _sizes(rows, span[0] + t, q, w)
-    momentum, speeds = np.linalg.norm(m, axis=-1), np.linalg.norm(w, axis=-1)
+    return measured_each(problem, span).largest
+
+
+def measured_each(problem: Problem, span: tuple[float, float]) -> Strength:
+    """Return the relative size of the torque on each body, along the first radians of its free motion."""
+    rows = problem.rows
+    length = abs(span[1] - span[0])
     with np.errstate(divide="ignore", invalid="ignore"):
-        part = np.nan_to_num(f / (momentum * speeds), nan=0.0, posinf=inf)
-    fastest = max(float(speeds.max()), float((f.max() / body.moments.min()) ** 0.5))
-    return Strength(float(part.max()), 1.0 / fastest if fastest > 0 else length)
+        lengths = np.minimum(length, RADIANS / rows.speed(rows.m[None])[0])
+    samples = FEWER_SAMPLES if rows.batch else SAMPLES
+    t = np.linspace(0.0, np.copysign(lengths, span[1] - span[0]), samples)
+    m, q = free_samples(rows, t)
+    shape = samples, rows.count
+    w = problem.body.omega(m)
+    f = _sizes(rows, span[0] + t, q, w)
+    momentum, speeds = (np.linalg.norm(x, axis=-1).reshape(shape) for x in (m, w))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        part = np.nan_to_num(f / (momentum * speeds), nan=0.0, posinf=inf).max(axis=0)
+        by_torque = (f.max(axis=0) / rows.bodies.inertia.min(axis=-1)) ** 0.5
+        fastest = np.maximum(speeds.max(axis=0), by_torque)
+        return Strength(part, np.where(fastest > 0, 1.0 / fastest, length))
 
 
 def free_samples(rows: ProblemRows, t: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return (m, q) of the free motion at evenly spaced times t, by the loop that trial runs use as well."""
+    """Return (m, q) of the free motion at evenly spaced times t (k, n), by the loop that trial runs use as well."""
     method, advance = _free_loop()
-    states = rows.not_reached(t)
+    states = rows.not_reached(t[:, 0])
     bodies = rows.bodies._replace(damping=np.zeros((1, 3)))
     steps = np.arange(len(t))
     current = rows.new_state(method, rows.m, rows.q)
-    clock = Clock(np.zeros(1), t[1:2])
+    clock = Clock(np.zeros(1), np.ascontiguousarray(t[1]))
     advance(bodies, clock, Wanted(len(t), steps), 0, rows.count, current, Saved(states.m, states.q))
     return rows.to_user(states.m, states.q)
 
@@ -114,17 +154,17 @@ def _free_loop() -> tuple[Method, Advance]:
 
 
 def _sizes(rows: ProblemRows, t: FloatArray, q: FloatArray, w: FloatArray) -> FloatArray:
-    """Return ``|f|`` of all bodies at times t, without damping, or only at the first time if the torque raises.
+    """Return ``|f|`` (k, n) of all bodies at times t (k, n), without damping, or at the first time if a torque raises.
 
     The run itself reports such an error where it occurs.
     """
     count = rows.count
     params = np.broadcast_to(rows.bodies.params, (count, rows.bodies.params.shape[-1]))
     out = np.empty((len(t) * count, 3))
-    arguments = np.repeat(t, count), q.reshape(-1, 4), w.reshape(-1, 3), writable(np.tile(params, (len(t), 1))), out
+    arguments = t.ravel(), q.reshape(-1, 4), w.reshape(-1, 3), writable(np.tile(params, (len(t), 1))), out
     try:
         rows.force.evaluate_torques(arguments)
     except Exception:
-        return _sizes(rows, t[:1], q[:1], w[:1]) if len(t) > 1 else np.zeros((1, *rows.batch))
-    sizes = np.linalg.norm(out, axis=-1).reshape(len(t), *rows.batch)
+        return _sizes(rows, t[:1], q[:1], w[:1]) if len(t) > 1 else np.zeros((1, count))
+    sizes = np.linalg.norm(out, axis=-1).reshape(len(t), count)
     return np.nan_to_num(sizes, nan=0.0, posinf=0.0)

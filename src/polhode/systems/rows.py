@@ -13,7 +13,7 @@ from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.body import Frame, from_principal, scale_along, to_principal
 from polhode.core.checks import check_spread, show
 from polhode.core.errors import InputError, PolhodeError
-from polhode.integration.rows import EndState, Rows, attitude_error, momentum_error
+from polhode.integration.rows import EndState, Rows, attitude_errors, momentum_errors
 from polhode.integration.time_structure import TimeStructure
 from polhode.kernels.compiler.limits import NOBODY
 from polhode.kernels.stepping.few_bodies import Forces
@@ -101,10 +101,10 @@ class SystemRows(Rows):
         kind, to which `floor` is added.
         """
         x, p, m = (
-            momentum_error(u.reshape(-1), v.reshape(-1), floor if k else 0.0)
+            float(momentum_errors(u.reshape(-1), v.reshape(-1), floor if k else 0.0))
             for k, (u, v) in enumerate(zip(a[:3], b[:3], strict=True))
         )
-        return x, p, m, attitude_error(a[3], b[3])
+        return x, p, m, float(attitude_errors(a[3], b[3]).max(initial=0.0))
 
     def order_of(self, method: Method) -> float:
         """Return the order of `method`."""
