@@ -102,6 +102,7 @@ bench: $(VENV)/installed-test
 	$(BIN)/python benchmarks/flows.py
 	$(BIN)/python benchmarks/lost_digits.py
 	$(BIN)/python benchmarks/torqued.py
+	$(BIN)/python benchmarks/own_steps.py
 	$(BIN)/python benchmarks/flat.py
 	$(BIN)/python benchmarks/race.py
 	$(BIN)/python benchmarks/conserving.py

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 import tracemalloc
 
 import numpy as np
@@ -15,7 +16,7 @@ import polhode as ph
 from conftest import EPS, distance, golden_cases
 from ensemble_cases import CHUNK, COUNT, HOW, SAMPLES, SEED, pendulums, tops
 from polhode import errors, forces, sampling
-from polhode.ensembles import members
+from polhode.ensembles import cost, members
 from polhode.ensembles import reader as ensemble_reader
 from polhode.ensembles import store as ensemble_store
 from polhode.ensembles.ensemble import ensemble, open_ensemble
@@ -131,13 +132,103 @@ def test_parameters_and_damping_of_a_force(members, of):
     assert (problem.force.params == (0.1, 0.0)).all()
 
 
-def test_method_and_step_are_chosen_once():
-    samples = sampling.draw(40, m=sampling.normal((0.1, 0, 2), 0.05))
-    found = ensemble(TOP, samples, rtol=1e-8, seed=2, chunk=9)
+@pytest.mark.parametrize("method", [None, "RKN6_14a"])
+def test_method_is_chosen_once_and_a_step_for_each_member(method):
+    """To the error that was asked for, and to the bits of ``integrate`` with all members, whatever the chunks."""
+    samples = sampling.draw(40, m=sampling.normal((0.1, 0, 2), 0.5))
+    found = ensemble(TOP, samples, rtol=1e-8, method=method, seed=2, chunk=9)
     fine = ensemble(TOP, samples, method="RKN8_19", h=0.01, seed=2)
-    assert np.abs(found.q.values - fine.q.values).max() < 1e-7
-    given = ensemble(TOP, samples, method=found.attrs["method"].split("'")[1], h=json.loads(found.attrs["h"]), seed=2)
-    assert given.q.values.tobytes() == found.q.values.tobytes()
+    assert np.abs(found.q.values - fine.q.values).max() < 1e-8
+    for chunk in (1, 40):
+        other = ensemble(TOP, samples, rtol=1e-8, method=method, seed=2, chunk=chunk)
+        assert other.q.values.tobytes() == found.q.values.tobytes()
+
+
+def test_steps_of_members_are_those_of_integrate():
+    m = np.random.default_rng(1).normal(size=(12, 3)) * np.geomspace(0.3, 4.0, 12)[:, None]
+    found = ensemble(TOP, {"m": m}, rtol=1e-7, method="RKN6_14a", chunk=5)
+    batch = TOP.replaced(state=ph.State(m=m, q=TOP.state.q))
+    expected = integrate(batch, rtol=1e-7, method="RKN6_14a", t_eval=[TOP.t_span[1]])
+    assert found.m.values.tobytes() == np.swapaxes(expected.m, 0, 1).tobytes()
+    assert (found.attrs["h"], found.attrs["rtol"]) == ("null", 1e-7)
+
+
+# Cost
+
+
+def with_cost(monkeypatch, seconds):
+    """Members take so many seconds on one core, of which there are two."""
+    module = sys.modules["polhode.ensembles.ensemble"]
+    monkeypatch.setattr(module, "measured_cost", lambda job, pilot: cost.Cost(seconds))
+    monkeypatch.setattr(cost, "thread_count", lambda: 2)
+
+
+def test_chunks_take_seconds_and_a_resumed_ensemble_keeps_its_own(tmp_path, monkeypatch):
+    """With 0.5 s for a member and two cores, 12 members take 3 s; later measurements do not matter."""
+    how = {"method": "V2", "h": 0.05, "seed": 3}
+    samples = sampling.draw(30, m=sampling.normal((0.1, 0, 2), 0.05))
+    with_cost(monkeypatch, 0.5)
+    found = ensemble(TOP, samples, out=tmp_path / "a.zarr", **how)
+    assert found.attrs["chunk"] == 12
+    (tmp_path / "a.zarr" / "status" / "done" / "1.json").unlink()
+    with_cost(monkeypatch, 1e-9)
+    again = ensemble(TOP, samples, out=tmp_path / "a.zarr", resume=True, **how)
+    assert again.attrs["chunk"] == 12
+    assert again.q.values.tobytes() == ensemble(TOP, samples, **how).q.values.tobytes()
+    with pytest.raises(errors.StoreError, match="chunk was 12 and is 10"):
+        ensemble(TOP, samples, out=tmp_path / "a.zarr", resume=True, chunk=10, **how)
+    with_cost(monkeypatch, 100.0)
+    assert ensemble(TOP, samples[:2], **how).attrs["chunk"] == 1
+
+
+def test_a_large_ensemble_is_announced(tmp_path, monkeypatch, capsys):
+    how = {"method": "V2", "h": 0.5, "seed": 3, "progress": True}
+    samples = sampling.draw(300, m=sampling.normal((0.1, 0, 2), 0.05))
+    with_cost(monkeypatch, 2.0)
+    ensemble(TOP, samples, chunk=100, **how)
+    # 300 members of 3 + 3 + 4 + 1 numbers of 8 bytes
+    assert "300 members in 3 chunks: about 5 min, and 26.4 kB of memory" in capsys.readouterr().err
+    ensemble(TOP, samples, chunk=100, out=tmp_path / "b.zarr", **how)
+    assert f"about 5 min, and 26.4 kB in {tmp_path / 'b.zarr'}" in capsys.readouterr().err
+    with_cost(monkeypatch, 0.01)
+    ensemble(TOP, samples, chunk=100, **how)
+    assert "about" not in capsys.readouterr().err
+
+
+def test_cost_is_measured_with_parts_of_the_time_span(monkeypatch):
+    """By a clock on which every unit of time of a member takes a millisecond."""
+    from polhode.ensembles.members import Job
+
+    clock = [0.0]
+    spans = []
+
+    def integrated(self, problem, report=None):
+        spans.append(self.span[1] - self.span[0])
+        clock[0] += 1e-3 * spans[-1] * 8
+
+    monkeypatch.setattr(Job, "integrated", integrated)
+    monkeypatch.setattr(cost.time, "perf_counter", lambda: clock[0])
+    problem = TOP.replaced(t_span=(0.0, 1e4))
+    pilot = problem.replaced(state=ph.State(m=np.tile(TOP.state.m, (8, 1)), q=TOP.state.q))
+    job = Job(problem, (0.0, 1e4), np.array([1e4]), ph.Splitting(), 0.1, None, True, {})
+    assert cost.measured_cost(job, pilot).seconds == pytest.approx(10.0)
+    assert max(spans) < 100.0
+
+
+def test_first_members_that_fail_have_no_cost(monkeypatch):
+    from polhode.ensembles.members import Job
+
+    def fails(self, problem, report=None):
+        raise ValueError
+
+    monkeypatch.setattr(Job, "integrated", fails)
+    job = Job(TOP, (0.0, 1.0), np.array([1.0]), ph.Splitting(), 0.1, None, True, {})
+    assert cost.measured_cost(job, TOP).members(2) == np.inf
+
+
+def test_adaptive_methods_agree():
+    samples = sampling.draw(40, m=sampling.normal((0.1, 0, 2), 0.05))
+    fine = ensemble(TOP, samples, method="RKN8_19", h=0.01, seed=2)
     adaptive = ensemble(TOP, samples, method=ph.Adaptive(1e-10), seed=2)
     assert np.abs(adaptive.q.values - fine.q.values).max() < 1e-7
 

@@ -88,6 +88,12 @@ class Progress:
             self.bar.close()
 
 
+def tell(text: str) -> None:
+    """Print a line about the progress, unless it is empty."""
+    if text:
+        print(text, file=sys.stderr, flush=True)
+
+
 def _bar(count: int, start: int, unit: str) -> Any:
     """Return a progress bar of tqdm."""
     from tqdm.auto import tqdm

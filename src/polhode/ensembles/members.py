@@ -26,7 +26,7 @@ from polhode.ensembles.sampling import Rows, Samples
 from polhode.ensembles.variation import OWN_TIME, batch_of, member, varied
 from polhode.files.environment import environment
 from polhode.free.propagation import propagate
-from polhode.integration.choice import Choice
+from polhode.integration.choice import Choice, choose
 from polhode.integration.output import OutputOptions
 from polhode.integration.problem import Problem
 from polhode.integration.trajectory import Trajectory
@@ -91,6 +91,9 @@ class Job:
         Integration method.
     h : float or None
         Step size. None if the method chooses its steps.
+    rtol : float or None
+        Wanted error by which each member gets its own step size. Members whose torque is not smooth in time have the
+        step size `h`. None if all members have it.
     reduce : callable or None
         Function that summarizes a trajectory. None if states are saved.
     vectorized : bool
@@ -107,6 +110,7 @@ class Job:
     reduce: Reduce | None
     vectorized: bool
     shapes: dict[str, tuple[int, ...]]
+    rtol: float | None = None
 
     def size(self, members: int) -> int:
         """Return the number of bytes of the results of ``members`` members."""
@@ -162,7 +166,7 @@ class Job:
         if result is None:
             return
         for i in np.flatnonzero(np.atleast_1d(result.status) < 0):
-            alone = result if stop - start == 1 else self._integrated(member(result.problem, int(i)))
+            alone = result if stop - start == 1 else self.integrated(member(result.problem, int(i)))
             message = f"member {chunk.first + start + int(i)} {alone.failure}"
             self._failed(chunk, start + int(i), message, int(np.atleast_1d(alone.status)[0]))
 
@@ -180,18 +184,27 @@ class Job:
 
         If the job is not vectorized, ``rows`` has one member and the arrays have shape (times, ...).
         """
-        return self._integrated(self.problem(rows), report)
+        return self.integrated(self.problem(rows), report)
 
-    def _integrated(self, problem: Problem, report: Report | None = None) -> Trajectory:
+    def integrated(self, problem: Problem, report: Report | None = None) -> Trajectory:
         """Return the trajectory computed by ``integrate``, also if bodies stop early."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RunWarning)  # every member that stops is recorded
             warnings.simplefilter("ignore", MethodWarning)  # issued once, by the plan
             try:
                 output = OutputOptions(self.times, progress=report or False)
-                return integrate_chosen(problem, self.span, Choice(self.method, self.h, is_made=False), output)
+                return integrate_chosen(problem, self.span, self._choice(problem, output), output)
             except RunError as stopped:  # raised for a single body, never for a batch
                 return stopped.trajectory
+
+    def _choice(self, problem: Problem, output: OutputOptions) -> Choice:
+        """Return the method and the step size, or the step size of each member."""
+        if self.rtol is None:
+            return Choice(self.method, self.h, is_made=False)
+        choice = choose(
+            problem, self.span, self.method, rtol=self.rtol, output=output, each=True, rough_h=self.h
+        )  # fmt: skip
+        return choice._replace(is_made=False)
 
     def problem(self, rows: Rows) -> Problem:
         """Return the problem of the members with the samples ``rows``, after checking its type and batch shape."""

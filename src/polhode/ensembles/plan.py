@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from polhode.ensembles.store import Layout
 from polhode.ensembles.variation import OWN_TIME, batch_of
 from polhode.files.environment import environment
 from polhode.files.record import describe, functions_of, parameters
-from polhode.integration.choice import Choice, choose
+from polhode.integration.choice import Choice, choose, wanted_tolerances
 from polhode.integration.problem import Problem, checked_span
 from polhode.integration.stretches import step_count, step_length
 from polhode.methods.closed_form import ClosedForm
@@ -106,7 +107,7 @@ def _planned(source: Problem | Factory, rows: Rows, options: EnsembleOptions) ->
         _check_own_times(rows[OWN_TIME], choice.method.any_time, options)
     else:
         times = choice.times(span, [span[1]] if options.t_eval is None else options.t_eval, 1)
-    job = replace(job, span=span, times=times, method=choice.method, h=choice.h)
+    job = replace(job, span=span, times=times, method=choice.method, h=choice.h, rtol=_own_rtol(choice, options))
     if options.reduce is None:
         axes = () if times is None else (len(times),)
         return replace(job, shapes={"m": (*axes, 3), "q": (*axes, 4)}), pilot
@@ -124,6 +125,13 @@ def _choice(pilot: Problem, span: tuple[float, float], options: EnsembleOptions)
     return choice
 
 
+def _own_rtol(choice: Choice, options: EnsembleOptions) -> float | None:
+    """Return the wanted error if each member gets its own step size: if a step size was chosen by trial runs."""
+    if options.h is not None or choice.h is None or not choice.is_made or choice.error == 0.0:
+        return None
+    return wanted_tolerances(options.rtol, 0.0)[0]
+
+
 def _check_own_times(times: FloatArray, free: bool, options: EnsembleOptions) -> None:
     """Raise InputError unless the samples "t" are one time for each member of an ensemble of free bodies."""
     if not free:
@@ -138,7 +146,7 @@ def _check_own_times(times: FloatArray, free: bool, options: EnsembleOptions) ->
         )
 
 
-def layout_of(job: Job, pilot: Problem, members: Samples, chunk: int | None) -> Layout:
+def layout_of(job: Job, pilot: Problem, members: Samples, chunk: int | None, most: float = inf) -> Layout:
     """Return the layout of the store, with attributes by which a resumed ensemble is recognized as the same.
 
     Parameters
@@ -150,24 +158,28 @@ def layout_of(job: Job, pilot: Problem, members: Samples, chunk: int | None) -> 
     members : Samples
         Samples of all members.
     chunk : int or None
-        Members per chunk. None for as many as have 16 MB of states.
+        Members per chunk. None for as many as have 16 MB of states, but at most `most`.
+    most : float, optional
+        Largest number of members per chunk, by their cost.
 
     Returns
     -------
     Layout
     """
     times = 1 if job.times is None else len(job.times)
-    most = max(1, min(LARGEST_CHUNK, CHUNK_BYTES // (56 * times)))
-    size = most if chunk is None else whole_number(chunk, "chunk", 1)
+    largest = max(1, int(min(LARGEST_CHUNK, CHUNK_BYTES // (56 * times), most)))
+    size = largest if chunk is None else whole_number(chunk, "chunk", 1)
     described = describe(pilot)
     digests = {"samples": members.digest(PILOT), "problem": _digest(pilot, job)}
     attributes = {"kind": KIND, "format": FORMAT} | {key: described[key] for key in DESCRIBED}
     attributes |= {
         "count": len(members), "chunk": size, "seed": members.seed, "t_span": json.dumps(job.span),
-        "method": repr(job.method), "h": json.dumps(job.h),
+        "method": repr(job.method), "h": json.dumps(job.h if job.rtol is None else None),
         "plan": json.dumps(digests), "environment": json.dumps(environment()),
         "functions": json.dumps(_functions(job, pilot, members)),
     }  # fmt: skip
+    if job.rtol is not None:
+        attributes["rtol"] = job.rtol
     samples = {name: values.shape[1:] for name, values in members[:1].rows().items()}
     return Layout(len(members), size, samples, job.shapes, None if job.reduce is not None else job.times, attributes)
 

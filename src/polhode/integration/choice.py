@@ -77,6 +77,7 @@ class Choice(NamedTuple):
 def choose(
     problem: Problem, span: tuple[float, float], method: MethodLike | None = None, h: StepSize | None = None,
     rtol: float | None = None, atol: float = 0.0, output: OutputOptions | None = None, each: bool = False,
+    rough_h: float | None = None,
 ) -> Choice:  # fmt: skip
     """Choose a method, a step size or both, whichever the user omitted.
 
@@ -99,6 +100,9 @@ def choose(
         Output of the run, if the choice shall include the run. By default it does not.
     each : bool, optional
         Whether each body of a batch may get its own step size. By default, one is chosen for all.
+    rough_h : float, optional
+        Step size, with a method of the user, of bodies whose torque is not smooth in time. By default, if there are
+        any, one step size is chosen for all bodies.
 
     Returns
     -------
@@ -136,10 +140,10 @@ def choose(
     if user_method is not None:
         if user_method.chooses_steps:
             return by_tolerance(task, user_method)
-        if batch is None or structure.rough.any():
+        if batch is None or (structure.rough.any() and rough_h is None):
             return with_user_method(task, user_method, strength if splits_well(problem.force) else None)
         output.check_own_steps()
-        return _each_with_user_method(batch, user_method, task.order_of(user_method))
+        return _each_with_user_method(batch, user_method, task.order_of(user_method), rough_h)
     return _by_torque(problem.force, task, batch, strength, output, h)
 
 
@@ -261,14 +265,17 @@ def _each_by_scheme(batch: BatchTask, task: Task, name: str, why: str) -> Choice
     return _or_adaptive(task, choice, name) if result.is_rejected else choice
 
 
-def _each_with_user_method(batch: BatchTask, method: Method, order: float) -> Choice:
-    """Choose the step sizes of a method of the user for each body."""
+def _each_with_user_method(batch: BatchTask, method: Method, order: float, rough_h: float | None) -> Choice:
+    """Choose the step sizes of a method of the user for each body; `rough_h` if its torque is not smooth in time."""
     errors = batch.errors_per_length
     if splits_well(batch.problem.force):
         guess, expected, order = batch.strength.guess(method, order, errors), *_orders(method, order)
     else:
         guess, expected = batch.radian * np.minimum(1.0, errors ** (1.0 / order)), order
-    return _choice_of(batch, method, find_steps(batch, method, guess, orders_of(batch, expected, order), MOST_TRIALS))
+    result = find_steps(batch, method, guess, orders_of(batch, expected, order), MOST_TRIALS)
+    if rough_h is not None and batch.structure.rough.any():
+        result = result._replace(h=np.where(batch.structure.rough, rough_h, result.h), computed=None)
+    return _choice_of(batch, method, result)
 
 
 def _choice_of(batch: BatchTask, method: Method, result: BatchResult, why: str = "") -> Choice:
