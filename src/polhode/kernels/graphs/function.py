@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from polhode.kernels.graphs.functions import functions
 from polhode.kernels.graphs.graph import Graph, Node, computed
-from polhode.kernels.graphs.writer import Value, Writer, functions, operand
+from polhode.kernels.graphs.writer import Value, Writer, operand
 
 ATTITUDE = tuple(f"Q{i}{j}" for i in range(3) for j in range(3))
 VELOCITY = tuple(f"w{i}" for i in range(3))

@@ -22,9 +22,10 @@ from math import inf
 from typing import Any, NamedTuple
 
 from polhode.kernels.graphs.equations import LENGTH, NEW_T, UNIT, T, in_unit, place
+from polhode.kernels.graphs.functions import functions
 from polhode.kernels.graphs.graph import Graph, Kind, computed
 from polhode.kernels.graphs.recurrences import Factor, Sum, end_term, sums
-from polhode.kernels.graphs.writer import LANES, VECTOR, Value, Writer, functions, operand
+from polhode.kernels.graphs.writer import LANES, VECTOR, Value, Writer, operand
 
 REGISTERS = 13  # for the sums and columns of a loop; three more hold what is loaded
 # The first two parameters are not used: see ``compiler.generated``.
@@ -201,7 +202,7 @@ class Beginning(Order):
         if node.operation == "input":
             return self.input(node.value)
         arguments = [self.value(argument) for argument in graph.own_arguments(i)]
-        return computed(node, arguments, functions(self.writer))
+        return computed(node, arguments, self.jet.functions)
 
     def input(self, name: str) -> Value | float:
         """Return the value of an input."""
@@ -224,6 +225,7 @@ class Jet(ABC):
 
     def __init__(self) -> None:
         self.writer = Writer()
+        self.functions = functions(self.writer)
 
     @abstractmethod
     def load_state(self, q_place: int, m_place: int) -> list[Value]:

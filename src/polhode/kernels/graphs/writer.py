@@ -144,6 +144,10 @@ class Writer:
         biased = self.value(f"add {kind} {wide}, {_integer(1023, kind)}")
         return self._from_bits(self.value(f"shl {kind} {biased}, {_integer(52, kind)}"), k.kind)
 
+    def nearest(self, x: Value) -> Value:
+        """Return the nearest whole number."""
+        return self._call("llvm.rint", x.kind, [x], SUFFIX[x.kind])
+
     def floor(self, x: Value) -> Value:
         """Return the largest whole number that is not larger than x."""
         return self._call("llvm.floor", x.kind, [x], SUFFIX[x.kind])
@@ -282,13 +286,3 @@ def operand(x: Value | float, kind: str) -> str:
         return x.name
     bits = f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
     return f"<{', '.join([f'double {bits}'] * LANES)}>" if kind == VECTOR else bits
-
-
-def functions(writer: Writer) -> dict[str, Callable[..., Value]]:
-    """Return the functions of ``graph.computed`` for values."""
-
-    def named(name: str) -> Callable[..., Value]:
-        return lambda *arguments: writer.call(name, *arguments)
-
-    names = ("sqrt", "exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "atan", "atan2", "power")
-    return {name: named(name) for name in names} | {"divide": lambda x, y: x / y}
