@@ -213,3 +213,14 @@ def test_refusals(tmp_path):
     assert not (tmp_path / "run.zarr").exists()
     with pytest.raises(TimeError, match="expected one positive finite number"):
         ph.start(problem, method="V2", h=sizes)
+
+
+def test_structures_in_time_are_those_of_each_body():
+    """They are computed once for a problem, and a part of its bodies has its own."""
+    force = Torque(lambda t, Q, w, p: (p[0] * t * t, 0.0, 0.0), params=[[0.0], [1.0], [2.0]])
+    rows = Problem((1.0, 1.5, 2.0), State(m=np.eye(3)), force).rows
+    whole = rows.structure((0.0, 1.0))
+    assert rows.structure((0.0, 1.0)) is whole
+    assert rows.structure((0.0, 2.0)) is not whole
+    assert np.isinf(whole.longest).tolist() == [True, False, False]
+    assert np.isinf(rows.take(np.array([0])).structure((0.0, 1.0)).longest).tolist() == [True]

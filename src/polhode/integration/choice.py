@@ -14,6 +14,7 @@ do not decrease as the order of a scheme predicts, and ``Adaptive`` is chosen.
 
 from __future__ import annotations
 
+from functools import cache
 from math import inf, nan
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -30,7 +31,7 @@ from polhode.integration.batch_search import BatchResult, find_steps, orders_of
 from polhode.integration.batch_trials import BatchTask
 from polhode.integration.output import Computed, OutputOptions, times_to_save
 from polhode.integration.problem import Problem
-from polhode.integration.rows import Integrable
+from polhode.integration.rows import Integrable, Rows
 from polhode.integration.step_search import AIM, MOST_TRIALS, ROUND_OFF, ROUNDING
 from polhode.integration.strength import WEAK_SCHEMES, Strength, expected_order, law_of, measured_each, strong_scheme
 from polhode.integration.stretches import StepSize
@@ -131,7 +132,7 @@ def choose(
         why = "no bodies" if 0 in problem.rows.batch else FREE
         return Choice(simplest, _spacing(problem, span, simplest) if h is None else h, why, 0.0)
     strengths = measured_each(problem, span)
-    strength = strengths.typical if each else strengths.largest
+    strength = strengths.typical if each and problem.rows.batch else strengths.largest
     reused = output if output is not None and output.events is None else None  # an event may end a run
     structure = problem.rows.structure(span)
     task = Task(problem, span, *tolerances, strength.radian, structure, output=reused)
@@ -143,7 +144,7 @@ def choose(
         if batch is None or (structure.rough.any() and rough_h is None):
             return with_user_method(task, user_method, strength if splits_well(problem.force) else None)
         output.check_own_steps()
-        return _each_with_user_method(batch, user_method, task.order_of(user_method), rough_h)
+        return _each_with_user_method(batch, user_method, rough_h)
     return _by_torque(problem.force, task, batch, strength, output, h)
 
 
@@ -197,16 +198,22 @@ def _cheapest_weak(task: Task, strength: Strength, output: OutputOptions) -> tup
 
     def torques(name: str) -> float:
         """Return the number of torques that the scheme needs."""
-        scheme = get(name)
+        in_step, in_processor = _torques_of(name)
         steps = task.length / min(longest, strength.step(name, error))
-        processor = sum(letter == "B" for letter, _ in scheme.processor)
-        return steps * scheme.torques_per_step + processor * (1.0 + output.states_of(steps))
+        return steps * in_step + in_processor * (1.0 + output.states_of(steps))
 
     names = WEAK_SCHEMES if task.is_long else WEAK_SCHEMES[1:]
     has_breaks = task.problem.rows.breaks.size > 0
     costs = {name: torques(name) for name in names if not (has_breaks and get(name).looks_beyond)}
     best = min(costs, key=lambda name: costs[name])
     return best, costs[best]
+
+
+@cache
+def _torques_of(name: str) -> tuple[float, int]:
+    """Return the numbers of torques in a step of a scheme and in its processor, which are counted only once."""
+    scheme = get(name)
+    return scheme.torques_per_step, sum(letter == "B" for letter, _ in scheme.processor)
 
 
 def user_method_of(method: MethodLike | None, h: StepSize | None) -> Method | None:
@@ -249,7 +256,7 @@ def _spacing(problem: Problem, span: tuple[float, float], method: Method) -> flo
 def by_scheme(task: Task, name: str, guess: float, why: str) -> Choice:
     """Choose the step size of a scheme, or ``Adaptive`` if errors do not decrease as its order predicts."""
     method = as_method(name)
-    expected, nominal = _orders(method, task.order_of(method))
+    expected, nominal = _orders(method, task.problem.rows)
     result = find_step(task, method, guess, expected, nominal=nominal, patience=SLOW_TRIALS)
     choice = Choice(method, result.x, why, result.error, task.unmet(result), computed=result.computed)
     return choice if result.met or result.unmet == ROUND_OFF else _or_adaptive(task, choice, name)
@@ -258,20 +265,22 @@ def by_scheme(task: Task, name: str, guess: float, why: str) -> Choice:
 def _each_by_scheme(batch: BatchTask, task: Task, name: str, why: str) -> Choice:
     """Choose the step sizes of a scheme for each body, or ``Adaptive`` for all."""
     method = as_method(name)
-    orders = orders_of(batch, *_orders(method, task.order_of(method)))
+    orders = orders_of(batch, *_orders(method, batch.problem.rows))
     guess = batch.strength.steps(name, batch.errors_per_length)
     result = find_steps(batch, method, guess, orders, MOST_TRIALS)  # of many bodies, some are slow by chance
     choice = _choice_of(batch, method, result, why)
     return _or_adaptive(task, choice, name) if result.is_rejected else choice
 
 
-def _each_with_user_method(batch: BatchTask, method: Method, order: float, rough_h: float | None) -> Choice:
+def _each_with_user_method(batch: BatchTask, method: Method, rough_h: float | None) -> Choice:
     """Choose the step sizes of a method of the user for each body; `rough_h` if its torque is not smooth in time."""
     errors = batch.errors_per_length
     if splits_well(batch.problem.force):
-        guess, expected, order = batch.strength.guess(method, order, errors), *_orders(method, order)
+        expected, order = _orders(method, batch.problem.rows)
+        guess = batch.strength.guess(method, order, errors)
     else:
-        guess, expected = batch.radian * np.minimum(1.0, errors ** (1.0 / order)), order
+        expected = order = batch.problem.rows.order_of(method)
+        guess = batch.radian * np.minimum(1.0, errors ** (1.0 / order))
     result = find_steps(batch, method, guess, orders_of(batch, expected, order), MOST_TRIALS)
     if rough_h is not None and batch.structure.rough.any():
         result = result._replace(h=np.where(batch.structure.rough, rough_h, result.h), computed=None)
@@ -284,13 +293,12 @@ def _choice_of(batch: BatchTask, method: Method, result: BatchResult, why: str =
     return Choice(method, h, why, float(result.errors.max()), result.unmet(batch), computed=result.computed)
 
 
-def _orders(method: Method, order: float) -> tuple[float, float]:
-    """Return the order that errors of a method of this order have with usual steps, and the order that is certain."""
+def _orders(method: Method, rows: Rows) -> tuple[float, float]:
+    """Return the order that errors of a method have with usual steps, and the order that is certain."""
     name = law_of(method)
-    if not name:
-        return order, order
-    generalized = get(name).generalized_order
-    return expected_order(name), generalized[1] if generalized else order
+    generalized = get(name).generalized_order if name else None
+    order = generalized[1] if generalized else rows.order_of(method)
+    return expected_order(name) if name else order, order
 
 
 def _or_adaptive(task: Task, choice: Choice, name: str) -> Choice:
@@ -310,10 +318,12 @@ def with_user_method(task: Task, method: Method, strength: Strength | None = Non
 
     With a torque that jumps, errors with two step sizes may agree by chance, and are compared with ``Adaptive``.
     """
-    order = nominal = task.order_of(method)
-    guess = task.radian * min(1.0, task.error_per_length ** (1.0 / order))
     if strength is not None:
-        guess, (order, nominal) = float(strength.guess(method, order, task.error_per_length)), _orders(method, order)
+        order, nominal = _orders(method, task.problem.rows)
+        guess = float(strength.guess(method, nominal, task.error_per_length))
+    else:
+        order = nominal = task.order_of(method)
+        guess = task.radian * min(1.0, task.error_per_length ** (1.0 / order))
     if task.structure.rough.any():
         finer, _ = find_tolerance(task.for_truth(), Adaptive())[0].finer(None)
         truth = task.for_truth().trial(finer, 0.0)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from polhode.integration.problem import Problem
 
 MOST_LOOPS = 32  # that are remembered
+MOST_STRUCTURES = 8  # time structures that are remembered, of different time spans
 ACROSS = np.outer((0.0, 1.0, 1.0), (0.0, 1.0, 1.0))  # the part of a damping matrix that acts on a linear rotor
 
 
@@ -257,6 +258,7 @@ class ProblemRows(Rows):
         )
         m, q = to_principal(self._frame, state.m, state.q)
         self.loops = {}
+        self._structures: dict[tuple[float, float], TimeStructure] = {}
         self.m, self.q = (np.broadcast_to(x, (*self.batch, k)).reshape(self.count, k) for x, k in ((m, 3), (q, 4)))
 
     def _damping(self, body: RigidBody, force: Force) -> FloatArray:
@@ -290,7 +292,7 @@ class ProblemRows(Rows):
     def take(self, rows: IntArray) -> ProblemRows:
         """Return a batch of the bodies with the given row indices, for runs alone: it knows no axes of the user."""
         part = copy(self)
-        part.loops = self.loops  # which copies do not share
+        part.loops, part._structures = self.loops, {}  # a copy would have its own loops, but these structures
         part.batch, part.count, part.size = (len(rows),), len(rows), len(rows)
         part.bodies, part.m, part.q = self.bodies.take(rows), self.m[rows], self.q[rows]
         return part
@@ -336,8 +338,13 @@ class ProblemRows(Rows):
         return method.order_for(self.force)
 
     def structure(self, span: tuple[float, float]) -> TimeStructure:
-        """Return the time structure of the torques on all bodies."""
-        return time_structure(self.force, self.bodies.params, span)
+        """Return the time structure of the torques on all bodies; the last ones are remembered."""
+        known = self._structures.get(span)
+        if known is None:
+            if len(self._structures) == MOST_STRUCTURES:
+                self._structures.clear()
+            known = self._structures[span] = time_structure(self.force, self.bodies.params, span)
+        return known
 
     def load(self) -> None:
         """Compile the energy of the force, or load it from the cache."""

@@ -9,7 +9,7 @@ of about 1.4: enough for a first trial run.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, reduce
 from math import inf
 from typing import Any, NamedTuple
 
@@ -69,24 +69,28 @@ class Strength(NamedTuple):
 
     def step(self, name: str, error: float) -> float:
         """Return the step size with which a scheme has about this error in LENGTH radians."""
-        return float(self.steps(name, np.float64(error)))
+        torque = min(1.0, max(self.torque, WEAKEST))
+        return float(self.radian * min(_by_power_laws(name, error, torque)))
 
-    def steps(self, name: str, error: FloatArray | np.float64) -> Any:
+    def steps(self, name: str, error: FloatArray) -> Any:
         """Return the step sizes of each body with which a scheme has about these errors in LENGTH radians."""
-        c, a, b = POWER_LAWS[name]
         torque = np.minimum(1.0, np.maximum(self.torque, WEAKEST))
-        radians = np.minimum(LONGEST_STEP, c * error**a * torque**b)
-        if name in SECOND_ORDER:
-            radians = np.minimum(radians, (error / SECOND_ORDER[name]) ** 0.5 / torque)
-        return self.radian * radians
+        return self.radian * reduce(np.minimum, _by_power_laws(name, error, torque))
 
     def guess(self, method: Method, order: float, error: Any) -> Any:
         """Return the step sizes with which a method of the user, of this order, may have errors in LENGTH radians."""
         if name := law_of(method):
-            return self.steps(name, error)
+            return self.steps(name, np.asarray(error))
         has_exact_flow = isinstance(method, Splitting) and method.flow.record.order is None
         torque = np.minimum(1.0, np.maximum(self.torque, WEAKEST)) if has_exact_flow else 1.0
         return self.radian * np.minimum(1.0, (error / torque) ** (1.0 / order))
+
+
+def _by_power_laws(name: str, error: Any, torque: Any) -> tuple[Any, ...]:
+    """Return upper bounds of the radians per step of a scheme with this error, one of which is a power law."""
+    c, a, b = POWER_LAWS[name]
+    bounds = LONGEST_STEP, c * error**a * torque**b
+    return (*bounds, (error / SECOND_ORDER[name]) ** 0.5 / torque) if name in SECOND_ORDER else bounds
 
 
 def law_of(method: Method) -> str:
@@ -94,7 +98,7 @@ def law_of(method: Method) -> str:
     if not isinstance(method, Splitting) or method.flow.record.order is not None:
         return ""
     name = method.scheme.name
-    return name if name in POWER_LAWS and method.scheme == get(name) else ""
+    return name if name in POWER_LAWS and method.scheme is get(name) else ""
 
 
 def expected_order(name: str) -> float:
