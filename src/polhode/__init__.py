@@ -43,6 +43,8 @@ if TYPE_CHECKING:  # for type checkers and editors; a test checks that the names
     from polhode.flows.frb_matrix import FrbMatrix as FrbMatrix
     from polhode.flows.frb_quaternion import FrbQuaternion as FrbQuaternion
     from polhode.flows.gauss import Gauss as Gauss
+    from polhode.flows.given_rates import Attitudes as Attitudes
+    from polhode.flows.given_rates import attitude_from_rates as attitude_from_rates
     from polhode.flows.magnus import Magnus as Magnus
     from polhode.flows.midpoint import Midpoint as Midpoint
     from polhode.flows.moser_veselov import MoserVeselov as MoserVeselov
@@ -115,6 +117,7 @@ _MODULES = {
 }
 _HOME = {
     "Andoyer": "free.geometry",
+    "Attitudes": "flows.given_rates",
     "ErrorBound": "free.derivatives",
     "FreeMotion": "free.motion",
     "InputError": "core.errors",
@@ -134,6 +137,7 @@ _HOME = {
     "Trajectory": "integration.trajectory",
     "WorkPrecision": "studies.comparison",
     "andoyer": "free.geometry",
+    "attitude_from_rates": "flows.given_rates",
     "cite": "studies.citing",
     "ensemble": "ensembles.ensemble",
     "free_motion": "free.motion",

@@ -92,6 +92,19 @@ def magnus8(third, fifth, seventh, a1, a2, a3, a4):
 
 
 @inline
+def exponent(c, first, a1, a2, a3, a4):
+    """Return Omega by (22)-(25); order and PARTS are c[first], c[first + 1], ..."""
+    order, third, fifth, seventh = c[first], c[first + 1], c[first + 2], c[first + 3]
+    if order == 4.0:
+        return magnus4(third, a1, a2)
+    if order == 6.0:
+        return magnus6(third, fifth, a1, a2, a3)
+    if order == 8.0:
+        return magnus8(third, fifth, seventh, a1, a2, a3, a4)
+    return a1
+
+
+@inline
 def rotation_vector(c, body, m, h):
     """Return -Omega/c, the rotation vector of a step in body axes: conj(q(h)) = exp(Omega) conj(q)."""
     a1, a2, a3, a4 = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
@@ -101,15 +114,7 @@ def rotation_vector(c, body, m, h):
         W = times(-h, by_components(momentum_after(body, m, c[k] * h), per_I))
         a1, a2 = plus(a1, c[k + 1], W), plus(a2, c[k + 2], W)
         a3, a4 = plus(a3, c[k + 3], W), plus(a4, c[k + 4], W)
-    order, third, fifth, seventh = c[CONSTANTS], c[CONSTANTS + 1], c[CONSTANTS + 2], c[CONSTANTS + 3]
-    Omega = a1  # (22)
-    if order == 4.0:
-        Omega = magnus4(third, a1, a2)
-    elif order == 6.0:
-        Omega = magnus6(third, fifth, a1, a2, a3)
-    elif order == 8.0:
-        Omega = magnus8(third, fifth, seventh, a1, a2, a3, a4)
-    return times(-1.0, Omega)
+    return times(-1.0, exponent(c, CONSTANTS, a1, a2, a3, a4))
 
 
 @inline
@@ -200,7 +205,7 @@ class Magnus(Flow):
     def __init__(self, order: int = 4) -> None:
         if order not in ORDERS:
             raise InputError(f"order = {order!r}: Magnus expected one of {', '.join(map(str, ORDERS))}")
-        self.exact_parameters = (Fraction(order), *PARTS, *_nodes_and_coefficients(order // 2))
+        self.exact_parameters = series_parameters(order)
         self.record = FlowRecord(
             name=f"Magnus({order})",
             summary="exact momentum; attitude by a Magnus series",
@@ -278,6 +283,11 @@ class Magnus(Flow):
         if not repeat_matrix(parameters, self.kernels.size, np.array(moments), float(time), count, new_m, new_Q):
             raise TimeError(f"h = {float(time):.6g} is too long: {self!r} expected a shorter step; {self.no_result}")
         return body.axes @ new_m, new_Q @ body.axes.T
+
+
+def series_parameters(order: int) -> tuple[Fraction, ...]:
+    """Return the order, PARTS, and the nodes with their coefficients."""
+    return Fraction(order), *PARTS, *_nodes_and_coefficients(order // 2)
 
 
 def _nodes_and_coefficients(nodes: int) -> list[Fraction]:
