@@ -113,6 +113,7 @@ bench: $(VENV)/installed-test
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/calls.py
 	$(BIN)/python benchmarks/drift.py
+	$(BIN)/python benchmarks/elliptic.py
 
 series: $(VENV)/installed-dev
 	$(BIN)/python scripts/generate_series.py

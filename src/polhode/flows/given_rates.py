@@ -86,7 +86,7 @@ def attitude_from_rates(
     q0 : array_like of shape (..., 4) or scipy.spatial.transform.Rotation, optional
         Attitude at the first time, scalar first, body to space. The default is the identity.
     order : int, optional
-        Order of the method, 2, 4, 6 or 8. The default is 4. For noisy samples, 2 is usually enough.
+        Order of the method, 2, 4, 6 or 8. The default is 4.
     h : float, optional
         Longest step. Steps of equal length are chosen between the times of ``t_span``, ``t_eval`` and samples. It is
         required for a function; for samples, the default is one step from each sample to the next.
