@@ -18,11 +18,12 @@ from math import sqrt
 import numpy as np
 
 from polhode.kernels.compiler.jit import entry_point, inline
-from polhode.kernels.exact import batch, block, dense
+from polhode.kernels.exact import batch, block, dense, tiers
 from polhode.kernels.exact.block import at
-from polhode.kernels.numbers.lanes import LANES
+from polhode.kernels.numbers.lanes import LANES, groups_for
 
 REPEATS = 60
+GROUPS = groups_for.py_func(LANES)
 TURNS = 100
 CHAIN = 4000
 
@@ -145,14 +146,15 @@ def prepare(inertia, m, q, t, w):
     batch.load_partial(m, 0, LANES, w, at.m)
     batch.load_partial(q, 0, LANES, w, at.q)
     batch.load_times(t, 0, LANES, w)
-    batch.standardize(w)
-    batch.choose_tiers(w)
-    block.begin(w)
-    block.gap(w)
-    block.shorten(w, 1.0)
-    block.lean_arc(w)
-    block.lean_turn(w)
-    block.step_momentum(w, False)
+    tiers.standardize_bodies(w, GROUPS)
+    tiers.standardize(w, GROUPS)
+    tiers.choose_tiers(w, GROUPS)
+    block.begin(w, GROUPS)
+    block.gap(w, GROUPS)
+    block.shorten(w, GROUPS, 1.0)
+    block.lean_arc(w, GROUPS)
+    block.lean_turn(w, GROUPS)
+    block.step_momentum(w, GROUPS, False)
 
 
 def main():
@@ -168,7 +170,7 @@ def main():
         ("rotation", 1, block.step_rotation, False),
     ]
     long = [
-        ("tiers", 1, batch.choose_tiers),
+        ("tiers", 1, tiers.choose_tiers),
         ("begin", 1, block.begin),
         ("distance from separatrix", 1, block.gap),
         ("half-periods", 1, block.take_off_half_periods),
@@ -182,7 +184,14 @@ def main():
         ("rotation", 1, block.step_rotation, True),
     ]
     for title, rows in (("many bodies, short steps", lean), ("many bodies, any time", long)):
-        table(title, [("standardize", 1, batch.standardize), *rows, ("finish", 1, block.finish)], numbers, units)
+        rows = [
+            ("bodies", 1, tiers.standardize_bodies),
+            ("standardize", 1, tiers.standardize),
+            *rows,
+            ("finish", 1, block.finish),
+        ]
+        in_groups = [(name, n, loop, GROUPS, *more) for name, n, loop, *more in rows]
+        table(title, in_groups, numbers, units)
     many_times(inertia[:1], m[:1], q[:1] / np.linalg.norm(q[0]), units)
 
 

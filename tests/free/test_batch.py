@@ -30,9 +30,10 @@ from polhode.kernels.compiler import JIT
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.limits import NOBODY
 from polhode.kernels.exact import batch, euler
-from polhode.kernels.exact.batch import ALONE, DOUBLED, LANES, LEAN, REDUCED, SERIES, TIERS, at
+from polhode.kernels.exact.block import DOUBLED, LEAN, REDUCED, SERIES, TIERS, at
 from polhode.kernels.exact.standard_form import INPUT, TIMES, propagate_rows
-from polhode.kernels.numbers.lanes import put_triple
+from polhode.kernels.exact.tiers import ALONE, FAR, OPEN
+from polhode.kernels.numbers.lanes import LANES, put_triple
 
 NAMES = ("lean", "series", "doubled", "reduced", "alone")
 ORDERS = list(permutations(range(3)))
@@ -57,7 +58,7 @@ def join(*parts):
 
 
 @inline
-def name_tier(tier, w):
+def name_tier(tier, w, groups):
     """In place of the formulas of a tier: every lane ends with its number instead of a momentum, and is fine."""
     for l in range(LANES):
         put_triple(w, at.m, l, float(tier), float(tier), float(tier))
@@ -93,7 +94,7 @@ def tier_by_definition(inertia, m, q, t):
         C1, C3 = (w1 - w2) * y + (w1 - w3) * z, (w1 - w3) * x + (w2 - w3) * y
         lambda2 = max((w1 - w2) * C3, (w2 - w3) * C1) * half**2
         D = (w1 - w3) * ((w1 - w2) * x - (w2 - w3) * z) * half**2
-        if spin * w1 > batch.FAR:
+        if spin * w1 > FAR:
             return ALONE
         if lambda2 <= euler.SHORT and spin * (w3 if C3 <= C1 else w1) <= euler.FEW:
             return LEAN
@@ -101,7 +102,7 @@ def tier_by_definition(inertia, m, q, t):
             return SERIES
         if lambda2 <= euler.UNREDUCED:
             return DOUBLED
-        return REDUCED if abs(D) >= batch.OPEN * lambda2 else ALONE
+        return REDUCED if abs(D) >= OPEN * lambda2 else ALONE
 
 
 def inverse(x):
@@ -523,7 +524,7 @@ def of_all_shapes(rng):
 def away_from_the_separatrix(rng):
     bodies = of_all_shapes(rng)
     l2, D = lambda2(bodies.inertia, bodies.m)
-    return take(bodies, np.abs(D) > 1.01 * batch.OPEN * l2)
+    return take(bodies, np.abs(D) > 1.01 * OPEN * l2)
 
 
 def at_short(rng, side):
@@ -542,7 +543,7 @@ def at_unreduced(rng, side):
 def at_unreduced_next_to_the_separatrix(rng, side):
     bodies = next_to_the_separatrix(rng, 16)
     l2, D = lambda2(bodies.inertia, bodies.m)
-    return at_lambda(take(bodies, np.abs(D) < 0.99 * batch.OPEN * l2), euler.UNREDUCED * side)
+    return at_lambda(take(bodies, np.abs(D) < 0.99 * OPEN * l2), euler.UNREDUCED * side)
 
 
 def nearly_spheres(rng, gap):
@@ -561,13 +562,13 @@ def at_few(rng, side):
 
 
 def at_far(bodies, side):
-    return with_time(bodies, 2 * batch.FAR * side * bodies.inertia[:, 0] / np.linalg.norm(bodies.m, axis=-1))
+    return with_time(bodies, 2 * FAR * side * bodies.inertia[:, 0] / np.linalg.norm(bodies.m, axis=-1))
 
 
 def at_open(rng, side):
     """Half of them on either side of the separatrix; what is left without half-periods is nearly a quarter period."""
     bodies = generic(rng, 30)
-    limit = batch.OPEN / side  # the closer, the further beyond
+    limit = OPEN / side  # the closer, the further beyond
     (I1, I2, I3), (x, y, z) = bodies.inertia.T, (bodies.m**2).T
     al, be, ga = (I3 - I2) * I1, (I3 - I1) * I2, (I2 - I1) * I3
     upper = (be * al * z + limit * ga * al * y) / (be * ga * (1 - limit))

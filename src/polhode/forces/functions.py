@@ -582,7 +582,8 @@ class ReadyMade(Function):
 
     def __reduce__(self) -> Any:
         """Return the arguments for pickle and copy; kernels are pickled by name."""
-        return ready_made, (self.form, self.plain, self.without_branches)
+        other = () if self.without_branches is self.plain else (self.without_branches,)
+        return ready_made, (self.form, self.plain, *other)
 
     def applied(self, convert: Callable[[Any], Any]) -> Any:
         """Return the kernel."""

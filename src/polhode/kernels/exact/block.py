@@ -1,7 +1,7 @@
 """The step of a block of bodies of one tier, in short loops over lanes.
 
 A tier is a path through the formulas of ``euler`` that all lanes share, with fixed numbers of nodes and doublings. The
-tier of a body depends on its own numbers alone (``batch.standardize``). Symbols and equation numbers are those of
+tier of a body depends on its own numbers alone (``tiers.standardize``). Symbols and equation numbers are those of
 ``euler``.
 """
 
@@ -73,10 +73,16 @@ class BlockFields(NamedTuple):
     phi: int  # sin, cos
     cel: int  # five numbers
     end: int  # eleven numbers: see ``euler.StepEnd``
+    gaps: int  # of the body alone, in standard form: (I3 - I2) I1, (I3 - I1) I2, (I2 - I1) I3
+    volume: int  # I1 I2 I3
+    I1: int
+    I3: int
+    per_I: int  # reciprocal of the unit of moments; NaN if the moments are out of range
+    sign: int  # -1 if the sorted axes are a reflection, else 1
 
 
 WIDTHS = {"I": 3, "m": 3, "q": 4, "w": 3, "series": 3, "quotient": 2, "arc": 3, "unit_turn": 2, "phi": 2}
-WIDTHS |= {"cel": 5, "end": 11}  # all others: 1
+WIDTHS |= {"cel": 5, "end": 11, "gaps": 3}  # all others: 1
 ENDS = list(accumulate(LANES * WIDTHS.get(name, 1) for name in BlockFields._fields))
 at = BlockFields(0, *ENDS[:-1])
 SIZE = ENDS[-1]

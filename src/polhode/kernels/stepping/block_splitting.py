@@ -17,9 +17,9 @@ import numpy as np
 
 from polhode.kernels.compiler.intrinsics import borrowed, call_by_address, keep, log2_in_steps
 from polhode.kernels.compiler.jit import entry_point, inline, noinline
-from polhode.kernels.exact.batch import ALONE, advance_lanes
 from polhode.kernels.exact.block import SIZE, at
 from polhode.kernels.exact.standard_form import PROPAGATE_ROWS
+from polhode.kernels.exact.tiers import ALONE, advance_lanes, standardize_bodies
 from polhode.kernels.numbers.lanes import LANES, groups_for, lanes_of, new_block, put_triple, triple
 from polhode.kernels.stepping.block_kicks import apply_kick, find_kick
 from polhode.kernels.stepping.damping import OBLIQUE
@@ -93,8 +93,6 @@ def after_drift(subject, window, s):
     w, groups = subject.block.w, subject.block.counts[0]
     copy_state(w, groups, at.m, at.q, own.m_before, own.q_before)
     for l in range(lanes_of(groups)):
-        I1, I2, I3 = triple(w, own.I, l)
-        put_triple(w, at.I, l, I1, I2, I3)
         w[at.t + l] = p.drift * w[own.h + l]
     advance_lanes(w, subject.block.spare, groups)
     rare = 0
@@ -303,6 +301,7 @@ def split_blocks(torque, torques, by_rows, implicit, damped, scheme, work):
                 load_body(w, bodies, clock, current, l, rows[l])
             else:
                 rows[l] = COPY
+        standardize_bodies(w, counts[0])
         fill_copies(block)
         p = current.memory[rows[0]]
         s = BlockState(Pending(float(p[0]), float(p[1]), float(p[2]), float(p[3])), FINE)

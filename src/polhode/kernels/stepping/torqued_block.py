@@ -119,7 +119,7 @@ def load_body(w, bodies, clock, current, l, i):
     """Write the constants and the state of body i to lane l."""
     for k in range(3):
         I = float(bodies.inertia[row_of(bodies.inertia, i), k])
-        w[own.I + k * LANES + l], w[own.per_I + k * LANES + l] = I, 1.0 / I
+        w[at.I + k * LANES + l], w[own.I + k * LANES + l], w[own.per_I + k * LANES + l] = I, I, 1.0 / I
         w[at.m + k * LANES + l] = float(current.m[i, k])
     for k in range(4):
         w[at.q + k * LANES + l] = float(current.q[i, k])
