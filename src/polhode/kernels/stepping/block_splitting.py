@@ -218,8 +218,13 @@ def speed_class(bodies, clock, current, i):
 def sort_bodies(order, work):
     """Write the numbers of the bodies of ``work`` in the order of their classes.
 
-    Bodies of a block then mostly drift by the same formulas. The order does not change results.
+    Bodies of a block then mostly drift by the same formulas. The order does not change results; it is not changed if
+    one block suffices.
     """
+    if len(order) <= LANES:
+        for k in range(len(order)):
+            order[k] = work.start + k
+        return
     begins = np.zeros(CLASSES + 1, np.int64)
     for i in range(work.start, work.stop):
         begins[speed_class(work.bodies, work.clock, work.current, i) + 1] += 1
