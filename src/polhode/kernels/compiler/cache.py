@@ -18,7 +18,7 @@ from pathlib import Path
 from uuid import uuid4
 
 PACKAGE = Path(__file__).resolve().parents[2]
-COMPILED_FOLDERS = ("kernels", "flows", "forces", "methods")  # every folder that holds compiled code
+COMPILED_FOLDERS = ("kernels", "flows", "forces", "methods", "compiled")  # every folder that holds compiled code
 GENERATORS = PACKAGE / "kernels" / "graphs"  # except this one: the text of generated code is itself the key
 KEPT_STAMPS = 8  # number of caches that are kept, for other checkouts and versions
 BITCODE = "bitcode"  # name of a folder in the cache

@@ -60,9 +60,12 @@ if JIT:
 
     opaque = Intrinsic("opaque")
 
-    def stack_array(size):
-        """Return a function new() -> array of ``size`` numbers on the stack of its caller, which needs no memory."""
-        return Intrinsic("stack_array", size)
+    def stack_array(size, kind="f8"):
+        """Return a function new() -> array of ``size`` floats, or integers "i8", on the stack of its caller.
+
+        The caller may pass the array on, but must not return it.
+        """
+        return Intrinsic("stack_array", size, kind)
 
     def fixed_address(address):
         """Return a function address() -> ``address``, whose callers Numba does not keep on disk."""
@@ -143,9 +146,12 @@ else:
         """Return the array."""
         return array
 
-    def stack_array(size):
-        """Return a function new() -> list of ``size`` numbers, which may be of any type."""
-        return lambda: [0.0] * size
+    def stack_array(size, kind="f8"):
+        """Return a function new() -> list of ``size`` zeros; a list can hold numbers of any type.
+
+        Python's floats overflow and underflow without warnings, unlike those of NumPy.
+        """
+        return lambda: [0.0 if kind == "f8" else 0] * size
 
     def fixed_address(address):
         """Return a function address() -> ``address``."""

@@ -239,20 +239,21 @@ def keep(typingctx, array):
     return types.void(array), lambda context, builder, signature, args: context.get_dummy_value()
 
 
-def stack_array(size):
+def stack_array(size, kind):
     """Return an intrinsic that makes an array of ``size`` numbers on the stack, aligned to 64 bytes.
 
-    The array is valid until the function returns into which its caller is inlined, and has no owner.
+    The array is valid until its caller returns, and has no owner.
     """
+    entry = types.float64 if kind == "f8" else types.int64
 
     @intrinsic
     def new(typingctx):
         def codegen(context, builder, signature, args):
-            room = cgutils.alloca_once(builder, ir.ArrayType(ir.DoubleType(), size))
+            room = cgutils.alloca_once(builder, ir.ArrayType(context.get_data_type(entry), size))
             room.align = 64
             return _array_at(context, builder, signature.return_type, room, size)
 
-        return types.Array(types.float64, 1, "C")(), codegen
+        return types.Array(entry, 1, "C")(), codegen
 
     return new
 

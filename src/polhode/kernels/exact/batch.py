@@ -7,9 +7,7 @@ the batch, or on the number of threads. Formulas and symbols are those of ``eule
 
 from __future__ import annotations
 
-import numpy as np
-
-from polhode.kernels.compiler.intrinsics import prefetch
+from polhode.kernels.compiler.intrinsics import prefetch, stack_array
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.limits import NOBODY
 from polhode.kernels.exact.block import SIZE, TIERS, advance, at
@@ -27,7 +25,6 @@ from polhode.kernels.numbers.lanes import (
     LANES,
     groups_for,
     load_rows,
-    new_block,
     pass_cache,
     quadruple_fields,
     store_rows,
@@ -37,6 +34,7 @@ from polhode.kernels.numbers.lanes import (
     wait_for_memory,
 )
 
+new_block, new_rows, new_counts = stack_array(SIZE), stack_array(LANES, "i8"), stack_array(TIERS, "i8")
 PROPAGATE_RANGE = f"UniTuple(i8, 2)({INPUT}, {INPUT}, {INPUT}, {TIMES}, i8, i8, f8[:,::1], f8[:,::1], i8[::1])"
 
 
@@ -71,10 +69,12 @@ def propagate_range(inertia, m, q, t, start, stop, m_out, q_out, alone):
     int
         Number of bodies that remain for the scalar code.
     """
-    block = new_block(SIZE)
-    bins = (new_block(SIZE), new_block(SIZE), new_block(SIZE), new_block(SIZE))
-    bin_rows = np.empty((TIERS, LANES), np.int64)
-    filled = np.zeros(TIERS, np.int64)
+    block = new_block()
+    bins = (new_block(), new_block(), new_block(), new_block())
+    bin_rows = (new_rows(), new_rows(), new_rows(), new_rows())
+    filled = new_counts()
+    for k in range(TIERS):
+        filled[k] = 0
     bad = NOBODY
     remaining = 0
     past_cache = pass_cache(m_out, start) and pass_cache(q_out, start)
@@ -128,7 +128,7 @@ def propagate_range(inertia, m, q, t, start, stop, m_out, q_out, alone):
                 remaining += 1
                 continue
             move(block, l, bins[k], filled[k])
-            bin_rows[k, filled[k]] = i
+            bin_rows[k][filled[k]] = i
             filled[k] += 1
             if filled[k] == LANES:
                 advance(k, bins[k], groups_for(LANES))

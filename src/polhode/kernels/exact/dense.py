@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from polhode.kernels.compiler.intrinsics import stack_array
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.exact.euler import MANY_TURNS, Arc, body_constants, invariants, separatrix_gap
 from polhode.kernels.exact.secular import FARTHEST, constants
@@ -43,7 +44,6 @@ from polhode.kernels.numbers.eft import two_prod, two_sum
 from polhode.kernels.numbers.elliptic import carlson_rf, complete_k
 from polhode.kernels.numbers.lanes import (
     LANES,
-    new_block,
     pair,
     pass_cache,
     put_pair,
@@ -117,6 +117,7 @@ class DenseMotion(NamedTuple):
 POLYNOMIALS = len(DenseMotion._fields)  # where the polynomials begin: s, cn, dn, denominator, Im, Re
 USABLE, TIME_LIMIT = DenseMotion._fields.index("usable"), DenseMotion._fields.index("time_limit")
 ROW = POLYNOMIALS + 6 * (DEGREE + 1)
+new_series = stack_array(6 * (DEGREE + 1))
 
 
 @entry_point(f"void({INPUT}, {INPUT}, {INPUT}, f8[:,::1])")
@@ -132,7 +133,7 @@ def dense_constants(inertia, m, q, out):
     out : array, shape (n, ROW)
         Output: one row for each motion.
     """
-    series = np.empty(6 * (DEGREE + 1))
+    series = new_series()
     for i in range(out.shape[0]):
         motion = motion_of(vector_of(inertia, i), vector_of(m, i), quaternion_of(q, i), series)
         for k in range(POLYNOMIALS):
@@ -176,7 +177,8 @@ def find_series(inv, D, series):
     E, x = exp_of_rf(twice_mean, n, k2), exp_of_rf(twice_mean, other, k2)
     nome = E * x
     terms = DEGREE + 1
-    series[:] = 0.0
+    for k in range(len(series)):
+        series[k] = 0.0
     for k in range(terms):
         sign = 1.0 - 2.0 * (k % 2)
         square = nome ** (k * k)
@@ -337,6 +339,7 @@ WIDTHS = {"phi": 2, "z": 2, "arc": 4, "turn": 2, "m": 3, "X": 4, "q": 4}  # all 
 ENDS = list(accumulate(LANES * WIDTHS.get(name, 1) for name in DenseFields._fields))
 at = DenseFields(0, *ENDS[:-1])
 SIZE = ENDS[-1]
+new_block = stack_array(SIZE)
 
 
 @entry_point(f"i8({INPUT}, {TIMES}, i8, i8, f8[:,:,::1], f8[:,:,::1])")
@@ -361,7 +364,7 @@ def sample(motions, t, start, stop, m_out, q_out):
     int
         Always 0, because ``in_ranges`` expects a number.
     """
-    w = new_block(SIZE)
+    w = new_block()
     past_cache = pass_cache(m_out, start) and pass_cache(q_out, start)
     for b in range(motions.shape[0]):
         motion, series = read(motions, b)

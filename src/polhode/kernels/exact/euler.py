@@ -32,9 +32,7 @@ from __future__ import annotations
 from math import pi, sqrt
 from typing import NamedTuple
 
-import numpy as np
-
-from polhode.kernels.compiler.intrinsics import power_of_two
+from polhode.kernels.compiler.intrinsics import power_of_two, stack_array
 from polhode.kernels.compiler.jit import inline, noinline_strict
 from polhode.kernels.numbers.eft import dd_mul, dd_sub, exact_sum, two_prod, two_sum
 from polhode.kernels.numbers.elliptic import mean_and_weight
@@ -174,13 +172,16 @@ def close_gap(body, m):
     return gap + rest, first[0] + third[0]
 
 
+new_terms = stack_array(32)
+
+
 @noinline_strict
 def exact_gap(I, m):
     """Return ((I2 - I1) I3 m1^2 - (I3 - I2) I1 m3^2)/2^k, computed in exact arithmetic and rounded once."""
     I1, I2, I3 = I
     m1, _, m3 = m
     per_unit = power_of_two(I3)[1]
-    terms = np.empty(32)
+    terms = new_terms()
     count = append_exact_product(terms, 0, m1, I2, I1, I3 * per_unit)
     count = append_exact_product(terms, count, m3, I2, I3, I1 * per_unit)
     return exact_sum(terms, count)
