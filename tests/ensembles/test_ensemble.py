@@ -126,9 +126,9 @@ def test_parameters_and_damping_of_a_force(members, of):
     found = ensemble(problem, {"params": params, "damping": damping}, method="V2", h=0.1)
     for i in range(members):
         force = ph.Torque(lambda t, Q, w, p: (p[0], p[1], 0.0), params=params[i]) + forces.damping(damping[i])
-        single = ph.Problem((1, 2, 3), ph.State((0.3, 0.2, 0.9)), force, (0, 1))
+        single = ph.Problem((1, 2, 3), ph.State(((0.3, 0.2, 0.9),)), force, (0, 1))
         alone = integrate(single, method="V2", h=0.1, t_eval=[1.0])
-        assert found.q.values[i, -1].tobytes() == alone.q[-1].tobytes()
+        assert found.q.values[i, -1].tobytes() == alone.q[-1, 0].tobytes()
     assert (problem.force.params == (0.1, 0.0)).all()
 
 

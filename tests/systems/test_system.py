@@ -160,7 +160,7 @@ def test_gradient_kicks_are_those_of_w():
     start = new_run(system, (0.0, 1.0), Splitting(None, "Chin4A"), 0.1).current
     here, _ = many_bodies.read_state(start, 0)
     assert many_bodies.find_forces(bodies, here, 0.0) == ph.Status.REACHED_END
-    G, g = many_bodies._gradients(bodies, here)
+    G, g = many_bodies._gradients(bodies, here, 0.0)
 
     def W(x, q):
         now = replace(here, moving=here.copy().moving._replace(x=x, q=q))

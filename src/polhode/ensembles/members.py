@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cache
 from math import prod
@@ -226,6 +227,9 @@ class Job:
                 f"the factory returned a problem with batch shape {batch} for one member; expected a single body, "
                 "because vectorized=False"
             )
+        if not self.vectorized:
+            problem = copy(problem)  # that of the user keeps the loop of single bodies
+            problem.rows.in_blocks = True
         return problem
 
     def _at_own_times(self, rows: Rows) -> Rows:

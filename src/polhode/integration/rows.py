@@ -245,6 +245,7 @@ class ProblemRows(Rows):
             body=body.batch, state=state.batch, params=force.params.shape[:-1], damping=force.damping.shape[:-2]
         )
         self.count = self.size = prod(self.batch)
+        self.in_blocks = bool(self.batch)  # whether methods take their loop for batches, also for one body
         self._frame = frame_of(body)
         moments = flow_moments(body)
         check_spread(moments)
@@ -319,7 +320,7 @@ class ProblemRows(Rows):
 
     def new_loop(self, method: Method) -> Advance:
         """Return the compiled loop over steps of `method`."""
-        return method.advance_batch(self.force) if self.batch else method.advance(self.force)
+        return method.advance_batch(self.force) if self.in_blocks else method.advance(self.force)
 
     def in_threads(self, work: Callable[[int, int], int], count: int, weight: float) -> int:
         """Run ``work(start, stop)`` over `count` bodies, in threads if there are many; see ``core.threads``."""
