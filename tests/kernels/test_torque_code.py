@@ -23,7 +23,7 @@ CALL = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c
 RNG = np.random.default_rng(7)
 
 
-def evaluated(force, lanes, turned=False, params=None, time=None):
+def evaluated(force, lanes, turned=False, params=None, time=None, velocity=None):
     """The block after the call for so many lanes, and its fields by name."""
     count = force.params.shape[-1]
     numbers = np.full(own.params + LANES * count + 4, np.nan)
@@ -39,6 +39,8 @@ def evaluated(force, lanes, turned=False, params=None, time=None):
             field[:] = RNG.normal(size=LANES)
     if time is not None:
         fields["t"][:] = time
+    if velocity is not None:
+        fields["w0"][:] = velocity
     for k in range(count):
         fields[f"p{k}"][:] = force.params[..., k] if params is None else params[:, k]
     assert CALL(force.torque_block_address(turned))(None, None, block.ctypes.data, lanes) == 0
@@ -104,6 +106,31 @@ def test_sine_and_cosine_of_any_number():
             assert abs(mp.sin(mpf(float(x))) - mpf(float(s))) <= 1.5 * EPS
             assert abs(mp.cos(mpf(float(x))) - mpf(float(c))) <= 1.5 * EPS
     assert fields["f0"][-8] == 1e-300
+
+
+def test_exponential_and_logarithm_of_any_number():
+    """To 1.5 eps, also where C computes them for the whole vector or for one lane of it."""
+    far = (0.0, 1e-300, -1e-17, 1.0, 709.5, -745.0, -700.5, 1e-5, 0.5)
+    t = np.concatenate([RNG.uniform(-30, 30, LANES - 9), far])
+    force = ph.Torque(lambda t, Q, w, p: (math.exp(t), math.log(w[0]), 0.0))
+    fields = evaluated(force, LANES, time=t)
+    special = (5e-324, 1e-310, 1e-301, 1e301, 1.0, 1.0 - EPS / 2, 1.0 + EPS, math.sqrt(0.5), math.sqrt(2.0))
+    w = np.concatenate([10.0 ** RNG.uniform(-3, 3, LANES - 18), RNG.uniform(0.6, 1.5, 9), special])
+    logarithms = evaluated(force, LANES, velocity=w)["f1"]
+    with mp.workdps(400):
+        for x, y in zip(t, fields["f0"], strict=True):
+            truth = mp.exp(mpf(float(x)))
+            assert abs(truth - mpf(float(y))) <= 1.5 * EPS * truth + mpf(2) ** -1074
+        for x, y in zip(w, logarithms, strict=True):
+            truth = mp.log(mpf(float(x)))
+            assert abs(truth - mpf(float(y))) <= 1.5 * EPS * abs(truth)
+
+
+def test_logarithms_of_other_numbers_are_not_finite():
+    fields = evaluated(ph.Torque(lambda t, Q, w, p: (math.log(w[0]), 0.0, 0.0)), LANES, velocity=np.arange(LANES) - 1.0)
+    assert np.isnan(fields["f0"][0])
+    assert fields["f0"][1] == -np.inf
+    np.testing.assert_allclose(fields["f0"][2:], np.log(np.arange(1.0, LANES - 1.0)), rtol=3 * EPS)
 
 
 def test_a_division_by_0_is_marked_in_its_lane_only():
