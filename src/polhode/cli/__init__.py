@@ -14,6 +14,7 @@ from polhode.cli.compiled import cache, compile_command
 from polhode.cli.completion import completion
 from polhode.cli.convert import convert
 from polhode.cli.ensemble import ensemble
+from polhode.cli.export import export
 from polhode.cli.listing import cite, methods, problems, schema
 from polhode.cli.run import resume, run
 from polhode.cli.studies import compare, order
@@ -35,5 +36,5 @@ def cli() -> None:
 
 RUNNING = (run, resume, view, play, movie, ensemble)
 LISTING = (problems, methods, schema, cite)
-for command in (*RUNNING, *LISTING, order, compare, convert, cache, compile_command, completion):
+for command in (*RUNNING, *LISTING, order, compare, convert, export, cache, compile_command, completion):
     cli.add_command(command)

@@ -5,11 +5,13 @@ What these functions compute is in the kernels, flows and methods; here are the 
 
 from __future__ import annotations
 
+from polhode.compiled.export import export
+from polhode.compiled.in_process import c_address, c_declaration, c_function, c_names
 from polhode.compiled.steps import Prepared, prepared, step
 
-__all__ = ["Prepared", "prepared", "step"]
+__all__ = ["Prepared", "c_address", "c_declaration", "c_function", "c_names", "export", "prepared", "step"]
 
 
 def __dir__() -> list[str]:
     """Return the public names of the module."""
-    return sorted(__all__)
+    return __all__

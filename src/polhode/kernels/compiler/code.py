@@ -14,6 +14,7 @@ import struct
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
@@ -98,6 +99,18 @@ def bitcode_of(entry, name):
         from polhode.kernels.compiler import numba_internals
 
         return numba_internals.bitcode(entry, name)
+
+
+def bitcodes_of(entries):
+    """Return the bitcode of entry points of this package, given by their names; compile missing ones on all cores."""
+    if all(map(is_lasting, entries.values())) and sys.executable:
+        from polhode.kernels.compiler import build
+
+        missing = [name for name in entries if not _kept(name)]
+        with Progress(f"{len(missing)} kernels") if missing else nullcontext():
+            found = dict(zip(missing, build.build(missing), strict=True))
+        return [Code.unpacked(found.get(name) or _kept(name)) for name in entries]
+    return [bitcode_of(entry, name) for name, entry in entries.items()]
 
 
 def name_of(entry):

@@ -5,6 +5,7 @@
 ``four_rows_in``, ``four_rows_out``  copy rows of an array into lanes of a block, and back
 ``as_rows(numbers, width)``          an array of numbers as rows
 ``call_by_address``                  call a function by its address
+``call_by_name``                     call an entry point, of which there is only one copy in a library
 ``binade``, ``power_of_two``, ``log2_in_steps``, ``two_to_the``  powers of two
 ``borrowed``, ``keep``               arrays without reference counts
 ``stack_array``                      an array on the stack
@@ -70,6 +71,10 @@ if JIT:
     def fixed_address(address):
         """Return a function address() -> ``address``, whose callers Numba does not keep on disk."""
         return Intrinsic("fixed_address", address)
+
+    def call_by_name(entry):
+        """Return a function call(arguments) -> result, for an entry point that is linked with its callers."""
+        return Intrinsic("call_by_name", f"{entry.__module__}.{entry.__qualname__}", entry.signature)
 
     @inline_strict
     def binade(x):
@@ -141,6 +146,10 @@ else:
         return math.ldexp(1.0, k), math.ldexp(1.0, -k)
 
     binade = power_of_two
+
+    def call_by_name(entry):
+        """Return a function call(arguments) -> result."""
+        return lambda arguments: entry(*arguments)
 
     def opaque(array):
         """Return the array."""

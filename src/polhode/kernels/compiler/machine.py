@@ -41,6 +41,31 @@ def target(level=3):
     )
 
 
+def target_of(triple, cpu):
+    """Return the target machine for code that other programs are linked with.
+
+    The processor has LLVM's name ``cpu``, or is this one if that is "native".
+    """
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    features = ""
+    if cpu == "native":
+        cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    return llvm.Target.from_triple(triple).create_target_machine(
+        cpu=cpu, features=features, opt=3, reloc="pic", codemodel="default"
+    )
+
+
+def process_triple():
+    """Return the name of processor and system of this process, as LLVM writes it."""
+    return llvm.get_process_triple()
+
+
+def host_features():
+    """Return the instructions that this processor has, by name."""
+    return {name for name, available in llvm.get_host_cpu_features().items() if available}
+
+
 @functools.cache
 def version():
     """Return a digest of what machine code depends on besides its source: processor, instructions, version of LLVM."""
@@ -118,6 +143,23 @@ def address(symbol):
     return _engine().get_function_address(symbol)
 
 
+def linked(parts, public, separate):
+    """Return one module of several parts, bitcode or text, in which only ``public`` functions are visible from outside.
+
+    Those of ``separate`` are compiled as if they were alone, independently of who calls them.
+    """
+    first, *others = map(parsed, parts)
+    for other in others:
+        first.link_in(other)
+    for symbol in (*first.functions, *first.global_variables):
+        if symbol.name in separate:
+            symbol.visibility = "hidden"
+            symbol.add_function_attribute("noinline")
+        elif not symbol.is_declaration and symbol.name not in public:
+            symbol.linkage = "internal"
+    return first
+
+
 def make_small(module):
     """Remove functions and variables that nothing uses, and the names of all others that are not external."""
     builder = llvm.create_pass_builder(target(), llvm.create_pipeline_tuning_options(speed_level=0))
@@ -129,7 +171,10 @@ def make_small(module):
 
 
 def unknown(module):
-    """Return the external functions and variables of a module that no process but this one may have."""
-    functions = {f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")}
+    """Return the external functions and variables of a module that no process but this one may have.
+
+    Entry points of this package are known: see ``intrinsics.call_by_name``.
+    """
+    functions = {f.name for f in module.functions if f.is_declaration and not f.name.startswith(("llvm.", "polhode."))}
     variables = {v.name for v in module.global_variables if v.is_declaration}
     return sorted((functions | variables) - C_FUNCTIONS)

@@ -205,6 +205,27 @@ def call_by_address(signature):
     return call
 
 
+def call_by_name(name, signature):
+    """Return an intrinsic call(arguments) -> result for a function of another module with this symbol."""
+    kinds, result = sigutils.normalize_signature(signature)
+
+    @intrinsic
+    def call(typingctx, arguments):
+        def codegen(context, builder, signature, args):
+            convention = context.call_conv
+            kind = convention.get_function_type(result, kinds)
+            function = cgutils.get_or_insert_function(builder.module, kind, name)
+            values = [
+                context.cast(builder, value, signature.args[0][k], kinds[k])
+                for k, value in enumerate(cgutils.unpack_tuple(builder, args[0]))
+            ]
+            return convention.call_function(builder, function, result, kinds, values)[1]
+
+        return result(arguments), codegen
+
+    return call
+
+
 @intrinsic
 def borrowed(typingctx, value):
     """Return the same array, or tuple with arrays, without reference counts.

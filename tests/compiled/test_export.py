@@ -1,0 +1,243 @@
+"""The library for C and Fortran: programs compiled with it, run on golden cases, and compared with truth and Python."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import polhode as ph
+from conftest import EPS, distance, golden_cases
+from polhode.cli import cli
+from polhode.compiled import headers
+from polhode.compiled.export import TARGETS
+from polhode.compiled.functions import FUNCTIONS
+from polhode.kernels.compiler import JIT
+
+HERE = Path(__file__).parent
+CASES = golden_cases()
+I, M, Q, T = (np.array([case[key] for case in CASES], dtype=float) for key in ("I", "m0", "q0", "t"))
+SIZES = np.linalg.norm(M, axis=1)
+NODES = 5
+ALL = np.arange(len(CASES))
+
+pytestmark = pytest.mark.skipif(not JIT, reason="nothing is compiled")
+needs_c = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler cc")
+needs_fortran = pytest.mark.skipif(shutil.which("gfortran") is None, reason="gfortran is not installed")
+
+
+@pytest.fixture(scope="module", params=["native", "x86-64-v3", "x86-64"])
+def library(request, tmp_path_factory):
+    """Folder with a library, and the processor for which it is made."""
+    from polhode.compiled.export import NEEDED
+    from polhode.kernels.compiler import machine
+
+    folder = tmp_path_factory.mktemp(request.param)
+    if request.param == "native":
+        ph.compiled.export(folder, cpu="native")
+        return folder, request.param
+    if not machine.process_triple().startswith("x86_64"):
+        pytest.skip("this machine is no x86-64")
+    if request.param == "x86-64-v3" and not machine.host_features() >= NEEDED:
+        pytest.skip("this machine is no x86-64-v3")
+    ph.compiled.export(folder, request.param)
+    return folder, request.param
+
+
+def run(command, folder, cases):
+    """Compile a program, run it with these cases, and return the numbers that it writes."""
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    with (folder / "in.bin").open("wb") as file:
+        file.write(np.int64(len(cases)).tobytes())
+        for numbers in (I, M, Q, T):
+            file.write(numbers[cases].tobytes())
+    done = subprocess.run(["./program", "in.bin", "out.bin"], cwd=folder, check=False)
+    assert done.returncode == 0
+    return np.fromfile(folder / "out.bin")
+
+
+def parts(numbers, count, *sizes):
+    """Momenta and attitudes of the batch, and the other results of each body, as arrays of these sizes."""
+    m, q, rest = np.split(numbers, [3 * count, 7 * count])
+    columns = np.split(rest.reshape(count, -1), np.cumsum(sizes)[:-1], axis=1)
+    return m.reshape(count, 3), q.reshape(count, 4), columns
+
+
+def assert_true(m, q, cases):
+    for k, m1, q1 in zip(cases, m, q, strict=True):
+        case = CASES[k]
+        assert distance(m1, case["m"]) / (SIZES[k] or 1.0) <= 5 * EPS * (1 + case["cond_m"]), case["label"]
+        assert distance(q1, case["q"]) <= 5 * EPS * (1 + case["cond_q"]), case["label"]
+
+
+def assert_matrices(Q_out, q, cases):
+    """Attitudes of frb_step, by columns, from the unit matrix: that of the step."""
+    turn = ph.rotation.multiply(ph.rotation.conjugate(Q[cases]), q)
+    expected = ph.rotation.matrix(turn / np.linalg.norm(turn, axis=1, keepdims=True))
+    np.testing.assert_allclose(Q_out.reshape(-1, 3, 3).transpose(0, 2, 1), expected, atol=1e-15 * 20, rtol=0)
+
+
+NAMES = (
+    "m_step",
+    "q_step",
+    "orbit",
+    "m_dense",
+    "q_dense",
+    "m_few",
+    "q_few",
+    "one",
+    "m_frb",
+    "Q_frb",
+    "m_quat",
+    "q_quat",
+)
+
+
+def c_results(folder, kind="static", cases=ALL):
+    """Results of the program in C, by their names."""
+    link = ["libpolhode.a"] if kind == "static" else ["-L.", "-lpolhode", "-Wl,-rpath,$ORIGIN"]
+    command = ["cc", "-O2", "-Wall", "-Werror", "-I.", str(HERE / "driver.c"), *link, "-lm", "-o", "program"]
+    m, q, columns = parts(run(command, folder, cases), len(cases), 3, 4, 2, 60, 80, 9, 12, 1, 3, 9, 3, 4)
+    return {"m": m, "q": q} | dict(zip(NAMES, columns, strict=True))
+
+
+def python_results():
+    """The same results by Python."""
+    m, q = ph.propagate(I, M, Q, T)
+    step = ph.Exact().step(I, ph.State(M, Q), T)
+    found = {"m": m, "q": q, "m_step": step.m, "q_step": step.q}
+    motions = [ph.free_motion(I[k], m=M[k], q=Q[k]) for k in ALL]
+    found["orbit"] = np.array([(motion.period, motion._orbit[2]) for motion in motions])
+    dense = [motion.sample(T[k] * np.arange(1, 21) / 20) for k, motion in enumerate(motions)]
+    return found | {
+        "m_dense": np.array([x.ravel() for x, _ in dense]),
+        "q_dense": np.array([y.ravel() for _, y in dense]),
+    }
+
+
+@needs_c
+@pytest.mark.parametrize("kind", ["static", "shared"])
+def test_a_program_in_c(library, kind):
+    found = c_results(library[0], kind)
+    assert_true(found["m"], found["q"], ALL)
+    assert_true(found["m_step"], found["q_step"], ALL)
+    assert_true(found["m_dense"].reshape(-1, 20, 3)[:, -1], found["q_dense"].reshape(-1, 20, 4)[:, -1], ALL)
+    np.testing.assert_array_equal(found["m_frb"], found["m_step"])
+    assert_matrices(found["Q_frb"], found["q_step"], ALL)
+    np.testing.assert_array_equal(found["one"][:, 0], found["q_few"].reshape(-1, 3, 4)[:, 1, 1])
+
+
+@needs_c
+def test_bits_of_python(library):
+    folder, cpu = library
+    if cpu != "native":
+        pytest.skip("the code is for other processors than this one")
+    found = c_results(folder)
+    for name, expected in python_results().items():
+        np.testing.assert_array_equal(found[name], expected, err_msg=name)
+
+
+OLDER = """
+import sys
+import llvmlite.binding as llvm
+import numpy as np
+llvm.get_host_cpu_name = lambda: "haswell"
+llvm.get_host_cpu_features = llvm.targets.FeatureMap
+sys.path[:0] = {path!r}
+import test_export
+np.savez("python.npz", **test_export.python_results())
+"""
+
+
+@needs_c
+@pytest.mark.long
+def test_bits_of_python_on_an_older_processor(library):
+    """Python makes its code for a processor of 2013, the first of x86-64-v3, as it would on such a machine."""
+    folder, cpu = library
+    if cpu != "x86-64-v3":
+        pytest.skip("the code is for other processors")
+    script = OLDER.format(path=[str(HERE), str(HERE.parent)])
+    subprocess.run([sys.executable, "-c", script], cwd=folder, check=True)
+    found, expected = c_results(folder), np.load(folder / "python.npz")
+    for name in expected.files:
+        np.testing.assert_array_equal(found[name], expected[name], err_msg=name)
+
+
+@needs_c
+def test_published_steps_with_quadrature(library):
+    """quat_step with five nodes is the flow FrbQuaternion(5), whose error is that of the quadrature."""
+    cases = np.array([k for k, case in enumerate(CASES) if case["label"].startswith("generic/")])
+    found = c_results(library[0], cases=cases)
+    expected = ph.FrbQuaternion(NODES).step(I[cases], ph.State(M[cases], Q[cases]), T[cases])
+    np.testing.assert_allclose(found["m_quat"], expected.m, atol=1e-11, rtol=0)
+    np.testing.assert_allclose(found["q_quat"], expected.q, atol=1e-11, rtol=0)
+
+
+@needs_c
+@needs_fortran
+def test_a_program_in_fortran(library):
+    folder, _ = library
+    sources = ["polhode.f90", str(HERE / "driver.f90")]
+    numbers = run(["gfortran", "-Wall", *sources, "libpolhode.a", "-o", "program"], folder, ALL)
+    m, q, columns = parts(numbers, len(ALL), 3, 4, 2, 3, 4, 3, 9, 3, 4)
+    m_step, q_step, _, m_motion, q_motion, m_frb, Q_frb, _, _ = columns
+    for computed in ((m, q), (m_step, q_step), (m_motion, q_motion)):
+        assert_true(*computed, ALL)
+    np.testing.assert_array_equal(m_frb, m_step)
+    assert_matrices(Q_frb, q_step, ALL)
+
+
+@needs_c
+def test_the_library_needs_only_mathematics(library):
+    folder, _ = library
+    if shutil.which("nm") is None:
+        pytest.skip("nm is not installed")
+    done = subprocess.run(["nm", "-u", "polhode.o"], cwd=folder, check=True, capture_output=True, text=True)
+    names = set(re.findall(r"U (\w+)", done.stdout))
+    assert not names & {"malloc", "calloc", "abort"}
+    assert not any(name.startswith(("Py", "_Py", "NRT", "numba")) for name in names)
+
+
+def test_the_command_writes_object_code_for_another_architecture(tmp_path):
+    from polhode.kernels.compiler import machine
+
+    other = "x86-64" if machine.process_triple().startswith(("aarch64", "arm64")) else "aarch64"
+    result = CliRunner().invoke(cli, ["export", "--out", str(tmp_path / "lib"), "--target", other])
+    assert result.exit_code == 0, result.output
+    written = {path.name for path in (tmp_path / "lib").iterdir()}
+    assert written == {"polhode.h", "polhode.f90", "polhode.o"}
+    assert {Path(line).name for line in result.output.splitlines()} == written
+    kind = (tmp_path / "lib" / "polhode.o").read_bytes()[:20]
+    assert kind[:4] == b"\x7fELF"
+    assert int.from_bytes(kind[18:20], "little") == {"aarch64": 183, "x86-64": 62}[other]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--target", "x86-64-v9"], "x86-64-v3"),
+        (["--compiler", "no-such-compiler"], "no C compiler was found: no-such-compiler"),
+    ],
+)
+def test_refused(options, message, tmp_path):
+    result = CliRunner().invoke(cli, ["export", "--out", str(tmp_path / "lib"), *options])
+    assert result.exit_code == 2
+    assert message in result.output
+    assert not (tmp_path / "lib").exists()
+
+
+def test_headers_declare_every_function():
+    header, module = headers.c_header(), headers.fortran_module()
+    for function in FUNCTIONS:
+        names = ", ".join(argument.name for argument in function.arguments)
+        assert re.search(rf"\b{function.name}\(.*{function.arguments[-1].name}\);", header)
+        if function.result != "void":
+            assert f"function {function.name}({names})" in module
+    assert max(map(len, module.splitlines())) <= 132
+    assert set(TARGETS) == {"x86-64-v3", "x86-64", "aarch64"}
