@@ -19,6 +19,7 @@ from polhode.compiled import headers
 from polhode.compiled.export import TARGETS
 from polhode.compiled.functions import FUNCTIONS
 from polhode.kernels.compiler import JIT
+from polhode.kernels.exact.dense import USABLE
 
 HERE = Path(__file__).parent
 CASES = golden_cases()
@@ -114,11 +115,21 @@ def python_results():
     found = {"m": m, "q": q, "m_step": step.m, "q_step": step.q}
     motions = [ph.free_motion(I[k], m=M[k], q=Q[k]) for k in ALL]
     found["orbit"] = np.array([(motion.period, motion._orbit[2]) for motion in motions])
+    found["by_theta"] = np.array([motion._series[0, USABLE] for motion in motions])
     dense = [motion.sample(T[k] * np.arange(1, 21) / 20) for k, motion in enumerate(motions)]
     return found | {
         "m_dense": np.array([x.ravel() for x, _ in dense]),
         "q_dense": np.array([y.ravel() for _, y in dense]),
     }
+
+
+def check_bits(found, expected):
+    """All bits of states, but those at many times only where theta functions are used: sines are others in C."""
+    rows = expected.pop("by_theta") != 0
+    assert rows.mean() > 0.5
+    for name, numbers in expected.items():
+        chosen = rows if name.endswith("dense") else slice(None)
+        np.testing.assert_array_equal(found[name][chosen], numbers[chosen], err_msg=name)
 
 
 @needs_c
@@ -138,9 +149,7 @@ def test_bits_of_python(library):
     folder, cpu = library
     if cpu != "native":
         pytest.skip("the code is for other processors than this one")
-    found = c_results(folder)
-    for name, expected in python_results().items():
-        np.testing.assert_array_equal(found[name], expected, err_msg=name)
+    check_bits(c_results(folder), python_results())
 
 
 OLDER = """
@@ -164,9 +173,7 @@ def test_bits_of_python_on_an_older_processor(library):
         pytest.skip("the code is for other processors")
     script = OLDER.format(path=[str(HERE), str(HERE.parent)])
     subprocess.run([sys.executable, "-c", script], cwd=folder, check=True)
-    found, expected = c_results(folder), np.load(folder / "python.npz")
-    for name in expected.files:
-        np.testing.assert_array_equal(found[name], expected[name], err_msg=name)
+    check_bits(c_results(folder), dict(np.load(folder / "python.npz")))
 
 
 @needs_c
@@ -196,12 +203,13 @@ def test_a_program_in_fortran(library):
 @needs_c
 def test_the_library_needs_only_mathematics(library):
     folder, _ = library
+    from polhode.kernels.compiler import machine
+
     if shutil.which("nm") is None:
         pytest.skip("nm is not installed")
     done = subprocess.run(["nm", "-u", "polhode.o"], cwd=folder, check=True, capture_output=True, text=True)
     names = set(re.findall(r"U (\w+)", done.stdout))
-    assert not names & {"malloc", "calloc", "abort"}
-    assert not any(name.startswith(("Py", "_Py", "NRT", "numba")) for name in names)
+    assert names <= machine.C_FUNCTIONS | {"floor", "rint"} - {"malloc", "free"}
 
 
 def test_the_command_writes_object_code_for_another_architecture(tmp_path):

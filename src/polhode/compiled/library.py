@@ -13,6 +13,8 @@ from polhode.kernels.compiler.compile_time import COMPILE_TIME
 
 NAMES = frozenset(function.name for function in FUNCTIONS)
 IN_PROCESS = "library.o"
+# Kernels can free arrays that they have made, and these kernels make none.
+NOTHING_TO_FREE = "define void @free(ptr %array) { ret void }"
 
 
 def object_code(target: Any = None) -> bytes:
@@ -21,7 +23,7 @@ def object_code(target: Any = None) -> bytes:
     kernels = {kernel_name(function): function.kernel for function in FUNCTIONS} | called
     with code.LOCK, COMPILE_TIME:
         parts = [bitcode.content for bitcode in code.bitcodes_of(kernels)]
-        module = machine.linked([*parts, *map(wrapper, FUNCTIONS)], NAMES, called.keys())
+        module = machine.linked([*parts, *map(wrapper, FUNCTIONS), NOTHING_TO_FREE], NAMES, called.keys())
         return bytes(machine.object_code(module, target))
 
 
