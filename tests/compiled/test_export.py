@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import polhode as ph
-from conftest import EPS, distance, golden_cases
+from conftest import EPS, ROOT, distance, golden_cases
 from polhode.cli import cli
 from polhode.compiled import headers
 from polhode.compiled.export import TARGETS
@@ -210,6 +210,19 @@ def test_the_library_needs_only_mathematics(library):
     done = subprocess.run(["nm", "-u", "polhode.o"], cwd=folder, check=True, capture_output=True, text=True)
     names = set(re.findall(r"U (\w+)", done.stdout))
     assert names <= machine.C_FUNCTIONS | {"floor", "rint"} - {"malloc", "free"}
+
+
+@needs_c
+def test_the_example_in_c_finds_the_order_of_euler(library):
+    folder, _ = library
+    source = ROOT / "examples" / "c" / "check_integrator.c"
+    command = ["cc", "-O2", "-Wall", "-Werror", "-I.", str(source), "libpolhode.a", "-lm", "-o", "check"]
+    subprocess.run(command, cwd=folder, check=True)
+    done = subprocess.run(["./check"], cwd=folder, check=True, capture_output=True, text=True)
+    errors = np.array(
+        [[float(x) for x in re.findall(r"by (\S+?)(?: rad|$)", line)] for line in done.stdout.splitlines()]
+    )
+    np.testing.assert_allclose(errors[2] / errors[3], 10.0, rtol=0.01)
 
 
 def test_the_command_writes_object_code_for_another_architecture(tmp_path):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 
+import pytest
+
 from conftest import ROOT
+from polhode.kernels.compiler import JIT
 
 
 def load(name):
@@ -29,3 +32,13 @@ def test_scipy_agrees_until_it_drifts(capsys):
     example.TIMES = (1.0,)
     example.main()
     assert "SciPy" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(not JIT, reason="the example is compiled by Numba")
+def test_the_brick_keeps_its_energy():
+    example = load("collisions")
+    start = 1.0, 0.0, (0.01, 0.02, 0.001), (1.0, 0.0, 0.0, 0.0)
+    z, v, m, q, time = example.bounce(*start, 20)
+    assert abs(example.energy(z, v, m) / example.energy(*start[:3]) - 1.0) < 1e-14
+    assert abs(z + (example.CORNERS @ example.up(q)).min()) < 1e-12  # a corner is on the floor
+    assert time > 1.0

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from polhode.compiled.export import export
 from polhode.compiled.in_process import c_address, c_declaration, c_function, c_names
-from polhode.compiled.steps import Prepared, prepared, step
+from polhode.compiled.steps import prepared, step
 
-__all__ = ["Prepared", "c_address", "c_declaration", "c_function", "c_names", "export", "prepared", "step"]
+__all__ = ["c_address", "c_declaration", "c_function", "c_names", "export", "prepared", "step"]
 
 
 def __dir__() -> list[str]:

@@ -61,8 +61,9 @@ def step(method: Flow | Splitting, force: Force | None = None) -> Callable[..., 
     the attitude, scalar first. Each may be a tuple or an array, and the result is a pair of tuples of floats. Arguments
     are not checked, and no exception is raised: a step without a result, or a torque that raises, gives NaN.
 
-    The numbers are those of ``flow.step``, and of `integrate` with the same splitting, to the last bit; flows `Gauss`
-    and `Magnus` may differ in the last bits if the body turns by more than about a radian in a step.
+    The numbers are those of ``flow.step``, and of `integrate` with the same splitting, to the last bit. Flows `Gauss`
+    and `Magnus` may differ in the last bits if the body turns by more than about a radian in a step, and so may
+    `FrbQuaternion` with ``gamma``.
 
     The functions can be called from Python, too, and are plain Python if ``POLHODE_JIT=0`` is set. Numba keeps loops
     that call a splitting in memory only, even with ``cache=True``, because the address of the torque belongs to the
