@@ -135,7 +135,10 @@ def test_a_grid_of_arguments(tmp_path):
     found = open_ensemble(tmp_path / "e.zarr")
     assert found.eps.values.tolist() == [1e-3, 1e-2, 1e-1]
     for q, eps in zip(found.q.values, found.eps.values, strict=True):
-        alone = ph.integrate(ph.problems.heavy_top(eps=float(eps)), (0, 1), method="V2", h=0.1, t_eval=[1.0])
+        problem = ph.problems.heavy_top(eps=float(eps))
+        state = problem.state
+        batch = problem.replaced(state=state._exactly(m=state.m[None], q=state.q[None]))  # members are batches of one
+        alone = ph.integrate(batch, (0, 1), method="V2", h=0.1, t_eval=[1.0])
         assert q.tobytes() == alone.q.tobytes()
 
 
