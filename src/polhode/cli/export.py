@@ -23,7 +23,7 @@ from polhode.cli.command import Command, Folder
 )
 @click.option("--compiler", metavar="COMMAND", help="C compiler that links. Default: cc, gcc, clang or ziglang.")
 def export(folder: Path, target: str | None, cpu: str | None, compiler: str | None) -> None:
-    r"""Write a library for C, Fortran and other languages, with its headers.
+    r"""Write a library for C and Fortran, with its headers.
 
     The library has the exact free motion: steps, batches, motions as functions of time, periods, and the routines
     frb_step and quat_step of the package FRB. It does not need Python. For another architecture than that of this
