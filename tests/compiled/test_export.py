@@ -51,14 +51,14 @@ def library(request, tmp_path_factory):
     return folder, request.param
 
 
-def run(command, folder, cases):
+def run(command, folder, cases, *emulator):
     """Compile a program, run it with these cases, and return the numbers that it writes."""
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
     with (folder / "in.bin").open("wb") as file:
         file.write(np.int64(len(cases)).tobytes())
         for numbers in (I, M, Q, T):
             file.write(numbers[cases].tobytes())
-    done = subprocess.run(["./program", "in.bin", "out.bin"], cwd=folder, check=False)
+    done = subprocess.run([*emulator, "./program", "in.bin", "out.bin"], cwd=folder, check=False)
     assert done.returncode == 0
     return np.fromfile(folder / "out.bin")
 
@@ -237,6 +237,20 @@ def test_the_command_writes_object_code_for_another_architecture(tmp_path):
     kind = (tmp_path / "lib" / "polhode.o").read_bytes()[:20]
     assert kind[:4] == b"\x7fELF"
     assert int.from_bytes(kind[18:20], "little") == {"aarch64": 183, "x86-64": 62}[other]
+
+
+ARM = ("aarch64-linux-gnu-gcc", "qemu-aarch64")
+
+
+@pytest.mark.skipif(not all(map(shutil.which, ARM)), reason=f"{' or '.join(ARM)} is not installed")
+def test_object_code_for_arm(tmp_path):
+    ph.compiled.export(tmp_path, "aarch64")
+    compiler, emulator = ARM
+    command = [compiler, "-O2", "-static", "-I.", str(HERE / "driver.c"), "polhode.o", "-lm", "-o", "program"]
+    numbers = run(command, tmp_path, ALL, emulator)
+    m, q, columns = parts(numbers, len(ALL), 3, 4, 2, 60, 80, 9, 12, 1, 3, 9, 3, 4)
+    assert_true(m, q, ALL)
+    assert_true(*columns[:2], ALL)
 
 
 @pytest.mark.parametrize(
