@@ -49,7 +49,6 @@ ATTITUDE = "attitude, a quaternion, scalar first, body to space"
 INERTIA, M, Q = _in("inertia", 3, meaning=MOMENTS), _in("m", 3, meaning=MOMENTUM), _in("q", 4, meaning=ATTITUDE)
 ONE_H = _in("h", 1, meaning="time step")
 NODES = Argument("np", "integers", (1,), "0, or 1 to 10 quadrature nodes")
-SORTED = _in("inertia", 3, meaning=MOMENTS)
 
 FUNCTIONS = (
     CFunction(
@@ -131,7 +130,7 @@ FUNCTIONS = (
             _out("m_out", 3, meaning="Piout, momentum after the step"),
             _out("Q_out", 9, meaning="Qout, attitude after the step, by columns"),
             ONE_H,
-            SORTED,
+            INERTIA,
             _in("m", 3, meaning="Piin, momentum"),
             _in("Q", 9, meaning="Qin, attitude, by columns"),
             NODES,
@@ -146,7 +145,7 @@ FUNCTIONS = (
             _out("m_out", 3, meaning="Piout, momentum after the step"),
             _out("q_out", 4, meaning="qout, attitude after the step, scalar first"),
             ONE_H,
-            SORTED,
+            INERTIA,
             _in("m", 3, meaning="Piin, momentum"),
             _in("q", 4, meaning="qin, attitude, scalar first"),
             NODES,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from polhode.compiled.functions import COUNT, Argument, CFunction
+from polhode.compiled.functions import COUNT, CFunction
 from polhode.kernels.compiler import code
 
 TYPES = {"number": "double", "count": "i64", "in": "ptr", "out": "ptr", "integers": "ptr", "data": "ptr"}
@@ -50,8 +50,3 @@ def _words(function: CFunction) -> Iterator[tuple[str, str]]:
         elif argument.kind != "count":
             yield f"ptrtoint ptr %{argument.name} to i64", ""
             yield from (("", f"%{COUNT}" if length == COUNT else str(length)) for length in argument.shape)
-
-
-def counted(argument: Argument) -> bool:
-    """Return whether the length of an array is an argument, too."""
-    return COUNT in argument.shape
