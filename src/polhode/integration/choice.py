@@ -318,18 +318,17 @@ def with_user_method(task: Task, method: Method, strength: Strength | None = Non
 
     With a torque that jumps, errors with two step sizes may agree by chance, and are compared with ``Adaptive``.
     """
-    if strength is not None:
-        order, nominal = _orders(method, task.problem.rows)
-        guess = float(strength.guess(method, nominal, task.error_per_length))
-    else:
-        order = nominal = task.order_of(method)
+    order = task.order_of(method)
+    if strength is None:
         guess = task.radian * min(1.0, task.error_per_length ** (1.0 / order))
+    else:
+        guess = float(strength.guess(method, _orders(method, task.problem.rows)[1], task.error_per_length))
     if task.structure.rough.any():
         finer, _ = find_tolerance(task.for_truth(), Adaptive())[0].finer(None)
         truth = task.for_truth().trial(finer, 0.0)
         result = find_step(task, method, task.radian, 1.0, truth=truth.end)
     else:
-        result = find_step(task, method, guess, order, nominal=nominal)
+        result = find_step(task, method, guess, order)
     return Choice(method, result.x, "", result.error, task.unmet(result), computed=result.computed)
 
 
