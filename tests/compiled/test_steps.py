@@ -12,9 +12,10 @@ from polhode.flows import variants
 from polhode.kernels.compiler import JIT
 
 Q0 = (1.0, 0.0, 0.0, 0.0)
-LONG = [pytest.mark.long] if JIT else []  # Numba takes ten seconds or more for each function
-QUICK = ("Exact()", "FrbQuaternion(3)", "Composed(ThreeRotations(), 'Yoshida4')")
-FLOWS = [pytest.param(flow, id=repr(flow), marks=[] if repr(flow) in QUICK else LONG) for flow in variants()]
+# Numba takes ten seconds or more for each function.
+LONG, RELEASE = ([pytest.mark.long], [pytest.mark.release]) if JIT else ([], [])
+MARKS = {"Exact()": [], "FrbQuaternion(3)": LONG, "Composed(ThreeRotations(), 'Yoshida4')": LONG}
+FLOWS = [pytest.param(flow, id=repr(flow), marks=MARKS.get(repr(flow), RELEASE)) for flow in variants()]
 
 
 def free_loops(flow):
