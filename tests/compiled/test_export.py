@@ -225,6 +225,7 @@ def test_the_example_in_c_finds_the_order_of_euler(library):
     np.testing.assert_allclose(errors[2] / errors[3], 10.0, rtol=0.01)
 
 
+@pytest.mark.long
 def test_the_command_writes_object_code_for_another_architecture(tmp_path):
     from polhode.kernels.compiler import machine
 
@@ -242,6 +243,7 @@ def test_the_command_writes_object_code_for_another_architecture(tmp_path):
 ARM = ("aarch64-linux-gnu-gcc", "qemu-aarch64")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not all(map(shutil.which, ARM)), reason=f"{' or '.join(ARM)} is not installed")
 def test_object_code_for_arm(tmp_path):
     ph.compiled.export(tmp_path, "aarch64")

@@ -149,6 +149,7 @@ def test_bits_of_integrate(scheme, force, rng):
                 np.testing.assert_array_equal(q1, every.q[k + 1])
 
 
+@pytest.mark.long
 def test_parameters_of_a_step():
     force = FORCES["torque"]
     step = ph.compiled.step(ph.Splitting(scheme="V2"), force)
@@ -161,6 +162,7 @@ def test_parameters_of_a_step():
     np.testing.assert_array_equal(q, end.q[-1])
 
 
+@pytest.mark.long
 def test_a_torque_that_raises_gives_nan():
     force = ph.Torque(lambda t, Q, w, p: (1.0 / p[0], 0.0, 0.0), params=[1.0])
     step = ph.compiled.step(ph.Splitting(scheme="V2"), force)
@@ -168,6 +170,7 @@ def test_a_torque_that_raises_gives_nan():
     assert np.isnan([*m, *q]).all()
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not JIT, reason="nothing is compiled")
 def test_loops_with_torques_are_not_kept_on_disk(tmp_path):
     """The address of a torque belongs to this process: Numba says that it keeps nothing."""
