@@ -16,6 +16,8 @@ from polhode.integration.rows import attitude_errors, momentum_errors
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 import truth as stored_truth
 
+pytestmark = pytest.mark.dense  # trial runs of many bodies take minutes in plain Python
+
 T_END = 4.0
 
 
