@@ -34,18 +34,19 @@ FAR = 4e5  # largest |m| t/I1, the largest angle, for which ``sincos_near`` is a
 def standardize_bodies(w, groups):
     """Compute the constants of all bodies in the standard form from the field I.
 
-    Moments that are not valid, or too far apart, make times NaN in ``standardize``.
+    Moments that are not valid, or too far apart, make times NaN in ``standardize``; what it divides by is 1 there.
     """
     for l in range(lanes_of(groups)):
         (first, second, third), (I1, I2, I3) = sorted_moments(w, l)
         per_I = binade(I1)[1]
         I1, I2, I3 = I1 * per_I, I2 * per_I, I3 * per_I
         put_triple(w, at.gaps, l, (I3 - I2) * I1, (I3 - I1) * I2, (I2 - I1) * I3)
-        put_triple(w, at.volume, l, I1 * I2 * I3, I1, I3)
+        inside = are_in_range(I1, I2, I3)
+        put_triple(w, at.volume, l, I1 * I2 * I3 if inside else 1.0, I1 if inside else 1.0, I3 if inside else 1.0)
         put_pair(w, at.first, l, 1.0 if first else 0.0, 1.0 if second else 0.0)
         w[at.third + l] = 1.0 if third else 0.0
         sign = -1.0 if (first != second) != third else 1.0
-        put_pair(w, at.per_I, l, per_I if are_in_range(I1, I2, I3) else nan, sign)
+        put_pair(w, at.per_I, l, per_I if inside else nan, sign)
 
 
 @inline
