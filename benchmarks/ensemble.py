@@ -15,12 +15,17 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
+from pathlib import Path
 
 import polhode as ph
 from polhode import forces, sampling
 from polhode.ensembles.ensemble import ensemble
+from polhode.scenarios.ensemble import arguments_of
+from polhode.scenarios.scenario import build
 
-FREE, TORQUED, STEPS = 1_000_000, 100_000, 1000
+STEPS = 1000
+DEBRIS = Path(__file__).parent.with_name("examples") / "debris.toml"
 SMALL_CHUNKS = 200
 
 
@@ -38,13 +43,24 @@ def torqued(count):
     return (problem, samples), {"seed": 1, "method": "V2", "h": 10.0 / STEPS, "chunk": 8192}
 
 
+def debris(count):
+    """Rocket stages of ``examples/debris.toml``: a day of tumbling, 1440 steps of ABA1064."""
+    data = tomllib.loads(DEBRIS.read_text())
+    data["ensemble"]["count"] = count
+    given = arguments_of(build(data, DEBRIS.name), DEBRIS.name)
+    return (given.pop("problem"), given.pop("samples")), given
+
+
+KINDS = {"free": (free, 1_000_000), "torqued": (torqued, 100_000), "debris": (debris, 100_000)}  # and their members
+
+
 def memory():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def measure(kind, count, where):
     """Seconds, and MB beyond those before; where: memory, disk, or samples (nothing but drawing them)."""
-    make = {"free": free, "torqued": torqued}[kind]
+    make, _ = KINDS[kind]
     with tempfile.TemporaryDirectory() as folder:
         arguments, options = make(200)
         ensemble(*arguments, **options, out=f"{folder}/small.zarr")
@@ -94,7 +110,7 @@ def apart(threads, *arguments):
 
 def main(part):
     print(f"{'':34}{'1 core':>22}{'2 cores':>22}{'most memory, MB':>18}")
-    for kind, whole in (("free", FREE), ("torqued", TORQUED)):
+    for kind, (_, whole) in KINDS.items():
         count = int(whole * part)
         for where in ("samples", "memory", "disk"):
             one, two = (apart(threads, kind, count, where) for threads in (1, 2))

@@ -3,7 +3,7 @@
     python benchmarks/torqued_batches.py [race] [stages] [sizes]
 
 ``race``    microseconds per body at equal error, 10,000 bodies on one core: the batches of ``race.py``, with heyoka
-            (four lanes) if it is installed
+            (four lanes) if it is installed; and the best splitting beside ``Taylor`` for errors from 1e-4 to 1e-12
 ``stages``  nanoseconds per body and stage (a drift and a kick) on one core and on two, in blocks and one body after the
             other, with built-in torques and with those of the user: traced, and called for each body
 ``sizes``   time per step of short batches, in blocks, relative to one body after the other
@@ -33,6 +33,7 @@ from polhode.methods.method import Advance
 BODIES = 10_000
 ERRORS = {"weak_tops": 2e-10, "satellites": 1.5e-9, "strong_tops": 1.5e-10}
 SCHEMES = ("ABA82", "ABA1064", "PABA1264", "RKN6_14a", "RKN8_19")
+WINNERS = (1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
 ROUNDS = 5
 STEPS = 10
 MOMENTS = (1.0, 1.5, 2.25)
@@ -116,11 +117,25 @@ def print_race() -> None:
     print(f"us per body at equal error, {BODIES} bodies, one core")
     for name, error in ERRORS.items():
         race.BATCHES[name].errors = (error,)
-        _, found = race.race(name)
+        runs, found = race.race(name)
         best = found[error]["whole"]
         texts = [f"{program} {1e6 * s / BODIES:.3g} ({setting})" for program, (s, setting) in best.items()]
         ratio = best[race.HEYOKA][0] / best[race.OURS][0] if race.HEYOKA in best else inf
         print(f"  {name:12} error {error:.1e}: {'; '.join(texts)}; heyoka / ours {ratio:.2f}", flush=True)
+        print_winners(runs)
+
+
+def print_winners(runs: list[race.Run]) -> None:
+    """Microseconds per body of the best splitting and of ``Taylor``, at several errors."""
+    ours = [run for run in runs if run.program == race.OURS]
+    kinds = {
+        "splitting": [run for run in ours if ", h = " in run.setting],
+        "Taylor": [run for run in ours if run.setting.startswith("Taylor")],
+    }
+    for error in WINNERS:
+        best = {kind: race.compare(some, error, "whole").get(race.OURS) for kind, some in kinds.items()}
+        texts = [f"{kind} {1e6 * found[0] / BODIES:.3g} ({found[1]})" for kind, found in best.items() if found]
+        print(f"    error {error:.0e}: {'; '.join(texts)}", flush=True)
 
 
 def print_stages() -> None:

@@ -52,7 +52,7 @@ SLOW_TRIALS = 2  # trials whose errors decrease at less than half the order, aft
 CLEARLY_BETTER = 0.1
 DEFAULT_RTOL = 1e-9
 # Steps of ``Taylor`` per radian, and their cost: of a step and of each order, in torque evaluations of a splitting.
-TAYLOR_STEPS, TAYLOR_STEP, TAYLOR_ORDER = 2.2, 0.4, 0.25
+TAYLOR_STEPS, TAYLOR_STEP, TAYLOR_ORDER = 1.55, 0.4, 0.32
 TAYLOR_TRIALS = 1.8  # cost of all trial runs in a long time, relative to those of a splitting, which are shorter
 FREE = "no torque, so the motion is exact"
 FREE_STEPS = 100  # steps of a method that is exact for a free body

@@ -229,8 +229,9 @@ class Stepper:
     def _advance(self, advance: Callable[..., None], *arguments: float) -> None:
         """Call a method of the run that advances it; if that fails, return to the last good step and raise."""
         run = self._run
-        if self._params_now() != self._known_params:
-            self._known_params = self._params_now()
+        params = self._params_now()
+        if params != self._known_params:
+            self._known_params = params
             run.begin(run.t, run.states.m[0], run.states.q[0])
         began = run_time()
         try:
@@ -273,8 +274,8 @@ def _copied(run: SteppingRun) -> States:
 
 def _time(t: Any) -> float:
     """Return a time as a float; raise TimeError unless it is finite."""
-    if isinstance(t, float) and isfinite(t):
-        return float(t)  # not a float64 of NumPy, with which Python computes slowly
+    if type(t) is float and isfinite(t):
+        return t
     time = as_floats(t, "t")
     if time.shape or not isfinite(time):
         raise TimeError(f"t = {t!r}: expected a finite time")

@@ -301,7 +301,7 @@ class OwnStepping(SteppingRun, OwnStepsRun):
         return replace(stats, steps=stats.steps + self._earlier_steps, rejected=rejected)
 
 
-PARTS_OF_ARRAYS = "_go", "_begun", "_t", "_status"  # of a QuickStepping
+PARTS_OF_ARRAYS = "_go", "_begun", "_t", "_status", "_counts"  # of a QuickStepping
 
 
 class QuickStepping(OwnStepping):
@@ -331,6 +331,7 @@ class QuickStepping(OwnStepping):
         self.current = BatchState(**parts)
         self._begun = joined[: ends[len(BEGUN) - 1]]
         self._t, self._status = self.current.t, self.current.status
+        self._counts = self.current.steps, self.current.rejected
 
     @property
     def t(self) -> float:
@@ -353,7 +354,7 @@ class QuickStepping(OwnStepping):
     def _aim(self, end: float) -> None:
         """Count trial steps from here on."""
         self.t1 = end
-        steps, rejected = self.current.steps, self.current.rejected
+        steps, rejected = self._counts
         self._earlier_steps += steps.item()
         self._earlier_rejected += rejected.item()
         steps[0] = rejected[0] = 0
@@ -370,7 +371,7 @@ class QuickStepping(OwnStepping):
         self._aim(t)
         self._go(t, FIRST_PIECE)
         functions.raise_ctrl_c()
-        if self._t.item() != t and self._status.item() == GOING:
+        if self._t.item() != t and not self.any_stopped:
             self._reach(t)
 
     def _call_to(self, end: float, limit: int) -> float:

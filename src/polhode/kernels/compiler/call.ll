@@ -296,3 +296,16 @@ free:
 leave:
   ret ptr %returned
 }
+
+; Call a kernel with words that were prepared, of which the first two are numbers that change. The words here are the
+; address of the kernel, that of the prepared words, and the two numbers.
+define i32 @polhode_prepared(ptr %result, ptr %words) {
+  %kernel = load ptr, ptr %words
+  %prepared.at = getelementptr i64, ptr %words, i64 1
+  %prepared = load ptr, ptr %prepared.at
+  %numbers.at = getelementptr i64, ptr %words, i64 2
+  %numbers = load <2 x i64>, ptr %numbers.at, align 8
+  store <2 x i64> %numbers, ptr %prepared, align 8
+  %status = call i32 %kernel(ptr %result, ptr %prepared)
+  ret i32 %status
+}

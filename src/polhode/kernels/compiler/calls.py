@@ -48,23 +48,27 @@ def python_function(address, form):
     return new(ctypes.addressof(_definition()), struct.pack("q", address) + form, None)
 
 
-KERNEL = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
-
-
 class PreparedCall(functools.partial):
-    """Call of a kernel without a result, with arguments that stay the same: only the contents of arrays change.
+    """Call of a kernel without a result, whose arguments are the same at every call but for the first two.
 
-    Arguments are read once; their forms are not checked. The call, without the GIL, returns 0, or another number if
-    compiled code has raised an exception or has found no memory.
+    These are a float and an integer. The contents of arrays may change. The others are read once; their forms are not
+    checked.
     """
 
     def __new__(cls, address, arguments):
-        """Read the arguments of a kernel that takes words; see ``call.ll``."""
-        words = [*_words(arguments)]
+        """Read the arguments, without the first two, of a kernel that takes words; see ``call.ll``."""
+        words = [0, 0, *_words(arguments)]
         array = (ctypes.c_int64 * len(words))(*words)
-        call = super().__new__(cls, KERNEL(address), None, ctypes.addressof(array))
+        call = super().__new__(cls, _call_prepared(), address, ctypes.addressof(array))
         call.kept = arguments, array  # they exist as long as this object
         return call
+
+
+@functools.cache
+def _call_prepared():
+    """Return the function that calls kernels with prepared words."""
+    _definition()  # loads its code
+    return python_function(machine.address("polhode_prepared"), b"(\x04lldln")
 
 
 def _words(thing):

@@ -136,7 +136,7 @@ if JIT:
         return kernel.address
 
     def prepared(kernel, arguments):
-        """Return a call of an entry point with these arguments, in whose arrays numbers may change."""
+        """Return a call of an entry point with these arguments behind the first two, a float and an integer."""
         from polhode.kernels.compiler.calls import PreparedCall
 
         return PreparedCall(kernel.code.words_address, arguments)
@@ -170,5 +170,5 @@ else:
     in_python = for_users = address = loaded
 
     def prepared(kernel, arguments):
-        """Return a call of a function with these arguments."""
-        return functools.partial(kernel, *arguments)
+        """Return a call of a function with these arguments behind the first two."""
+        return lambda number, count: kernel(number, count, *arguments)

@@ -2,11 +2,12 @@
 
 The step is
 
-    h = rho e^-2 exp(-0.7/(P - 1)),   rho = min over j = P - 1, P of (scale/|c_j|)^(1/j),
+    h = rho (e^-0.7 rtol)^(1/(P - 1)),   rho = min over j = P - 1, P of (scale/|c_j|)^(1/j),
 
-so that the terms of the last two orders are about e^(-2 P) times the scale; no step is rejected. q and m have scales of
-their own, so that units do not matter: 1 for q, and the largest of |m_j| rho_q^j, j = 0..3, for m, where rho_q is the
-radius that follows from q alone; this is also meaningful for a body at rest.
+so that the terms of the last two orders are about rtol times the scale; no step is rejected. Jorba and Zou choose the
+order such that the factor of rho is about e^-2. q and m have scales of their own, so that units do not matter: 1 for q,
+and the largest of |m_j| rho_q^j, j = 0..3, for m, where rho_q is the radius that follows from q alone; this is also
+meaningful for a body at rest.
 
 Logarithms are divided by the order, so that rough ones change the step by a percent at most.
 """

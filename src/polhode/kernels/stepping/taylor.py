@@ -50,7 +50,6 @@ from polhode.kernels.stepping.header import (
     TOO_SMALL,
     Clock,
     Interpolation,
-    Numbers,
     Wanted,
     Work,
     row_of,
@@ -275,7 +274,8 @@ def evaluated(space, order, a, t, lane):
 def turned(q, d):
     """Return q + d with the length 1 to rounding, as generated code does: see ``steps``."""
     a, b, c, e = q[0] + d[0], q[1] + d[1], q[2] + d[2], q[3] + d[3]
-    excess = (a * a + b * b + c * c + e * e) - 1.0
+    # Each sum has one product, so that there is one way to fuse them: all copies of this code must decide alike.
+    excess = a * a + (b * b + (c * c + (e * e - 1.0)))
     z = 0.5 * excess if abs(excess) > ROUNDING else 0.0
     return q[0] + (d[0] - z * a), q[1] + (d[1] - z * b), q[2] + (d[2] - z * c), q[3] + (d[3] - z * e)
 
@@ -468,15 +468,15 @@ def with_target(work, end, limit):
     return Work(work.bodies, clock, wanted, work.start, work.stop, work.current, work.saved)
 
 
-@entry_point(("void", ADDRESS, TaylorSettings, Numbers, Work))
-def taylor(steps, settings, target, work):
-    """Integrate bodies start..stop in place, each to the time ``target[0]`` or for ``target[1]`` steps.
+@entry_point(("void", "f8", "i8", ADDRESS, TaylorSettings, Work))
+def taylor(end, limit, steps, settings, work):
+    """Integrate bodies start..stop in place, each to the time ``end`` or for ``limit`` steps.
 
-    These numbers are in an array, so that calls can be prepared; those of the clock and of ``wanted`` are not used.
-    Another call can continue. The states at the wanted times are saved, and the end of each step, if ``step_t`` has
-    rows. A body that fails stays where it is, with its status.
+    These numbers are the first arguments, so that calls can be prepared; those of the clock and of ``wanted`` are not
+    used. Another call can continue. The states at the wanted times are saved, and the end of each step, if ``step_t``
+    has rows. A body that fails stays where it is, with its status.
     """
-    work = with_target(borrowed(work), float(target[0]), int(target[1]))
+    work = with_target(borrowed(work), end, limit)
     array = new_space(settings)
     space = divided(borrowed(array), settings)
     next_body = fill_lanes(steps, settings, work, space, work.start)
