@@ -31,7 +31,7 @@ from polhode.show.scene.charts import Chart
 from polhode.show.scene.mesh import Mesh
 from polhode.show.scene.single import Scene
 
-SCRIPTS = ("base", "closed_form", "stage", "space", "poinsot", "polhodes", "charts", "live", "player")
+SCRIPTS = ("base", "closed_form", "paint", "stage", "space", "poinsot", "polhodes", "charts", "live", "player")
 NAMES = {"t": "t", "m": "|m|", "omega": "|ω|"}  # in labels of axes and lines of text
 SHORT = 32767  # attitudes of many bodies are in 16 bits, which is 3e-5 rad
 HEIGHT = 900  # pixels of the page in a notebook

@@ -20,10 +20,8 @@ function refresh() {
   const now = motion.at(state.clock);
   tell(now);
   for (const chart of charts) chart.mark(now.time);
-  for (const scene of Object.values(scenes)) {
-    scene.place(now, state.clock);
-    scene.stage.draw();
-  }
+  for (const scene of Object.values(scenes)) scene.place(now, state.clock);
+  if (solid) drawStages();
   state.frames += 1;
   film.take();
 }

@@ -8,11 +8,10 @@ class Poinsot {
     this.motion = motion;
     this.stage = new Stage("poinsot", { radius: 1.2, eye: data.eye });
     this.turning = this.stage.add(new THREE.Group());
-    const glass = { transparent: true, depthWrite: false, forceSinglePass: true };
-    this.ellipsoid = new THREE.Mesh(new THREE.SphereGeometry(1, 32, 20), new THREE.MeshBasicMaterial({ color: SKY, opacity: 0.34, ...glass }));
-    this.net = new THREE.LineSegments(new THREE.EdgesGeometry(new THREE.SphereGeometry(1, 16, 8), 1), new THREE.LineBasicMaterial({ color: SKY, opacity: 0.5, ...glass }));
+    this.ellipsoid = new THREE.Mesh(new THREE.SphereGeometry(1, 32, 20), new Paint({ color: SKY, opacity: 0.34, depthWrite: false }));
+    this.net = new THREE.LineSegments(net(1, 16, 8), new Paint({ color: SKY, opacity: 0.5, depthWrite: false }));
     this.turning.add(this.ellipsoid, this.net);
-    this.plane = this.stage.add(new THREE.Mesh(new THREE.PlaneGeometry(2, 2), new THREE.MeshBasicMaterial({ color: "#9a9a9a", opacity: 0.35, side: THREE.DoubleSide, ...glass })));
+    this.plane = this.stage.add(new THREE.Mesh(new THREE.PlaneGeometry(2, 2), glass("#9a9a9a", 0.35)));
     this.arrows = [new Arrow(this.stage, M_COLOR, 0.022, "m"), new Arrow(this.stage, W_COLOR, 0.022, "ω")];
     this.polhode = new Curve(GREEN, 0.014, this.turning);
     this.herpolhode = new Curve(PURPLE, 0.014, this.stage.scene);

@@ -3,13 +3,13 @@
 class PolhodeMap {
   constructor() {
     this.stage = new Stage("map", { radius: 1.3, eye: [0.75, -0.55, 0.45], linked: false });
-    const ball = new THREE.MeshLambertMaterial({ polygonOffset: true, polygonOffsetFactor: 1, polygonOffsetUnits: 1 });
+    const ball = new Paint({ lit: true, polygonOffset: true, polygonOffsetFactor: 1, polygonOffsetUnits: 1 });
     this.stage.add(new THREE.Mesh(new THREE.SphereGeometry(0.995, 40, 24), this.stage.ink(ball, "ball")));
-    this.family = this.stage.add(new THREE.LineSegments(new THREE.BufferGeometry(), this.stage.ink(new THREE.LineBasicMaterial(), "soft")));
+    this.family = this.stage.add(new THREE.LineSegments(new THREE.BufferGeometry(), this.stage.ink(new Paint(), "soft")));
     this.family.frustumCulled = false;
     this.separatrix = new Curve(VERMILION, 0.009, this.stage.scene);
     this.own = new Curve(GREEN, 0.016, this.stage.scene);
-    this.dot = this.stage.add(new THREE.Mesh(new THREE.SphereGeometry(0.05, 16, 12), new THREE.MeshLambertMaterial({ color: M_COLOR })));
+    this.dot = this.stage.add(new THREE.Mesh(new THREE.SphereGeometry(0.05, 16, 12), new Paint({ color: M_COLOR, lit: true })));
     this.names = [0, 1, 2].map((k) => this.stage.label(String(k + 1), [0, 0, 0].map((_, i) => (i === k ? 1.14 : 0)), "ink", 0.12));
     for (const name of this.names) name.material.depthTest = true;
     legend("map-legend", [["this motion", GREEN, "solid"], ["separatrix", VERMILION, "solid"]]);

@@ -20,7 +20,7 @@ class Space {
   }
 
   instances(geometry, count) {
-    const mesh = new THREE.InstancedMesh(geometry, new THREE.MeshLambertMaterial({ vertexColors: true }), count);
+    const mesh = new THREE.InstancedMesh(geometry, new Paint({ lit: true, vertexColors: true }), count);
     mesh.frustumCulled = false;
     return this.stage.add(mesh);
   }
@@ -37,8 +37,7 @@ class Space {
   }
 
   disk(level, radius, color, opacity) {
-    const material = new THREE.MeshBasicMaterial({ color, transparent: true, opacity, side: THREE.DoubleSide, forceSinglePass: true, depthWrite: false });
-    const disk = new THREE.Mesh(new THREE.CircleGeometry(radius, 64), material);
+    const disk = new THREE.Mesh(new THREE.CircleGeometry(radius, 64), glass(color, opacity));
     disk.quaternion.setFromUnitVectors(Z, this.stage.camera.up);
     disk.position.copy(this.stage.camera.up).multiplyScalar(level);
     return this.stage.add(disk);
@@ -50,7 +49,7 @@ class Space {
     for (let ring = 1; ring <= 4; ring++) for (let k = 0; k < 64; k++) [k, k + 1].forEach((n) => put(ring * radius / 4, n * Math.PI / 32));
     for (let k = 0; k < 12; k++) [0.25, 1].forEach((part) => put(part * radius, k * Math.PI / 6));
     const geometry = new THREE.BufferGeometry().setFromPoints(points);
-    this.stage.add(new THREE.LineSegments(geometry, this.stage.ink(new THREE.LineBasicMaterial({ transparent: true, opacity: width }), "line")));
+    this.stage.add(new THREE.LineSegments(geometry, this.stage.ink(new Paint({ opacity: width }), "line")));
   }
 
   grid() { this.rings(-1.25 * data.size, 1.5 * data.size, 0.9); this.axes(1.1 * data.size); }
@@ -69,7 +68,7 @@ class Space {
       colors.push(...mixed.lerpColors(dark, light, 0.5 + 0.5 * wave).toArray());
     }
     surface.setAttribute("color", new THREE.Float32BufferAttribute(colors, 3));
-    const material = new THREE.MeshBasicMaterial({ vertexColors: true, transparent: true, opacity: 0.7, side: THREE.DoubleSide, forceSinglePass: true });
+    const material = new Paint({ vertexColors: true, opacity: 0.7, side: THREE.DoubleSide, forceSinglePass: true });
     this.stage.add(new THREE.Mesh(surface, material));
   }
 
@@ -81,7 +80,7 @@ class Space {
       points.push(new THREE.Vector3(), new THREE.Vector3(...end));
       this.stage.label(name, scaled(end, 1.04), "faint", 0.08).center.set(1.3, 0.5);
     });
-    const material = this.stage.ink(new THREE.LineBasicMaterial({ transparent: true, opacity: 0.7 }), "faint");
+    const material = this.stage.ink(new Paint({ opacity: 0.7 }), "faint");
     this.stage.add(new THREE.LineSegments(new THREE.BufferGeometry().setFromPoints(points), material));
   }
 
@@ -98,7 +97,7 @@ class Space {
         }
       }
     }
-    const material = this.stage.ink(new THREE.LineBasicMaterial({ transparent: !data.box, opacity: data.box ? 1 : 0.4 }), "faint");
+    const material = this.stage.ink(new Paint({ opacity: data.box ? 1 : 0.4 }), "faint");
     this.frame = this.stage.add(new THREE.LineSegments(new THREE.BufferGeometry().setFromPoints(points), material));
     const middle = low.map((c, k) => 0.5 * (c + high[k])), out = 0.06 * (high[0] - low[0]);
     ["x", "y", "z"].forEach((name, k) => {
@@ -110,12 +109,11 @@ class Space {
   }
 
   earth() {
-    const ball = new THREE.Mesh(new THREE.SphereGeometry(data.earth, 40, 24), new THREE.MeshLambertMaterial({ color: "#2f6fae" }));
-    const net = new THREE.LineSegments(new THREE.EdgesGeometry(new THREE.SphereGeometry(1.02 * data.earth, 18, 12), 1),
-      new THREE.LineBasicMaterial({ color: "#9cc7e8", transparent: true, opacity: 0.55 }));
-    this.stage.add(ball, net);
+    const ball = new THREE.Mesh(new THREE.SphereGeometry(data.earth, 40, 24), new Paint({ color: "#2f6fae", lit: true }));
+    const grid = new THREE.LineSegments(net(1.02 * data.earth, 18, 12), new Paint({ color: "#9cc7e8", opacity: 0.55 }));
+    this.stage.add(ball, grid);
     this.stage.label("Earth", [0, 0, 0], "#ffffff", 0.07).center.set(0.5, 0.5);
-    ball.rotation.x = net.rotation.x = Math.PI / 2;
+    ball.rotation.x = grid.rotation.x = Math.PI / 2;
     this.orbit = new Curve(GRAY, 0, this.stage.scene);
     this.orbit.set(this.motion.trace(0, [0, 0, 0], 400).points);
     const material = new THREE.LineDashedMaterial({ color: GREEN, dashSize: 0.06, gapSize: 0.05 });

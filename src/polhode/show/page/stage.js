@@ -15,12 +15,34 @@ function rendererName() {  // empty without WebGL
   } catch { return ""; }
 }
 
+// One renderer draws the pictures of all panels below one another, and each panel shows a copy of its own: shaders are
+// compiled once, not for each panel, and all pixels are read at once.
+const renderer = card && new THREE.WebGLRenderer({ antialias: !software });
+
+function drawStages() {
+  const canvases = stages.map((stage) => stage.canvas), drawn = renderer.domElement;
+  const width = Math.max(...canvases.map((canvas) => canvas.width)), height = canvases.reduce((sum, canvas) => sum + canvas.height, 0);
+  if (drawn.width !== width || drawn.height !== height) renderer.setSize(width, height, false);
+  renderer.setScissorTest(true);
+  let below = height;
+  for (const { canvas, scene, camera } of stages) {
+    below -= canvas.height;
+    for (const part of ["setViewport", "setScissor"]) renderer[part](0, below, canvas.width, canvas.height);
+    renderer.render(scene, camera);
+  }
+  let above = 0;
+  for (const { canvas, pen } of stages) {
+    pen.drawImage(drawn, 0, above, canvas.width, canvas.height, 0, 0, canvas.width, canvas.height);
+    above += canvas.height;
+  }
+}
+
 const themeColor = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
 class Stage {
   constructor(id, { radius, wide = 0, center = [0, 0, 0], up = data.up, right = data.right, eye = [0.5, -0.8, 0.4], linked = true }) {
     this.canvas = byId(id);
-    this.renderer = new THREE.WebGLRenderer({ canvas: this.canvas, antialias: !software });
+    this.pen = this.canvas.getContext("2d", { alpha: false });
     this.scene = new THREE.Scene();
     this.camera = new THREE.PerspectiveCamera(FIELD, 1, 0.01 * radius, 100 * (radius + wide));
     this.camera.up.set(...up);
@@ -28,7 +50,6 @@ class Stage {
     Object.assign(this, { radius, wide, linked, themed: [] });
     const forward = cross(up, right);
     this.direction = new THREE.Vector3(...[0, 1, 2].map((k) => eye[0] * right[k] + eye[1] * forward[k] + eye[2] * up[k])).normalize();
-    this.light(up, right);
     this.camera.position.copy(this.direction);
     this.controls = new THREE.OrbitControls(this.camera, this.canvas);
     this.controls.enablePan = false;
@@ -43,13 +64,6 @@ class Stage {
     this.fit();
   }
 
-  light(up, right) {
-    this.scene.add(new THREE.HemisphereLight("#ffffff", "#777788", 1.5));
-    const sun = new THREE.DirectionalLight("#ffffff", 2.2);
-    sun.position.set(...[0, 1, 2].map((k) => 2 * up[k] - 0.9 * right[k] + 1.2 * cross(right, up)[k]));
-    this.scene.add(sun);
-  }
-
   distance() {
     const half = Math.tan(FIELD * Math.PI / 360), aspect = this.camera.aspect;
     return Math.max(this.radius / (half * Math.min(1, aspect)), this.wide / (half * aspect) + 0.5 * this.radius);
@@ -58,8 +72,9 @@ class Stage {
   fit() {
     const width = this.canvas.clientWidth, height = this.canvas.clientHeight;
     if (!width || !height) return;
-    this.renderer.setPixelRatio(Math.min(2, quality * Math.min(2, window.devicePixelRatio)));
-    this.renderer.setSize(width, height, false);
+    const ratio = Math.min(2, quality * Math.min(2, window.devicePixelRatio));
+    this.canvas.width = Math.round(ratio * width);
+    this.canvas.height = Math.round(ratio * height);
     this.camera.aspect = width / height;
     this.camera.updateProjectionMatrix();
     this.place();
@@ -90,8 +105,6 @@ class Stage {
     material.color.set(themeColor(name));
     return material;
   }
-
-  draw() { this.renderer.render(this.scene, this.camera); }
 
   applyTheme() {
     this.scene.background = new THREE.Color(themeColor("panel"));
@@ -130,7 +143,7 @@ class Curve {
   constructor(color, width, parent) {
     Object.assign(this, { color, width, parent });
     this.material = !data.even ? new THREE.PointsMaterial({ color, size: 3, sizeAttenuation: false })
-      : width ? new THREE.MeshBasicMaterial({ color }) : new THREE.LineBasicMaterial({ color });
+      : new Paint({ color });
   }
 
   set(points) {
@@ -184,7 +197,7 @@ const Z = new THREE.Vector3(0, 0, 1);
 
 class Arrow {
   constructor(stage, color, width, text) {
-    const material = new THREE.MeshLambertMaterial({ color });
+    const material = new Paint({ color, lit: true });
     this.shaft = new THREE.Mesh(new THREE.CylinderGeometry(width, width, 1, 12).rotateX(Math.PI / 2).translate(0, 0, 0.5), material);
     this.head = new THREE.Mesh(new THREE.ConeGeometry(2.6 * width, 7 * width, 16).rotateX(Math.PI / 2).translate(0, 0, -3.5 * width), material);
     this.width = width;
@@ -207,6 +220,20 @@ class Arrow {
     this.head.scale.setScalar(Math.min(1, size / (8 * this.width)));
     if (this.text) this.text.position.copy(this.tip);
   }
+}
+
+function net(radius, around, levels) {  // meridians and circles of latitude of a sphere, whose axis is y
+  const points = [], at = (level, part) => {
+    const polar = Math.PI * level / levels, angle = 2 * Math.PI * part / around;
+    return new THREE.Vector3(Math.sin(polar) * Math.cos(angle), Math.cos(polar), Math.sin(polar) * Math.sin(angle)).multiplyScalar(radius);
+  };
+  for (let level = 0; level < levels; level++) {
+    for (let part = 0; part < around; part++) {
+      points.push(at(level, part), at(level + 1, part));
+      if (level > 0) points.push(at(level, part), at(level, part + 1));
+    }
+  }
+  return new THREE.BufferGeometry().setFromPoints(points);
 }
 
 const CREASE = Math.cos(0.7);  // edges between faces at a larger angle are sharp
