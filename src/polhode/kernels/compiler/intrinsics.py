@@ -8,6 +8,7 @@
 ``call_by_name``                     call an entry point, of which there is only one copy in a library
 ``binade``, ``power_of_two``, ``log2_in_steps``, ``two_to_the``  powers of two
 ``borrowed``, ``keep``               arrays without reference counts
+``stay_separate``                    keep a function from being inlined
 ``stack_array``                      an array on the stack
 ``opaque``                           an array of which the compiler knows nothing
 ``fixed_address``                    the address of a function of this process
@@ -49,6 +50,7 @@ if JIT:
     wait_for_memory = Intrinsic("wait_for_memory")
     borrowed = Intrinsic("borrowed")
     keep = Intrinsic("keep")
+    stay_separate = Intrinsic("stay_separate")
     bits_of = Intrinsic("bits_of")
     from_bits = Intrinsic("from_bits")
 
@@ -172,6 +174,9 @@ else:
     def borrowed(value):
         """Return the array or tuple."""
         return value
+
+    def stay_separate():
+        """Do nothing: uncompiled code inlines nothing."""
 
     def call_by_address(signature, nothing):
         """Return a function call(function, arguments) -> (result, raised).

@@ -1,7 +1,8 @@
 """Decorators that compile kernels, or leave them as plain Python functions.
 
 ``inline``           a building block, inlined into its callers. Products may be fused with sums ('contract').
-``noinline``         like ``inline``, but called: for large functions with several callers.
+``noinline``         like ``inline``, but LLVM decides whether to call it: for large functions with several callers; see
+                     also ``intrinsics.stay_separate``.
 ``inline_strict``    like ``inline``, but without fused products: for error-free transformations.
 ``noinline_strict``  like ``inline_strict``, but called: for code that is rarely executed.
 ``entry_point``      a function for the user layer: its machine code is loaded, or made, on its first call.

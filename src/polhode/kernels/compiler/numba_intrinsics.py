@@ -260,6 +260,22 @@ def keep(typingctx, array):
     return types.void(array), lambda context, builder, signature, args: context.get_dummy_value()
 
 
+@intrinsic
+def stay_separate(typingctx):
+    """Prevent LLVM from inlining the function that this is called in; it compiles to no instruction.
+
+    Numba passes ``forceinline`` on from a caller to the functions that it calls, and LLVM inlines large functions that
+    are called in loops, once for every call.
+    """
+
+    def codegen(context, builder, signature, args):
+        builder.function.attributes.discard("alwaysinline")
+        builder.function.attributes.add("noinline")
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
 def stack_array(size, kind):
     """Return an intrinsic that makes an array of ``size`` numbers on the stack, aligned to 64 bytes.
 

@@ -11,6 +11,7 @@ from itertools import accumulate
 from math import nan, pi, sqrt
 from typing import NamedTuple
 
+from polhode.kernels.compiler.intrinsics import stay_separate
 from polhode.kernels.compiler.jit import inline, noinline
 from polhode.kernels.compiler.limits import NORM_TOLERANCE
 from polhode.kernels.exact.euler import (
@@ -120,6 +121,7 @@ def advance(tier, w, groups):
 
     The result is stored in the fields m and q, in the user's axes and scale.
     """
+    stay_separate()  # it would be inlined at three places of ``propagate_range``, which takes LLVM three times as long
     if tier == LEAN:
         lean_arc(w, groups)
         lean_turn(w, groups)
