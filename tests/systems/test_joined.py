@@ -12,6 +12,9 @@ from conftest import random_attitude
 from polhode.core.errors import InputError, RunError, RunWarning, ShapeError, TimeError
 from polhode.files.long_runs import prepare
 from polhode.integration.running import new_run
+from polhode.kernels.compiler.jit import address
+from polhode.kernels.exact.standard_form import propagate_rows
+from polhode.methods import many_bodies
 from polhode.methods.many_bodies import QUOTIENT
 from polhode.systems.choice import fastest_radian
 from polhode.systems.interactions import DipolarSoftSpheres, Field, Interaction, PairPotential
@@ -340,6 +343,23 @@ def test_small_systems_in_one_compiled_call_have_the_same_bits(method, every, mo
         assert compiled.stats.torques == plain.stats.torques
         for name in "xpmq":
             np.testing.assert_array_equal(getattr(compiled, name), getattr(plain, name))
+
+
+@pytest.mark.dense
+def test_small_systems_with_bodies_for_the_scalar_code_have_the_same_bits(monkeypatch):
+    """Long steps of a body close to the separatrix are not made in lanes."""
+    state = ph.State([(1e-9, 2.0, 1e-9), (0.3, -0.4, 0.5)], x=[(0, 0, 0), (0, 0.3, 3.2)], p=[(0, 0, 0), (0, 0, 0.1)])
+    body = ph.RigidBody((1.0, 2.0, 3.0), mass=1.0)
+    system = System(body, state, DipolarSoftSpheres((0.0, 1e-12, 0.0), epsilon=1e-12))
+    needed = []
+    monkeypatch.setattr(many_bodies, "address", lambda kernel: needed.append(kernel) or address(kernel))
+    compiled = ph.integrate(system, (0, 200), method="V2", h=20.0)
+    assert needed.count(propagate_rows) == 1
+    monkeypatch.setattr(DipolarSoftSpheres, "compiled", Interaction.compiled)
+    plain = ph.integrate(system, (0, 200), method="V2", h=20.0)
+    assert compiled.stats.torques == plain.stats.torques
+    for name in "xpmq":
+        np.testing.assert_array_equal(getattr(compiled, name), getattr(plain, name))
 
 
 def test_small_systems_stop_where_bodies_meet():

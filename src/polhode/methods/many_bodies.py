@@ -25,7 +25,7 @@ from polhode.kernels.compiler.jit import address
 from polhode.kernels.compiler.limits import NOBODY
 from polhode.kernels.exact.batch import propagate_range
 from polhode.kernels.exact.standard_form import propagate_rows
-from polhode.kernels.stepping.few_bodies import FewWork, Flight, Forces, Memory, few_steps
+from polhode.kernels.stepping.few_bodies import NO_SCALAR_CODE, FewWork, Flight, Forces, Memory, few_steps
 from polhode.kernels.stepping.header import BatchState, Clock, Moving, Saved, SchemeTable, Wanted
 from polhode.kernels.stepping.stages import GRADIENT, Pending, Progress, Window, stage_loop
 from polhode.kernels.stepping.status import Status
@@ -219,21 +219,27 @@ def _window(clock: Clock, i: int) -> Window:
 
 
 def _few_steps(
-    bodies: SystemBodies, forces: Forces, scheme: SchemeTable, clock: Clock, wanted: Wanted, current: BatchState,
-    saved: Saved, i: int,
-) -> None:  # fmt: skip
-    """Advance system `i` by the loop over stages of small systems."""
+    bodies: SystemBodies, forces: Forces, scheme: SchemeTable, by_rows: Any, clock: Clock, wanted: Wanted,
+    current: BatchState, saved: Saved, i: int,
+) -> bool:  # fmt: skip
+    """Advance system `i` by the loop over stages of small systems.
+
+    Return False, and leave the system as it is, if `by_rows`, the address of `propagate_rows`, is needed and 0.
+    """
     s, progress = read_state(current, i)
-    flight = Flight(address(propagate_range), address(propagate_rows), bodies.moments, bodies.per_mass)
+    flight = Flight(address(propagate_range), by_rows, bodies.moments, bodies.per_mass)
     copy = Moving(*map(np.empty_like, s.moving))
     counts = np.array([progress.steps, s.evaluations, s.status])
     memory = Memory(current.memory[i, :PENDING].copy(), counts)
     window = _window(clock, i)
     few_steps(FewWork(scheme, window, wanted, forces, flight, s.moving, copy, memory, saved.m, saved.q, i))
+    if counts[2] == NO_SCALAR_CODE:
+        return False
     put(s.moving, current.m[i], current.q[i])
     current.memory[i, :PENDING] = memory.pending
     current.memory[i, PENDING:].reshape(2, -1, 3)[:] = s.moving.force, s.moving.torque
     current.steps[i], current.torques[i], current.status[i] = counts
+    return True
 
 
 def splitting_loop(flow: Flow, scheme: SchemeTable) -> Advance:
@@ -243,13 +249,18 @@ def splitting_loop(flow: Flow, scheme: SchemeTable) -> Advance:
     # Python reads numbers of a dict faster than those of an array.
     in_dict: Any = {place: float(number) for place, number in np.ndenumerate(scheme.stages)}
 
+    by_rows: Any = 0  # the scalar code is rarely needed, and is loaded when it is
+
     def advance(
         bodies: Any, clock: Clock, wanted: Wanted, start: int, stop: int, current: BatchState, saved: Saved
     ) -> None:
+        nonlocal by_rows
         compiled = bodies.compiled_forces() if exact else None
         for i in range(start, stop):
             if compiled is not None:
-                _few_steps(bodies, compiled, scheme, clock, wanted, current, saved, i)
+                if not _few_steps(bodies, compiled, scheme, by_rows, clock, wanted, current, saved, i):
+                    by_rows = address(propagate_rows)
+                    _few_steps(bodies, compiled, scheme, by_rows, clock, wanted, current, saved, i)
                 continue
             s, progress = read_state(current, i)
             step = _Step(bodies, flow, saved, i)

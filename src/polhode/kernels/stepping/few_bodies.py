@@ -36,6 +36,7 @@ from polhode.kernels.stepping.system_steps import add_kick, add_motion, set_matr
 call_forces = call_by_address(FORCES, (FINE, 0.0))
 call_range = call_by_address(PROPAGATE_RANGE, (0, 0))
 call_rows = call_by_address(PROPAGATE_ROWS, 0)
+NO_SCALAR_CODE = 100  # status of a system with bodies that need ``propagate_rows``, whose address was not given
 
 Flags = Annotated[np.ndarray, "b1[::1]"]
 SystemStates = Annotated[FloatArray, "Array(f8, 4, 'C')"]
@@ -55,7 +56,7 @@ class Flight(NamedTuple):
     """Free motion of the bodies: addresses of the exact flow of a range of bodies, and of single ones, constants."""
 
     by_range: int
-    by_rows: int
+    by_rows: int  # or 0; see NO_SCALAR_CODE
     moments: InputRows
     per_mass: Inputs
 
@@ -144,6 +145,8 @@ def after_drift(subject, window, s):
     n = a.x.shape[0]
     (bad, left), _ = call_range(flight.by_range, (flight.moments, a.m, a.q, time, 0, n, a.m, a.q, subject.alone))
     if left > 0:
+        if flight.by_rows == 0:
+            return FewState(p, False, s.stuck, s.evaluations, NO_SCALAR_CODE)
         other, _ = call_rows(flight.by_rows, (flight.moments, a.m, a.q, time, subject.alone[:left], a.m, a.q))
         bad = min(bad, other)
     status = FINE if bad == NOBODY else NO_STEP
