@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -9,13 +10,16 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from uuid import uuid4
 
 import numpy as np
 import pytest
 
 from conftest import ROOT
 from polhode.kernels.compiler import JIT, cache, machine
-from polhode.kernels.compiler.jit import entry_point
+from polhode.kernels.compiler.jit import Entry, entry_point
+from polhode.kernels.exact.batch import propagate_range
+from polhode.kernels.stepping.block_splitting import split_blocks
 
 pytestmark = pytest.mark.skipif(not JIT, reason="nothing is compiled with POLHODE_JIT=0")
 
@@ -218,6 +222,17 @@ def test_code_of_the_user_that_needs_numba_runs_without_the_cache():
     assert determinant.address
 
 
+@pytest.mark.parametrize("kernel", [propagate_range, split_blocks])
+def test_the_step_of_a_block_is_compiled_once(kernel):
+    """Copies at every call took LLVM three times as long; the angles of a step are rounded at three places."""
+    from polhode.kernels.compiler import code
+
+    bitcode = code.bitcode_of(kernel, code.name_of(kernel))
+    counts = [str(function).count("@llvm.rint.f64(double %") for function in machine.parsed(bitcode.content).functions]
+    assert max(counts) == 3
+    assert sum(counts) <= 4  # one more, in ``split_blocks``, is not of the step
+
+
 @pytest.mark.parametrize("triple", ["aarch64-unknown-linux-gnu", "arm64-apple-macosx", "x86_64-pc-windows-msvc"])
 @pytest.mark.release
 def test_bitcode_compiles_for_other_machines(triple):
@@ -230,6 +245,26 @@ def test_bitcode_compiles_for_other_machines(triple):
     other = llvm.Target.from_triple(triple).create_target_machine(opt=3, reloc="pic", codemodel="default")
     for name, entry in build.entries().items():
         assert machine.object_code(machine.parsed(code.bitcode_of(entry, name).content), other)
+
+
+class Terminal(io.StringIO):
+    """Text that is shown to somebody."""
+
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("stream", [Terminal, io.StringIO])
+@pytest.mark.parametrize("kept", [True, False])
+def test_compilation_is_announced_on_a_terminal_and_nowhere_else(stream, kept, monkeypatch):
+    def thrice(x):
+        return 3.0 * x
+
+    monkeypatch.setattr(sys, "stderr", shown := stream())
+    key = f"a key that is new: {uuid4()}" if kept else None
+    assert Entry(thrice, "f8(f8)", key, cache=kept)(2.0) == 6.0
+    message = "compiling thrice, once on this machine ..." if kept else "compiling thrice ..."
+    assert shown.getvalue() == (f"{message}\r{' ' * len(message)}\r" if stream is Terminal else "")
 
 
 def test_threads_that_call_a_kernel_first_at_the_same_time():

@@ -81,7 +81,7 @@ def object_of(entry, name):
         return code
     bitcode = bitcode_of(entry, name)
     code = Code(bitcode.form, machine.object_code(machine.parsed(bitcode.content)))
-    if is_lasting(entry):
+    if (is_ours(entry) and _kept(name)) or is_lasting(entry):  # bitcode that is kept is of the sources of this process
         cache.write(processor, f"{name}.o", code.packed())
     return code
 
@@ -90,8 +90,9 @@ def bitcode_of(entry, name):
     """Return the bitcode of an entry point."""
     if is_ours(entry) and (packed := _kept(name)):
         return Code.unpacked(packed)
-    with Progress(entry.__name__):
-        if is_ours(entry) and is_lasting(entry) and sys.executable:  # there is none if Python is embedded
+    lasting = is_lasting(entry)
+    with Progress(entry.__name__, lasting):
+        if is_ours(entry) and lasting and sys.executable:  # there is none if Python is embedded
             from polhode.kernels.compiler import build
 
             (packed,) = build.build([name])

@@ -32,9 +32,9 @@ COMPILE_TIME = CompileTime()
 class Progress:
     """Message on the terminal as long as a kernel is compiled; a context."""
 
-    def __init__(self, name):
-        """Store the name of the kernel."""
-        self._message = f"compiling {name}, once on this machine ..."
+    def __init__(self, name, lasting=True):
+        """Store the name of the kernel, and whether its code is kept on disk."""
+        self._message = f"compiling {name}{', once on this machine' if lasting else ''} ..."
         self._shown = sys.stderr is not None and sys.stderr.isatty()
 
     def __enter__(self):

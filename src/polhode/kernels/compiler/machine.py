@@ -80,15 +80,17 @@ def parsed(code):
 
 
 def object_code(module, machine=None):
-    """Optimize a module and return its machine code, as an object file.
-
-    The first of two runs makes loops simple, so that the second can use vector instructions.
-    """
+    """Optimize a module and return its machine code, as an object file."""
     machine = machine or target()
+    optimize(module, machine)
+    return machine.emit_object(module)
+
+
+def optimize(module, machine):
+    """Optimize a module: the first of two runs makes loops simple, so that the second can use vector instructions."""
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
     _optimize(module, machine, 0)
     _optimize(module, machine, 3)
-    return machine.emit_object(module)
 
 
 def object_code_of_vectors(module):
