@@ -260,7 +260,7 @@ def test_interpolate_at_the_left_end():
     left, m, q = np.array([0.0, 0.3]), np.tile(current.m, (2, 1)), np.tile(current.q, (2, 1))
     out = np.empty((2, 3)), np.empty((2, 4))
     window = np.full(2, -np.inf), np.full(2, np.inf)
-    steps = Interpolation(run.bodies, left, np.array([1.0, 0.3]), *window, 0, 2, m, q, left, *out)
+    steps = Interpolation(run.bodies, left, np.array([1.0, 0.3]), *window, m, q, 0, 2, left, np.arange(2), *out)
     run.method.between(run.rows.force)(steps)
     same(out, (m, q))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from polhode.integration.solution import Solution
 from polhode.integration.stretches import Stretches, checked_times
 from polhode.kernels.stepping.header import NO_TIMES, BatchState, Clock, Interpolation, Saved, Wanted
 from polhode.kernels.stepping.status import Status
-from polhode.methods.method import Method
+from polhode.methods.method import Between, Method
 
 if TYPE_CHECKING:
     from polhode.integration.event_finder import EventFinder
@@ -280,43 +280,116 @@ class OwnStepsSolution(Solution):
         return self._run.t0, self._run.t1
 
     @cached_property
-    def _steps(self) -> list[StepRows]:
-        """For each row, t (k,), m and q (k, ...) at the ends of its steps, arranged when they are used."""
-        return _by_body(self._blocks)
+    def _steps(self) -> Steps:
+        """The steps of all rows, arranged when they are used."""
+        return Steps.of(self._blocks)
 
     def rows(self, t: FloatArray, row: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return (m, q) of shape (r, ...) at times t (r,) of rows (r,); NaN after the last step of a row."""
-        sign = 1.0 if self._run.t1 > self._run.t0 else -1.0
-        ends = np.full((2, len(t)), np.nan)
-        shapes = self._run.rows.m_shape, self._run.rows.q_shape
-        m, q = (np.full((len(t), *shape), np.nan) for shape in shapes)
-        for i in np.unique(row):
-            own = np.flatnonzero(row == i)
-            t_steps, m_steps, q_steps = self._steps[i]
-            left = np.searchsorted(sign * t_steps, sign * t[own], side="right") - 1
-            inside = (left >= 0) & (sign * t[own] <= sign * (t_steps[-1] if len(t_steps) else np.nan))
-            left, own = left[inside], own[inside]
-            m[own], q[own] = m_steps[left], q_steps[left]
-            ends[:, own] = t_steps[left], t_steps[np.minimum(left + 1, len(t_steps) - 1)]
-        within = np.flatnonzero(np.isfinite(ends[0]) & (ends[0] != t))
+        steps, rows = self._steps, self._run.rows
+        place = steps.places(t, row, 1.0 if self._run.t1 > self._run.t0 else -1.0)
+        m, q = (np.full((len(t), *shape), np.nan) for shape in (rows.m_shape, rows.q_shape))
+        known = np.flatnonzero((place >= 0) & (steps.t[place] == t))
+        m[known], q[known] = steps.m[place[known]], steps.q[place[known]]
+        within = np.flatnonzero((place >= 0) & (steps.t[place] != t))
+        step = place[within]
+        if np.any(step[1:] < step[:-1]):  # times in the same step have to follow each other
+            order = np.argsort(step, kind="stable")
+            within, step = within[order], step[order]
         if len(within):
-            m[within], q[within] = self._within(t[within], row[within], ends[:, within], m[within], q[within])
+            m[within], q[within] = self._within(t[within], step)
         return m, q
 
-    def _within(
-        self, t: FloatArray, row: IntArray, ends: FloatArray, m: FloatArray, q: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return (m, q) at times t (r,) inside steps from `ends[0]` to `ends[1]`, which begin at states m and q."""
-        run = self._run
-        m_out, q_out = np.full_like(m, np.nan), np.full_like(q, np.nan)
+    def _within(self, t: FloatArray, step: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return (m, q) at times t (r,) within the steps with these indices (r,)."""
+        used, run = self._steps, self._run
+        first, last = step.min(), step.max() + 1
+        chosen = slice(first, last)
+        m, q = used.m[chosen], used.q[chosen]
+        ends = used.t[chosen], used.t[first + 1 : last + 1]
+        m_out, q_out = (np.full((len(t), *array.shape[1:]), np.nan) for array in (m, q))
         between = run.rows.between(run.method)
+        self._on_steps(between, used.row[chosen], ends, m, q, Times(t, step - first, m_out, q_out))
+        return m_out, q_out
+
+    @property
+    def has_polynomials(self) -> bool:
+        """Whether steps are polynomials."""
+        return self._polynomials is not None
+
+    @cached_property
+    def _polynomials(self) -> Between | None:
+        """The function that computes the polynomials of steps, if there are such."""
+        return self._run.rows.polynomials(self._run.method)
+
+    def polynomials(
+        self, row: IntArray, ends: tuple[FloatArray, FloatArray], m: FloatArray, q: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the polynomials of k steps of rows (k,) from `ends[0]` to `ends[1]`, which begin at m and q.
+
+        They are coefficients of shapes (k, order + 1, 3) and (k, order + 1, 4), in powers of the part of the step.
+        """
+        assert self._polynomials is not None
+        count, orders = len(row), int(self._run.method.order) + 1
+        out = np.empty((count, 3 * orders)), np.empty((count, 4 * orders))
+        self._on_steps(self._polynomials, row, ends, m, q, Times(ends[1], np.arange(count), *out))
+        return out[0].reshape(count, orders, 3), out[1].reshape(count, orders, 4)
+
+    def _on_steps(
+        self,
+        function: Between,
+        row: IntArray,
+        ends: tuple[FloatArray, FloatArray],
+        m: FloatArray,
+        q: FloatArray,
+        times: Times,
+    ) -> None:
+        """Call a function of times within steps on several threads; the steps are those of rows (k,)."""
+        run = self._run
         bodies = run.bodies.take(row)
         stretch = run.stretches.at(ends[0])
-        intervals = ends[0].copy(), ends[1].copy(), run.stretches.low[stretch], run.stretches.high[stretch]
+        steps = bodies, *ends, run.stretches.low[stretch], run.stretches.high[stretch], m, q
 
         def work(start: int, stop: int) -> int:
-            between(Interpolation(bodies, *intervals, start, stop, m, q, t, m_out, q_out))
+            function(Interpolation(*steps, start, stop, *times))
             return 0
 
-        run.rows.in_threads(work, len(t), run.method.stages)
-        return m_out, q_out
+        run.rows.in_threads(work, len(times.t), run.method.stages)
+
+
+class Times(NamedTuple):
+    """Times t (n,) within steps with the indices ``step``, and arrays for the states at these times."""
+
+    t: FloatArray
+    step: IntArray
+    m: FloatArray
+    q: FloatArray
+
+
+class Steps(NamedTuple):
+    """States at the ends of the steps of all rows, row after row: a step leads from a state to the next one."""
+
+    t: FloatArray  # (k,)
+    m: FloatArray  # (k,) + m_shape
+    q: FloatArray
+    row: IntArray  # (k,)
+    first: IntArray  # (n + 1,), where the states of a row begin
+
+    @classmethod
+    def of(cls, blocks: list[StepRows]) -> Steps:
+        """Return the steps of blocks."""
+        by_body = _by_body(blocks)
+        t, m, q = (np.concatenate(parts) for parts in zip(*by_body, strict=True))
+        counts = [len(steps[0]) for steps in by_body]
+        return cls(t, m, q, np.repeat(np.arange(len(counts)), counts), np.cumsum([0, *counts]))
+
+    def places(self, t: FloatArray, row: IntArray, sign: float) -> IntArray:
+        """Return the indices of the last states of rows (r,) before times t (r,), or at them; -1 if there is none."""
+        place = np.full(len(t), -1)
+        for i in np.unique(row) if len(self.first) > 2 else range(len(self.first) - 1):
+            own = np.flatnonzero(row == i) if len(self.first) > 2 else slice(None)
+            first, end = self.first[i], self.first[i + 1]
+            found = first + np.searchsorted(sign * self.t[first:end], sign * t[own], side="right") - 1
+            is_known = (found >= first) & (sign * t[own] <= sign * self.t[end - 1] if end > first else False)
+            place[own] = np.where(is_known, found, -1)
+        return place

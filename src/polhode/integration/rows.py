@@ -120,6 +120,10 @@ class Rows(ABC):
     def between(self, method: Method) -> Between:
         """Return the function that computes states within the steps that `method` has chosen."""
 
+    def polynomials(self, method: Method) -> Between | None:
+        """Return the function that computes the polynomials of steps, if there are such; see ``Method.polynomials``."""
+        return None
+
     @abstractmethod
     def is_exact(self, method: Method) -> bool:
         """Return whether steps of any size are exact to rounding."""
@@ -329,6 +333,10 @@ class ProblemRows(Rows):
     def between(self, method: Method) -> Between:
         """Return the function that computes states within the steps that `method` has chosen."""
         return method.between_batch(self.force) if self.batch else method.between(self.force)
+
+    def polynomials(self, method: Method) -> Between | None:
+        """Return the function that computes the polynomials of steps, if there are such; see ``Method.polynomials``."""
+        return method.polynomials(self.force, in_lanes=bool(self.batch))
 
     def is_exact(self, method: Method) -> bool:
         """Return whether steps of any size are exact to rounding with the force."""

@@ -275,14 +275,15 @@ def between_of_systems() -> Between:
     def at(work: Interpolation) -> None:
         bodies: Any = work.bodies  # those of a system
         stepper = Stepper(bodies)
-        for i in range(work.start, work.stop):
+        for n in range(work.start, work.stop):
+            i = work.step[n]
             a = Point.of(float(work.left[i]), work.m[i], work.q[i])
             right = float(work.right[i])
             status = stepper.find_forces(a)
             if status == Status.REACHED_END:
                 _, status = stepper.stages(a, right, 1, STAGES)
             if status == Status.REACHED_END:
-                point = between(a, right, stepper.polynomial(), float(work.t[i]))
-                put(point.moving, work.m_out[i], work.q_out[i])
+                point = between(a, right, stepper.polynomial(), float(work.t[n]))
+                put(point.moving, work.m_out[n], work.q_out[n])
 
     return at

@@ -91,8 +91,9 @@ class ClosedForm(Method):
         """Return the function that evaluates the motion from given states; see `Between`."""
 
         def between(work: Interpolation) -> None:
-            body = RigidBody.from_moments(work.bodies.inertia)
-            work.m_out[:], work.q_out[:] = propagate(body, work.m, work.q, work.t - work.left)
+            step = work.step
+            body = RigidBody.from_moments(work.bodies.take(step).inertia)
+            work.m_out[:], work.q_out[:] = propagate(body, work.m[step], work.q[step], work.t - work.left[step])
 
         return between
 

@@ -119,6 +119,14 @@ class Method(Comparable, ABC):
         """Return the function that computes states within steps of batches; see `advance_batch`."""
         return self.between(force)
 
+    def polynomials(self, force: Force, in_lanes: bool) -> Between | None:
+        """Return the function that computes the polynomials of steps, for bodies one by one, or in lanes.
+
+        It writes to ``m_out`` (n, 3 (order + 1)) and ``q_out`` (n, 4 (order + 1)) the coefficients, from order 0 on, in
+        powers of (t - left)/(right - left). Return None if states within steps are not polynomials of this order.
+        """
+        return None
+
     def check_system(self) -> None:
         """Raise InputError if the method cannot integrate systems of bodies; the message says why."""
         raise InputError(f"{self!r} {self.not_for_systems}; expected {SYSTEM_METHODS}")

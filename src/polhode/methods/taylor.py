@@ -179,15 +179,18 @@ class Taylor(Method):
 
     def between(self, force: Force) -> Between:
         """Return the compiled function that computes states within steps; see `Between`."""
-        return self._within(force, in_lanes=False)
+        return self._on_steps(_kernels().between, force, in_lanes=False)
 
     def between_batch(self, force: Force) -> Between:
         """Return the compiled function that computes states within steps of batches, in vector lanes."""
-        return self._within(force, in_lanes=True)
+        return self._on_steps(_kernels().between, force, in_lanes=True)
 
-    def _within(self, force: Force, in_lanes: bool) -> Between:
-        """Return the compiled function that computes states within steps, of bodies one by one, or in lanes."""
-        loop = _kernels().between
+    def polynomials(self, force: Force, in_lanes: bool) -> Between:
+        """Return the compiled function that computes the polynomials of steps, of bodies one by one, or in lanes."""
+        return self._on_steps(_kernels().polynomials, force, in_lanes)
+
+    def _on_steps(self, loop: Any, force: Force, in_lanes: bool) -> Between:
+        """Return a loop over steps that were made, with the code for bodies one by one, or in lanes."""
         codes = Codes(force, self, in_lanes)
 
         def between(work: Interpolation) -> None:
@@ -225,14 +228,15 @@ class Kernels(NamedTuple):
 
     loop: Any
     between: Any
+    polynomials: Any
 
 
 @cache
 def _kernels() -> Kernels:
     """Return the compiled loops, which are imported when they are needed."""
-    from polhode.kernels.stepping.taylor import interpolate, taylor
+    from polhode.kernels.stepping.taylor import interpolate, polynomials, taylor
 
-    return Kernels(loaded(taylor), loaded(interpolate))
+    return Kernels(loaded(taylor), loaded(interpolate), loaded(polynomials))
 
 
 class Code(NamedTuple):

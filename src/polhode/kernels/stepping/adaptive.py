@@ -228,13 +228,14 @@ def interpolate(torque, work):
     """Write the states at the times t, within steps from ``left`` to ``right``; NaN if the torque fails."""
     work = borrowed(work)
     k = new_constants(WORK)
-    for i in range(work.start, work.stop):
-        left, right, t = float(work.left[i]), float(work.right[i]), float(work.t[i])
+    for n in range(work.start, work.stop):
+        i = work.step[n]
+        left, right, t = float(work.left[i]), float(work.right[i]), float(work.t[n])
         if t == left:
             for j in range(3):
-                work.m_out[i, j] = work.m[i, j]
+                work.m_out[n, j] = work.m[i, j]
             for j in range(4):
-                work.q_out[i, j] = work.q[i, j]
+                work.q_out[n, j] = work.q[i, j]
             continue
         limits = float(work.low[i]), float(work.high[i])
         body, _ = body_of(torque, work.bodies, limits, work.m, right - left, i)
@@ -246,6 +247,6 @@ def interpolate(torque, work):
             b = stages(body, a, 0, right, k, 1, STAGES)
         if b.status == FINE:
             write_polynomial(k)
-            put(body.frame, between(k, a, right, t), work.m_out, work.q_out, i)
+            put(body.frame, between(k, a, right, t), work.m_out, work.q_out, n)
         else:
-            work.m_out[i], work.q_out[i] = nan, nan
+            work.m_out[n], work.q_out[n] = nan, nan

@@ -143,21 +143,23 @@ class Work(NamedTuple):
 
 
 class Interpolation(NamedTuple):
-    """Times t (n,), each within a step of one of n bodies, and arrays for the states at these times.
+    """Steps of k bodies, times t (n,) within them, and arrays for the states at these times.
 
     The steps lead from states m, q at ``left`` to ``right``; the torque is evaluated from ``low`` to ``high`` only.
+    Time i is in the step with the index ``step[i]``; times in the same step follow each other.
     """
 
     bodies: Bodies
-    left: Inputs  # (n,)
+    left: Inputs  # (k,)
     right: Inputs
     low: Inputs
     high: Inputs
-    start: int  # bodies start..stop are to be computed
+    m: InputRows  # (k, 3)
+    q: InputRows  # (k, 4)
+    start: int  # times start..stop are to be computed
     stop: int
-    m: InputRows  # (n, 3)
-    q: InputRows  # (n, 4)
     t: Inputs  # (n,)
+    step: Integers  # (n,)
     m_out: Rows  # (n, 3)
     q_out: Rows  # (n, 4)
 

@@ -226,47 +226,53 @@ def is_finite(a):
 
 
 @inline
-def polynomial(rows, order, lanes, first, z):
-    """Return the sums of even and of odd orders of a polynomial, over x^2 and x, with z = x^2.
-
-    The coefficients begin at ``first``; the row behind the last one is zero.
-    """
-    stride = ROW * lanes
-    even, odd = 0.0, 0.0
-    n = first + stride * (order + order % 2)
-    for _ in range((order + 1) // 2):
-        even = rows[n] + z * even
-        odd = rows[n - stride] + z * odd
-        n -= 2 * stride
-    return even, odd
+def added(rows, n, lanes, z, sums):
+    """Return the coefficients of (q, u) that begin at n plus z times sums."""
+    return (
+        rows[n] + z * sums[0],
+        rows[n + lanes] + z * sums[1],
+        rows[n + 2 * lanes] + z * sums[2],
+        rows[n + 3 * lanes] + z * sums[3],
+        rows[n + 4 * lanes] + z * sums[4],
+        rows[n + 5 * lanes] + z * sums[5],
+        rows[n + 6 * lanes] + z * sums[6],
+    )
 
 
 @inline
-def change(space, order, k, lane, x, z):
-    """Return the change of component k of (q, u) after the time x."""
-    even, odd = polynomial(space.rows, order, space.lanes, k * space.lanes + lane, z)
-    return x * (odd + x * even)
+def changes(space, order, lane, x):
+    """Return the changes of the components of (q, u) after the time x, in units of time.
+
+    Even and odd orders are summed separately, all components side by side; the row behind the last one is zero.
+    """
+    rows, lanes = space.rows, space.lanes
+    z = x * x
+    even = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    odd = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    n = ROW * lanes * (order + order % 2) + lane
+    for _ in range((order + 1) // 2):
+        even = added(rows, n, lanes, z, even)
+        odd = added(rows, n - ROW * lanes, lanes, z, odd)
+        n -= 2 * ROW * lanes
+    return (
+        x * (odd[0] + x * even[0]),
+        x * (odd[1] + x * even[1]),
+        x * (odd[2] + x * even[2]),
+        x * (odd[3] + x * even[3]),
+        x * (odd[4] + x * even[4]),
+        x * (odd[5] + x * even[5]),
+        x * (odd[6] + x * even[6]),
+    )
 
 
 @inline
 def evaluated(space, order, a, t, lane):
     """Return the state of a body at the time t, from the coefficients of the step that begins at a."""
     unit = get(space, UNIT, lane)  # a power of two
-    x = (t - a.t) / unit
-    z = x * x
-    d = (
-        change(space, order, 0, lane, x, z),
-        change(space, order, 1, lane, x, z),
-        change(space, order, 2, lane, x, z),
-        change(space, order, 3, lane, x, z),
-    )
+    d = changes(space, order, lane, (t - a.t) / unit)
     y = 2.0 / unit
     I = get_vector(space, INERTIA, lane)
-    m = (
-        a.m[0] + y * I[0] * change(space, order, 4, lane, x, z),
-        a.m[1] + y * I[1] * change(space, order, 5, lane, x, z),
-        a.m[2] + y * I[2] * change(space, order, 6, lane, x, z),
-    )
+    m = (a.m[0] + y * I[0] * d[4], a.m[1] + y * I[1] * d[5], a.m[2] + y * I[2] * d[6])
     return Point(t, m, turned(a.q, d))
 
 
@@ -489,22 +495,76 @@ def taylor(end, limit, steps, settings, work):
     keep(array)
 
 
+@inline
+def after_step(work, i):
+    """Return the first time after time i that is not in the same step."""
+    n = i
+    while n < work.stop and work.step[n] == work.step[i]:
+        n += 1
+    return n
+
+
+@inline
+def expand(steps, settings, work, space, first):
+    """Compute the coefficients of the steps of the times from ``first`` on, of one step in each lane."""
+    i = first
+    for lane in range(space.lanes):
+        if i < work.stop:
+            j = work.step[i]
+            put_body(space, settings, work.bodies, j, lane)
+            put_point(space, lane, Point(float(work.left[j]), vector_of(work.m, j), quaternion_of(work.q, j)))
+            put_number(space, LENGTH, lane, float(work.right[j]) - float(work.left[j]))
+            i = after_step(work, i)
+    compute(steps, space, settings.order, 1)
+
+
 @entry_point(("void", ADDRESS, TaylorSettings, Interpolation))
 def interpolate(steps, settings, work):
     """Write the states at the times t, within steps from ``left`` to ``right``; NaN if a coefficient is not finite."""
     work = borrowed(work)
     array = new_space(settings)
     space = divided(borrowed(array), settings)
+    i = int(work.start)
+    while i < work.stop:
+        expand(steps, settings, work, space, i)
+        for lane in range(space.lanes):
+            a, end = start_of(space, lane), after_step(work, i)
+            for n in range(i, end):
+                t = float(work.t[n])
+                put(a if t == a.t else evaluated(space, settings.order, a, t, lane), work.m_out, work.q_out, n)
+            i = end
+    keep(array)
+
+
+@inline
+def put_polynomial(space, order, work, i, lane):
+    """Write the coefficients of step i to rows of arrays, from order 0 on, in powers of (t - left)/(right - left)."""
+    unit = get(space, UNIT, lane)
+    x = (float(work.right[i]) - float(work.left[i])) / unit
+    I = get_vector(space, INERTIA, lane)
+    power = 1.0
+    for k in range(order + 1):
+        row = k * ROW * space.lanes + lane
+        for j in range(4):
+            work.q_out[i, 4 * k + j] = power * space.rows[row + j * space.lanes]
+        for j in range(3):
+            work.m_out[i, 3 * k + j] = (2.0 / unit * power) * I[j] * space.rows[row + (4 + j) * space.lanes]
+        power *= x
+    for j in range(3):
+        work.m_out[i, j] = work.m[i, j]
+
+
+@entry_point(("void", ADDRESS, TaylorSettings, Interpolation))
+def polynomials(steps, settings, work):
+    """Write the coefficients of the steps start..stop, whose numbers are their indices.
+
+    The arrays for momenta have the shape (n, 3 (order + 1)), those for attitudes (n, 4 (order + 1)).
+    """
+    work = borrowed(work)
+    array = new_space(settings)
+    space = divided(borrowed(array), settings)
     for first in range(work.start, work.stop, space.lanes):
-        number = min(space.lanes, work.stop - first)
-        for lane in range(number):
-            i = first + lane
-            put_body(space, settings, work.bodies, i, lane)
-            put_point(space, lane, Point(float(work.left[i]), vector_of(work.m, i), quaternion_of(work.q, i)))
-            put_number(space, LENGTH, lane, float(work.right[i]) - float(work.left[i]))
-        compute(steps, space, settings.order, 1)
-        for lane in range(number):
-            i = first + lane
-            a, t = start_of(space, lane), float(work.t[i])
-            put(a if t == a.t else evaluated(space, settings.order, a, t, lane), work.m_out, work.q_out, i)
+        expand(steps, settings, work, space, first)
+        for lane in range(min(space.lanes, work.stop - first)):
+            put_polynomial(space, settings.order, work, first + lane, lane)
     keep(array)
