@@ -1,9 +1,8 @@
 """Conversion of a scene to a self-contained HTML page, which includes three.js, our code and the data.
 
 Texts from users are escaped where they enter HTML; the data are JSON in which no tag can begin or end. A content
-security policy names the scripts of the page by their hashes and forbids all others, and everything from a network.
-Only those scripts run, and none of them evaluates text; the policy allows it for programs that drive a browser and wait
-for conditions in the page.
+security policy names the scripts of the page by their hashes and forbids all others, the evaluation of texts as
+scripts, and everything from a network.
 """
 
 from __future__ import annotations

@@ -26,7 +26,8 @@ void main() {
   linear *= color;
 #endif
   if (lit) linear *= light(mat3(placed));
-  shown = mix(1.055 * pow(linear, vec3(1.0 / 2.4)) - 0.055, 12.92 * linear, step(linear, vec3(0.0031308)));
+  vec3 second = sqrt(linear), fourth = sqrt(second), eighth = sqrt(fourth);
+  shown = 0.662 * second + 0.6841 * fourth - 0.3236 * eighth - 0.0225 * linear;  // sRGB to 0.001, except near black
   gl_Position = projectionMatrix * viewMatrix * placed * vec4(position, 1.0);
 }`;
 

@@ -12,7 +12,7 @@ class Poinsot {
     this.net = new THREE.LineSegments(net(1, 16, 8), new Paint({ color: SKY, opacity: 0.5, depthWrite: false }));
     this.turning.add(this.ellipsoid, this.net);
     this.plane = this.stage.add(new THREE.Mesh(new THREE.PlaneGeometry(2, 2), glass("#9a9a9a", 0.35)));
-    this.arrows = [new Arrow(this.stage, M_COLOR, 0.022, "m"), new Arrow(this.stage, W_COLOR, 0.022, "ω")];
+    this.arrows = [new Arrow(this.stage, M_COLOR, 0.022, "m"), new Arrow(this.stage, W_COLOR, 0.022, "ω", LEFT_OF)];
     this.polhode = new Curve(GREEN, 0.014, this.turning);
     this.herpolhode = new Curve(PURPLE, 0.014, this.stage.scene);
     this.whole = new Curve(GRAY, 0, this.stage.scene);
@@ -33,6 +33,7 @@ class Poinsot {
     this.scale = 1 / Math.max(1.05, Math.min(semi, 1.9));
     this.half = Math.max(1.2 * this.curves.outer, 0.6 / this.scale);
     this.stage.scene.scale.setScalar(this.scale);
+    for (const { text } of this.arrows) text.scale.copy(text.userData.size).divideScalar(this.scale);  // letters keep their size
   }
 
   place(state, clock) {

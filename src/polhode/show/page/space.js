@@ -12,7 +12,7 @@ class Space {
     if (data.arrows) {
       for (let body = 0; body < motion.count; body++) {
         const named = motion.count === 1;
-        this.arrows.push([new Arrow(this.stage, M_COLOR, 0.022 * data.size, named && "m"), new Arrow(this.stage, W_COLOR, 0.022 * data.size, named && "ω")]);
+        this.arrows.push([new Arrow(this.stage, M_COLOR, 0.022 * data.size, named && "m"), new Arrow(this.stage, W_COLOR, 0.022 * data.size, named && "ω", LEFT_OF)]);
       }
     }
     this.surround();

@@ -1,4 +1,4 @@
-// ---- a panel with a 3-D picture: renderer, camera, lights, and what pictures are made of
+// ---- a panel with a 3-D picture: renderer, camera, and what pictures are made of
 
 const FIELD = 30;  // degrees of view, from top to bottom
 const stages = [];
@@ -16,13 +16,17 @@ function rendererName() {  // empty without WebGL
 }
 
 // One renderer draws the pictures of all panels below one another, and each panel shows a copy of its own: shaders are
-// compiled once, not for each panel, and all pixels are read at once.
+// compiled once, not for each panel. The whole is copied first, because each copy of what WebGL drew waits for its pixels.
 const renderer = card && new THREE.WebGLRenderer({ antialias: !software });
+const sheet = document.createElement("canvas").getContext("2d", { alpha: false });
 
 function drawStages() {
   const canvases = stages.map((stage) => stage.canvas), drawn = renderer.domElement;
   const width = Math.max(...canvases.map((canvas) => canvas.width)), height = canvases.reduce((sum, canvas) => sum + canvas.height, 0);
-  if (drawn.width !== width || drawn.height !== height) renderer.setSize(width, height, false);
+  if (drawn.width !== width || drawn.height !== height) {
+    renderer.setSize(width, height, false);
+    Object.assign(sheet.canvas, { width, height });
+  }
   renderer.setScissorTest(true);
   let below = height;
   for (const { canvas, scene, camera } of stages) {
@@ -30,13 +34,15 @@ function drawStages() {
     for (const part of ["setViewport", "setScissor"]) renderer[part](0, below, canvas.width, canvas.height);
     renderer.render(scene, camera);
   }
+  sheet.drawImage(drawn, 0, 0);
   let above = 0;
   for (const { canvas, pen } of stages) {
-    pen.drawImage(drawn, 0, above, canvas.width, canvas.height, 0, 0, canvas.width, canvas.height);
+    pen.drawImage(sheet.canvas, 0, above, canvas.width, canvas.height, 0, 0, canvas.width, canvas.height);
     above += canvas.height;
   }
 }
 
+const RIGHT_OF = -0.25, LEFT_OF = 1.25;  // where a label is, seen from its place
 const themeColor = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
 class Stage {
@@ -122,7 +128,7 @@ class Stage {
     const texture = new THREE.CanvasTexture(canvas);
     texture.colorSpace = THREE.SRGBColorSpace;
     const sprite = new THREE.Sprite(new THREE.SpriteMaterial({ map: texture, depthTest: false, transparent: true }));
-    sprite.center.set(-0.25, 0.5);  // to the right of its place
+    sprite.center.set(RIGHT_OF, 0.5);
     const paint = () => {
       Object.assign(context, { font, textBaseline: "middle", fillStyle: color.startsWith("#") ? color : themeColor(color) });
       context.clearRect(0, 0, canvas.width, height);
@@ -131,6 +137,7 @@ class Stage {
     };
     this.themed.push(paint);
     sprite.scale.set(size * this.radius * canvas.width / height, size * this.radius, 1);
+    sprite.userData.size = sprite.scale.clone();
     sprite.position.set(...at);
     sprite.renderOrder = 5;
     this.scene.add(sprite);
@@ -196,13 +203,14 @@ function tubeFaces(count) {
 const Z = new THREE.Vector3(0, 0, 1);
 
 class Arrow {
-  constructor(stage, color, width, text) {
+  constructor(stage, color, width, text, side = RIGHT_OF) {
     const material = new Paint({ color, lit: true });
     this.shaft = new THREE.Mesh(new THREE.CylinderGeometry(width, width, 1, 12).rotateX(Math.PI / 2).translate(0, 0, 0.5), material);
     this.head = new THREE.Mesh(new THREE.ConeGeometry(2.6 * width, 7 * width, 16).rotateX(Math.PI / 2).translate(0, 0, -3.5 * width), material);
     this.width = width;
     this.tip = new THREE.Vector3();
     this.text = text && stage.label(text, [0, 0, 0], color);
+    if (this.text) this.text.center.set(side, 0.5);
     stage.add(this.shaft, this.head);
   }
 

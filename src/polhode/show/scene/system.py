@@ -24,6 +24,7 @@ MOST_SHOWN = 2000  # bodies of a system
 MOST_STATES = 400_000  # bodies times frames of a system, which take about 15 MB
 HELD = 0.97  # fraction of coordinates below the upper limit of the picture, and above its lower limit
 MAGNIFIED = "bodies are drawn larger than they are, because they are small compared with their distances"
+CORNERS = 0.53  # radius of the picture in diagonals of the box, so that its corners are seen
 
 
 def system_scene(traj: SystemTrajectory, title: str | None, shape: Any, span: Any) -> Scene:
@@ -51,7 +52,7 @@ def system_scene(traj: SystemTrajectory, title: str | None, shape: Any, span: An
         charts=system_charts(traj, rows),
         even=turn <= frames.COARSE,
         rate=abs(t[-1] - t[0]) / PASS,
-        radius=0.8 * float(np.max(np.ptp(limits, axis=1))),
+        radius=CORNERS * float(np.linalg.norm(np.ptp(limits, axis=1))),
         center=tuple(np.mean(limits, axis=1).tolist()),
         limits=box_limits,
         notes=[*_notes(traj, t, outside, turn), *([MAGNIFIED] if bodies.magnified else [])],
