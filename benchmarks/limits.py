@@ -5,11 +5,13 @@
 First the machine: the cost of vector instructions when nothing waits (throughput), of scalar ones when each waits for
 the one before (latency), and of memory. Then, for each loop over lanes: how many vector instructions the compiler made
 of it for four lanes, what these cost at least (divisions and roots share one unit; the larger of that and everything
-else), and what the loop takes. See docs/limits.md.
+else), and what the loop takes. Loops that the compiler has unrolled completely are not counted ("-"). See
+docs/limits.md.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections import Counter
@@ -17,6 +19,7 @@ from math import sqrt
 
 import numpy as np
 
+from polhode.kernels.compiler import build, code, machine
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.exact import batch, block, dense, tiers
 from polhode.kernels.exact.block import at
@@ -26,6 +29,7 @@ REPEATS = 60
 GROUPS = groups_for.py_func(LANES)
 TURNS = 100
 CHAIN = 4000
+os.environ.update(build.SETTINGS)  # Numba, which is not imported yet, compiles these programs as it compiles kernels
 
 
 def best(program, *args):
@@ -87,8 +91,8 @@ def root_chain(x, n):
     return x
 
 
-def machine():
-    """Print what the machine can do; returns ns per vector of four: (anything cheap, division, root)."""
+def computer():
+    """Print what this computer can do; returns ns per vector of four: (anything cheap, division, root)."""
     a = np.linspace(0.1, 0.2, LANES)
     units = [
         best(program, a, TURNS) / (TURNS * LANES / 4) / count
@@ -103,15 +107,21 @@ def machine():
     return units
 
 
+def assembly(program):
+    """Text of the machine code of a compiled program, of which Python calls another copy."""
+    module = machine.parsed(code.bitcode_of(program, code.name_of(program)).content)
+    machine.optimize(module, machine.target())
+    return machine.target().emit_assembly(module).split(".Lfunc_end0:")[0]
+
+
 def instructions(program):
     """Vector instructions for four lanes, (cheap ones, divisions, roots), in the loops of a compiled program."""
-    text = next(iter(program._compiled.inspect_asm().values()))
     counts = np.zeros(3)
-    for code in re.split(r"\n(?=[.\w]+:)", text):
-        label, steps = code.split(":")[0], re.findall(r"\n\t(?:addq|subq)\t\$-?(\d+)", code)
-        if code.count("%ymm") > 8 and f"jne\t{label}\n" in code:
-            unrolled = int(steps[-1]) / (4 if re.search(r"%ymm\d+, [^\n]*,8\)", code) else 32)  # in numbers, or bytes
-            names = Counter(re.findall(r"\n\t(v\w+)[^\n]*%ymm", code))
+    for part in re.split(r"\n(?=[.\w]+:)", assembly(program)):
+        label, steps = part.split(":")[0], re.findall(r"\n\t(?:addq|subq)\t\$-?(\d+)", part)
+        if part.count("%ymm") > 8 and f"jne\t{label}\n" in part:
+            unrolled = int(steps[-1]) / (4 if re.search(r"%ymm\d+, [^\n]*,8\)", part) else 32)  # in numbers, or bytes
+            names = Counter(re.findall(r"\n\t(v\w+)[^\n]*%ymm", part))
             cheap = sum(n for name, n in names.items() if not name.startswith(("vmov", "vbroadcast", "vdiv", "vsqrt")))
             counts += np.array([cheap, names["vdivpd"], names["vsqrtpd"]]) / unrolled
     return counts
@@ -120,16 +130,17 @@ def instructions(program):
 def report(name, times, numbers, units, loop, *more):
     """One line of the table; returns times (bound, measured)."""
 
-    @entry_point("void(f8[::1], i8)", cache=False)
-    def repeat(w, n):
+    @entry_point("void(f8[::1], i8, i8)", cache=False)
+    def repeat(w, groups, n):
         for _ in range(n):
-            loop(w, *more)
+            loop(w, groups, *more)
 
-    measured = best(lambda: repeat(numbers.copy(), TURNS)) / TURNS / LANES
+    measured = best(lambda: repeat(numbers.copy(), GROUPS, TURNS)) / TURNS / LANES
     cheap, division, root = counts = instructions(repeat)
     bound = max(cheap * units[0], division * units[1] + root * units[2]) / 4
-    line = f"{counts[0]:8.0f} {counts[1]:9.0f} {counts[2]:5.0f} {bound:9.1f} {measured:9.1f}"
-    print(f"{name:24} {times} x {line}", flush=True)
+    columns = zip((*counts, bound), ("8.0f", "9.0f", "5.0f", "9.1f"), strict=True)
+    line = " ".join(f"{x:{form}}" if bound else f"{'-':>{form[0]}}" for x, form in columns)
+    print(f"{name:24} {times} x {line} {measured:9.1f}", flush=True)
     return times * bound, times * measured
 
 
@@ -158,7 +169,7 @@ def prepare(inertia, m, q, t, w):
 
 
 def main():
-    units = machine()
+    units = computer()
     rng = np.random.default_rng(0)
     inertia, m, q = rng.uniform(1, 3, (LANES, 3)), rng.normal(size=(LANES, 3)), rng.normal(size=(LANES, 4))
     numbers = np.empty(block.SIZE)
@@ -190,8 +201,7 @@ def main():
             *rows,
             ("finish", 1, block.finish),
         ]
-        in_groups = [(name, n, loop, GROUPS, *more) for name, n, loop, *more in rows]
-        table(title, in_groups, numbers, units)
+        table(title, rows, numbers, units)
     many_times(inertia[:1], m[:1], q[:1] / np.linalg.norm(q[0]), units)
 
 
@@ -204,11 +214,11 @@ def many_times(inertia, m, q, units):
     series = tuple(tuple(values[i : i + terms]) for i in range(dense.POLYNOMIALS, dense.ROW, terms))
 
     @inline
-    def to_arcs(w):
+    def to_arcs(w, groups):
         dense.to_arcs(motion, series, w)
 
     @inline
-    def to_states(w):
+    def to_states(w, groups):
         dense.to_states(motion, w)
 
     rows = [("arc and turn", 1, to_arcs), ("momentum and attitude", 1, to_states)]
