@@ -16,6 +16,7 @@ import numpy as np
 
 import polhode as ph
 from polhode.kernels.stepping.header import BatchState, Clock, FreeSteps, Saved, Wanted
+from polhode.kernels.stepping.repeat import repeat
 
 I, M, Q, H = (1.0, 1.65, 1.97), (0.3, 0.2, 0.9), (1.0, 0.0, 0.0, 0.0), 0.05
 STEPS, RUNS = 10_000, 60
@@ -65,7 +66,7 @@ def of_flow(flow):
 
     def own():
         arrays = np.array([M]), np.array([Q]), np.empty(1, np.int64), np.empty(1)
-        flow.kernels.repeat(flow.data(), FreeSteps(np.array([I]), np.array([H]), STEPS, 0, 1, *arrays))
+        repeat(flow.data(), FreeSteps(np.array([I]), np.array([H]), STEPS, 0, 1, *arrays))
 
     return best(own, lambda: by_body(I, M, Q, H, STEPS), lambda: by_steps(I, M, Q, H, STEPS))
 

@@ -17,6 +17,7 @@ import numpy as np
 import polhode as ph
 import published
 from polhode.kernels.stepping.header import FreeSteps
+from polhode.kernels.stepping.repeat import repeat
 
 RANGES = ((0.02, 0.25), (0.25, 1.0), (1.0, 6.0), (10.0, 1000.0), (0.02, 1.0), (0.02, 1000.0))
 BODIES = 24
@@ -37,7 +38,7 @@ def frequency(inertia, m):
 def exact_steps(inertia, m, q, h, n):
     """Take n exact steps of one body in the compiled loop of the flow, without what a call from Python adds."""
     once = FreeSteps(inertia[None], np.array([h]), n, 0, 1, m[None], q[None], *COUNTERS)
-    EXACT.kernels.repeat(EXACT.data(), once)
+    repeat(EXACT.data(), once)
 
 
 def nanoseconds(steps, inertia, m, h, n, *flags):

@@ -352,27 +352,28 @@ def test_flows_can_be_pickled(flow):
 
 
 def test_kernels_can_be_pickled():
-    """The class of a flow in a script is sent as a whole by cloudpickle; the loops are made again where it arrives."""
+    """The class of a flow in a script is sent as a whole by cloudpickle; its kernels are made again there."""
     kernels = ph.Midpoint().kernels
     again = pickle.loads(pickle.dumps(kernels))
     assert again[:3] == kernels[:3]
-    assert again.repeat.__qualname__ == kernels.repeat.__qualname__
+    assert again.advance_entry.__qualname__ == kernels.advance_entry.__qualname__
 
 
 @pytest.mark.skipif(not JIT, reason="nothing is cached")
 @pytest.mark.parametrize("flow", [ph.Exact(), ph.Midpoint()], ids=repr)
-def test_loops_belong_to_the_file_of_their_flow(flow):
+def test_entry_points_belong_to_the_file_of_their_flow(flow):
     """By which the cache knows whether they are up to date."""
-    for loop in (flow.kernels.repeat, flow.kernels.split):
-        assert loop.__wrapped__.__code__.co_filename == flow.kernels.advance.py_func.__code__.co_filename
-        assert loop.__module__ == type(flow).__module__
+    for entry in (flow.kernels.prepare_entry, flow.kernels.advance_entry):
+        assert entry.__wrapped__.__code__.co_filename == flow.kernels.advance.py_func.__code__.co_filename
+        assert entry.__module__ == type(flow).__module__
 
 
 @pytest.mark.skipif(not JIT, reason="nothing is cached")
-def test_no_two_loops_have_the_same_name():
+def test_no_two_entry_points_have_the_same_name():
     """The names of module and function identify compiled code in the cache."""
     exact, midpoint = ph.Exact().kernels, ph.Midpoint().kernels
     functions = (exact.prepare, midpoint.advance), (midpoint.prepare, midpoint.advance), (midpoint.prepare, newton)
     made = [loops(*pair, size=20) for pair in functions]
-    names = [(loop.__module__, loop.__qualname__) for kernels in made for loop in (kernels.repeat, kernels.split)]
+    entries = [entry for kernels in made for entry in (kernels.prepare_entry, kernels.advance_entry)]
+    names = [(entry.__module__, entry.__qualname__) for entry in entries]
     assert len(set(names)) == len(names)

@@ -13,7 +13,7 @@ import numpy as np
 from polhode.flows import frb_matrix, frb_quaternion
 from polhode.flows.exact import Exact
 from polhode.flows.quadrature import gauss_legendre
-from polhode.kernels.compiler.intrinsics import as_rows, call_by_name, stack_array
+from polhode.kernels.compiler.intrinsics import as_rows, call_by_name, linked_address, stack_array
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.limits import LONGEST, NOBODY
 from polhode.kernels.exact import published_motion
@@ -34,7 +34,7 @@ from polhode.kernels.exact.standard_form import (
 from polhode.kernels.numbers.quat import matrix, product
 from polhode.kernels.numbers.trig import sincos
 from polhode.kernels.numbers.vectors import dot, times
-from polhode.kernels.stepping.own_loop import NO_STATE, four, free_functions, three
+from polhode.kernels.stepping.own_loop import NO_STATE, OwnFlow, four, free_functions, prepare_body, three
 
 NUMBERS = "Array(f8, 1, 'C', readonly=True)"
 OUT, ROWS, STATES = "f8[::1]", "f8[:,::1]", "f8[:,:,::1]"
@@ -49,7 +49,10 @@ MOMENTS, MOMENTUM, ATTITUDE, DIRECTION, SECULAR, THETA = 0, 3, 6, 10, 13, 17
 MOTION = THETA + ROW
 
 # Entry points that Python calls, too: linked, and not compiled again, their results have the same bits.
-CALLED = propagate_range, propagate_rows, dense_constants, sample, secular_constants, take_off_periods, orbits
+OF_EXACT = prepare_body, Exact.kernels.prepare_entry, Exact.kernels.advance_entry
+EXACT = OwnFlow(*map(linked_address, OF_EXACT), Exact.kernels.size, False, (), (1.0,))
+ROUTINES = propagate_range, propagate_rows, dense_constants, sample, secular_constants, take_off_periods, orbits
+CALLED = *OF_EXACT, *ROUTINES
 (
     call_propagate_range,
     call_propagate_rows,
@@ -58,7 +61,7 @@ CALLED = propagate_range, propagate_rows, dense_constants, sample, secular_const
     call_secular_constants,
     call_take_off_periods,
     call_orbits,
-) = map(call_by_name, CALLED)
+) = map(call_by_name, ROUTINES)
 
 NO_TURN = 1.0, 0.0, 0.0, 0.0
 RULES = np.zeros((published_motion.MOST_NODES + 1, 3 + 2 * published_motion.MOST_NODES))
@@ -72,7 +75,7 @@ new_orbit, new_momentum, new_attitude, new_time = stack_array(5), stack_array(3)
 new_constants = stack_array(published_motion.SIZE)
 
 
-exact_step = inline(free_functions(Exact.kernels, (), (1.0,))[2])
+exact_step = inline(free_functions(EXACT)[2])
 
 
 @inline

@@ -10,9 +10,11 @@ import numpy as np
 
 from polhode.core.errors import InputError
 from polhode.flows.flow import Flow
-from polhode.kernels.compiler.jit import for_users
-from polhode.kernels.stepping.own_loop import free_functions
-from polhode.kernels.stepping.own_splitting import Torque, split_functions
+from polhode.kernels.compiler.intrinsics import fixed_address
+from polhode.kernels.compiler.jit import address, for_users
+from polhode.kernels.stepping.own_loop import OwnFlow, free_functions, prepare_body
+from polhode.kernels.stepping.own_splitting import Entries, Torque, copy_constants, split_functions, split_steps
+from polhode.kernels.stepping.splitting import split
 from polhode.methods.splitting import Splitting
 
 if TYPE_CHECKING:
@@ -145,28 +147,44 @@ def _functions(method: Any, force: Any) -> tuple[Callable[..., Any], ...]:
                 f"got the flow {method!r} and a force; a flow is the motion without torques: omit the force, or type "
                 f"Splitting({method!r}, 'RKN6_14a')"
             )
-        return _of_flow(repr(method), method.kernels, *_numbers(method))
+        return _of_flow(_own(method))
     if not isinstance(method, Splitting):
         raise InputError(f"method = {method!r}; expected a flow, such as Exact(), or a splitting, such as Splitting()")
     if force is None:
         raise InputError(f"got no force; type compiled.step({method!r}, force), or {method.flow!r} for free motion")
     _check(method, force)
     FORCES.append(force)
-    damping = np.diagonal(force.damping).tolist()
-    torque = Torque(force.torque_address(), bool(force.velocity_dependent), tuple(force.params.tolist()), damping)
-    functions = split_functions(method.flow.kernels, *_numbers(method.flow), method.scheme_table, torque)
-    return tuple(map(for_users, functions))
+    params, damping = tuple(force.params.tolist()), tuple(np.diagonal(force.damping).tolist())
+    address_of_torque = fixed_address(force.torque_address())
+    torque = Torque(address_of_torque, bool(force.velocity_dependent), params, damping, tuple(force.breaks.tolist()))
+    entries = Entries(*map(_address, (split, split_steps, copy_constants)))
+    return tuple(map(for_users, split_functions(_own(method.flow), method.scheme_table, torque, entries)))
 
 
 @functools.cache
-def _of_flow(name: str, *arguments: Any) -> tuple[Callable[..., Any], ...]:
+def _of_flow(flow: OwnFlow) -> tuple[Callable[..., Any], ...]:
     """Return the functions of a flow, which are compiled only once."""
-    return tuple(map(for_users, free_functions(*arguments)))
+    return tuple(map(for_users, free_functions(flow)))
 
 
-def _numbers(flow: Flow) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the parameters of a flow, and the parts of a step."""
-    return tuple(map(float, flow.exact_parameters)), tuple(map(float, flow.fractions))
+def _own(flow: Flow) -> OwnFlow:
+    """Return a flow as functions for loops of the user call it."""
+    kernels = flow.kernels
+    return OwnFlow(
+        prepare_body=_address(prepare_body),
+        prepare=_address(kernels.prepare_entry),
+        advance=_address(kernels.advance_entry),
+        size=kernels.size,
+        has_scratch=kernels.has_scratch,
+        parameters=tuple(map(float, flow.exact_parameters)),
+        fractions=tuple(map(float, flow.fractions)),
+    )
+
+
+@functools.cache
+def _address(entry: Any) -> Callable[[], Any]:
+    """Return a function that returns the address of an entry point, in compiled code."""
+    return fixed_address(address(entry))
 
 
 def _check(method: Splitting, force: Force) -> None:
@@ -176,11 +194,6 @@ def _check(method: Splitting, force: Force) -> None:
         raise InputError(
             f"{force!r} has parameters or damping of shape {force.batch}; expected those of one body: "
             "type force.replaced(params=...), and pass params to each step"
-        )
-    if force.breaks.size:
-        raise InputError(
-            f"{force!r} has breaks, at which steps have to end, and compiled steps know none; use integrate or start, "
-            "or one force for each interval"
         )
     if (force.damping != np.diag(np.diagonal(force.damping))).any():
         raise InputError(f"the damping of {force!r} is not diagonal; expected principal axes, in which it is")

@@ -18,7 +18,9 @@ from polhode.core.errors import StepError, TimeError
 from polhode.core.state import State
 from polhode.core.threads import in_ranges
 from polhode.core.value import Comparable
+from polhode.kernels.compiler.jit import address
 from polhode.kernels.stepping.header import FlowData, FreeSteps
+from polhode.kernels.stepping.repeat import repeat
 
 if TYPE_CHECKING:
     from polhode.kernels.stepping.loops import FlowKernels
@@ -175,9 +177,10 @@ class Flow(Comparable):
         return (result, StepStats(iterations)) if return_stats else result
 
     def data(self) -> FlowData:
-        """Return what the compiled loops use besides the functions of the flow."""
+        """Return the flow as the compiled loops use it; its machine code is loaded, or made, if necessary."""
         parameters, fractions = (np.array([float(x) for x in v]) for v in (self.exact_parameters, self.fractions))
-        return FlowData(parameters, self.kernels.size, fractions)
+        prepare, advance = address(self.kernels.prepare_entry), address(self.kernels.advance_entry)
+        return FlowData(prepare, advance, parameters, self.kernels.size, fractions)
 
     def _run(
         self, moments: FloatArray, m: FloatArray, q: FloatArray, h: FloatArray, steps: int, batch: tuple[int, ...]
@@ -194,7 +197,7 @@ class Flow(Comparable):
 
         def work(start: int, stop: int) -> int:
             free_steps = FreeSteps(inertia, times, steps, start, stop, rows_m, rows_q, done, iterations)
-            return self.kernels.repeat(flow, free_steps)
+            return repeat(flow, free_steps)
 
         in_ranges(work, bodies, steps * len(self.fractions))
         return done.reshape(batch), iterations.reshape(batch)

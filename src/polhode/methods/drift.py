@@ -11,6 +11,7 @@ from polhode.flows.flow import Flow
 from polhode.kernels.exact.batch import propagate_range
 from polhode.kernels.exact.standard_form import propagate_rows
 from polhode.kernels.stepping.header import FreeSteps
+from polhode.kernels.stepping.repeat import repeat
 
 BLOCK = 64  # bodies in one vectorized block
 
@@ -51,4 +52,4 @@ class Drift:
     def _by_flow(self, m: FloatArray, q: FloatArray, start: int, stop: int) -> int:
         """Advance bodies start to stop by a flow other than the exact one."""
         steps = FreeSteps(self.moments, self.time, 1, start, stop, m, q, self.done, self.iterations)
-        return self.flow.kernels.repeat(self.data, steps)
+        return repeat(self.data, steps)

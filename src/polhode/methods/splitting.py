@@ -11,6 +11,7 @@ from polhode.core.checks import show
 from polhode.core.errors import InputError
 from polhode.kernels.compiler.jit import address, loaded
 from polhode.kernels.stepping.header import BatchState, Bodies, Clock, Saved, SchemeTable, Wanted, Work
+from polhode.kernels.stepping.splitting import split
 from polhode.kernels.stepping.stages import SAVE
 from polhode.methods.method import Advance, Method
 from polhode.methods.scheme import Scheme
@@ -116,7 +117,7 @@ class Splitting(Method):
 
     def advance(self, force: Force) -> Advance:
         """Return the compiled loop for this force; see `Advance` for its signature."""
-        split = loaded(self.flow.kernels.split)
+        run = loaded(split)
         torque = force.torque_address()
         implicit = bool(force.velocity_dependent)
         flow = self.flow.data()
@@ -125,7 +126,7 @@ class Splitting(Method):
         def advance(
             bodies: Bodies, clock: Clock, wanted: Wanted, start: int, stop: int, current: BatchState, saved: Saved
         ) -> None:
-            split(torque, implicit, flow, scheme, Work(bodies, clock, wanted, start, stop, current, saved))
+            run(torque, implicit, flow, scheme, Work(bodies, clock, wanted, start, stop, current, saved))
 
         return advance
 
@@ -138,7 +139,7 @@ class Splitting(Method):
         from polhode.kernels.exact.standard_form import propagate_rows
         from polhode.kernels.stepping.block_splitting import split_blocks
 
-        split, by_rows = loaded(split_blocks), address(propagate_rows)
+        run, by_rows = loaded(split_blocks), address(propagate_rows)
         implicit, damped = bool(force.velocity_dependent), bool(force.is_damped)
         scheme = self.scheme_table
 
@@ -152,7 +153,7 @@ class Splitting(Method):
             bodies: Bodies, clock: Clock, wanted: Wanted, start: int, stop: int, current: BatchState, saved: Saved
         ) -> None:
             work = Work(bodies, clock, wanted, start, stop, current, saved)
-            split(*torques(len(bodies.axes) > 0), by_rows, implicit, damped, scheme, work)
+            run(*torques(len(bodies.axes) > 0), by_rows, implicit, damped, scheme, work)
 
         return advance
 

@@ -135,9 +135,10 @@ def main(stamp, folder):
     """Compile the entry points that standard input names."""
     if stamp != cache.STAMP:
         raise SystemExit("source files of polhode were changed since the program was started: start it again")
-    from polhode.kernels.compiler import numba_internals
+    from polhode.kernels.compiler import machine, numba_internals, numba_intrinsics
 
     numba_internals.make_no_machine_code()
+    numba_intrinsics.REGISTERS = machine.REGISTERS  # the bitcode is for all processors
     known = entries()
     for line in sys.stdin:
         name = line.strip()

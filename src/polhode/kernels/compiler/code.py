@@ -27,7 +27,10 @@ LOCK = threading.RLock()  # the same thread may load a kernel while it compiles 
 
 
 class Code(NamedTuple):
-    """Code of a kernel with two symbols, its name and ``words(name)``, and the form of its arguments."""
+    """Code of a kernel with two symbols, its name and ``words(name)``, and the form of its arguments.
+
+    Kernels with numbers in registers have no second symbol.
+    """
 
     form: bytes  # see ``call.ll``
     content: bytes  # bitcode or an object file
@@ -54,7 +57,7 @@ class Loaded(NamedTuple):
 
     form: bytes
     address: int  # for compiled code; see ``intrinsics.call_by_address``
-    words_address: int  # for ``calls.python_function``
+    words_address: int  # for ``calls.python_function``; 0 if Python cannot call it
 
 
 def words(name):

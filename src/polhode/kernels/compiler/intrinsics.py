@@ -5,12 +5,14 @@
 ``four_rows_in``, ``four_rows_out``  copy rows of an array into lanes of a block, and back
 ``as_rows(numbers, width)``          an array of numbers as rows
 ``call_by_address``                  call a function by its address
+``call_in_registers``                the same for numbers only, which stay in registers
 ``call_by_name``                     call an entry point, of which there is only one copy in a library
+``linked_address``                   the address of such an entry point
 ``binade``, ``power_of_two``, ``log2_in_steps``, ``two_to_the``  powers of two
 ``borrowed``, ``keep``               arrays without reference counts
 ``stay_separate``                    keep a function from being inlined
 ``stack_array``                      an array on the stack
-``opaque``                           an array of which the compiler knows nothing
+``numbers_at``                       an array of numbers at an address
 ``fixed_address``                    the address of a function of this process
 
 Compiled code finds their definitions in ``numba_intrinsics``, which is imported only if something is compiled.
@@ -20,6 +22,8 @@ from __future__ import annotations
 
 import functools
 import math
+
+import numpy as np
 
 from polhode.kernels.compiler import JIT
 from polhode.kernels.compiler.jit import inline_strict
@@ -61,7 +65,15 @@ if JIT:
         """
         return Intrinsic("call_by_address", signature)
 
-    opaque = Intrinsic("opaque")
+    def call_in_registers(signature):
+        """Return a function call(address, arguments) -> result for entry points made with ``registers``.
+
+        Their arguments and results are floats, integers, and tuples of these. Results that go through memory cost up to
+        a third of a step: a wide load of numbers that were stored one by one waits until all of them are in the cache.
+        """
+        return Intrinsic("call_in_registers", signature)
+
+    numbers_at = Intrinsic("numbers_at")
 
     def stack_array(size, kind="f8"):
         """Return a function new() -> array of ``size`` floats, or integers "i8", on the stack of its caller.
@@ -73,6 +85,10 @@ if JIT:
     def fixed_address(address):
         """Return a function address() -> ``address``, whose callers Numba does not keep on disk."""
         return Intrinsic("fixed_address", address)
+
+    def linked_address(entry):
+        """Return a function address() -> address of an entry point that is linked with its callers."""
+        return Intrinsic("linked_address", f"{entry.__module__}.{entry.__qualname__}")
 
     def call_by_name(entry):
         """Return a function call(arguments) -> result, for an entry point that is linked with its callers."""
@@ -130,7 +146,7 @@ else:
 
     def as_rows(numbers, width):
         """Return a contiguous array of numbers as rows of ``width`` numbers."""
-        return numbers.reshape(-1, width)
+        return np.reshape(numbers, (-1, width, *np.shape(numbers)[1:]))
 
     def prefetch(array, i):
         """Do nothing: uncompiled code does not prefetch."""
@@ -153,8 +169,12 @@ else:
         """Return a function call(arguments) -> result."""
         return lambda arguments: entry(*arguments)
 
-    def opaque(array):
-        """Return the array."""
+    def call_in_registers(signature):
+        """Return a function call(function, arguments) -> result."""
+        return lambda function, arguments: function(*arguments)
+
+    def numbers_at(array, count):
+        """Return the array: see ``address``."""
         return array
 
     def stack_array(size, kind="f8"):
@@ -167,6 +187,8 @@ else:
     def fixed_address(address):
         """Return a function address() -> ``address``."""
         return lambda: address
+
+    linked_address = fixed_address
 
     def keep(array):
         """Do nothing: Python keeps the array alive."""

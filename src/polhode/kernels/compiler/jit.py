@@ -62,18 +62,21 @@ class Entry(Kernel):
     func : callable
         Python function.
     signature : str or tuple
-        Signature; see ``numba_internals.signature_of``.
+        Signature; see ``numba_signatures.signature_of``.
     key : str, optional
         Name under which the machine code of a function that is not part of this package is kept on disk.
     cache : bool, optional
         Whether machine code is kept on disk.
+    registers : bool, optional
+        Whether only other compiled code calls the kernel, by its address, with numbers in registers; see
+        ``intrinsics.call_in_registers``.
     **options
         Options of Numba.
     """
 
-    def __init__(self, func, signature, key=None, cache=True, **options):
+    def __init__(self, func, signature, key=None, cache=True, registers=False, **options):
         super().__init__(func, nogil=True, **{**CONTRACT, **NOINLINE, **options})
-        self.signature, self.key, self.cache = signature, key, cache
+        self.signature, self.key, self.cache, self.registers = signature, key, cache, registers
         self._code = self._call = None
         ENTRIES.add(self)
 
@@ -124,9 +127,9 @@ if JIT:
         """Compile a kernel that is called, not inlined, without fused products."""
         return Kernel(func, **NOINLINE)
 
-    def entry_point(signature, cache=True):
-        """Return a decorator that makes an entry point; for the signature see ``numba_internals.signature_of``."""
-        return lambda func: Entry(func, signature, cache=cache)
+    def entry_point(signature, cache=True, registers=False):
+        """Return a decorator that makes an entry point; for the signature see ``numba_signatures.signature_of``."""
+        return lambda func: Entry(func, signature, cache=cache, registers=registers)
 
     def loaded(kernel):
         """Return an entry point for many calls from Python."""
@@ -160,7 +163,7 @@ else:
 
     noinline = inline_strict = noinline_strict = inline
 
-    def entry_point(signature, cache=True):
+    def entry_point(signature, cache=True, registers=False):
         """Return a decorator that returns the Python function unchanged."""
         return inline
 

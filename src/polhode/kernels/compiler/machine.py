@@ -21,6 +21,7 @@ C_FUNCTIONS = set(
         log10 log1p log2 nextafter pow sin sincos sinh sqrt tan tanh tgamma free malloc memcpy memmove memset""",
     )
 )
+REGISTERS = "x86_regcallcc"  # calling convention in bitcode, for calls with numbers in registers; see ``intrinsics``
 QUICK = 1  # level of optimization of generated code
 LLVM_VERSION = llvm.llvm_version_info[0]
 
@@ -82,6 +83,8 @@ def parsed(code):
 def object_code(module, machine=None):
     """Optimize a module and return its machine code, as an object file."""
     machine = machine or target()
+    if not machine.triple.startswith("x86"):
+        module = parsed(str(module).replace(REGISTERS, ""))
     optimize(module, machine)
     return machine.emit_object(module)
 

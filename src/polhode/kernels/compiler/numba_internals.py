@@ -11,7 +11,6 @@ Definitions of intrinsics are in ``numba_intrinsics``.
 from __future__ import annotations
 
 import importlib
-import typing
 import warnings
 from contextlib import contextmanager
 from itertools import count
@@ -19,13 +18,14 @@ from itertools import count
 import llvmlite.binding as llvm
 import numba
 from llvmlite import ir
-from numba.core import cgutils, codegen, sigutils, types
+from numba.core import cgutils, codegen, types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 from numba.np.arrayobj import populate_array
 
 from polhode.kernels.compiler import machine, numba_intrinsics
 from polhode.kernels.compiler.code import Code, Loaded, NeedsNumba, words
+from polhode.kernels.compiler.numba_signatures import signature_of
 
 WORD, STATUS = ir.IntType(64), ir.IntType(32)
 WORDS, RESULTS, ARRAYS = 512, 64, 64  # room of ``call.ll``
@@ -102,27 +102,28 @@ def bitcode(entry, name):
     with global_compiler_lock, without_scipy_linalg(), warnings.catch_warnings():
         warnings.simplefilter("ignore", numba.NumbaWarning)
         result = _compiled(entry)
-        through_words = _words_function(result, words(name))
+        wrapper = _register_function(result, name) if entry.registers else _words_function(result, words(name))
         form, own_name = form_of(result.signature), result.fndesc.llvm_func_name
         result.library._ensure_finalized()
         module = llvm.parse_bitcode(result.library._final_module.as_bitcode())  # Numba may use its own module again
-        for part in (str(through_words), MEMORY):
+        for part in (str(wrapper), MEMORY):
             module.link_in(llvm.parse_assembly(part))
-        module.get_function(own_name).name = name
+        if not entry.registers:
+            module.get_function(own_name).name = name
         _hide(module, {name, words(name)})
         machine.make_small(module)
         if others := machine.unknown(module):
-            raise NeedsNumba(Loaded(form, *_addresses(result, through_words)), others)
+            raise NeedsNumba(Loaded(form, *_addresses(result, wrapper, entry.registers)), others)
     return Code(form, module.as_bitcode())
 
 
-def _addresses(result, through_words):
-    """Return the addresses of two functions, of which Numba makes the machine code."""
-    library = result.library.codegen.create_library(through_words.name)
-    library.add_ir_module(through_words)
+def _addresses(result, wrapper, registers):
+    """Return the addresses of two functions, of which Numba makes the machine code; see ``code.Loaded``."""
+    library = result.library.codegen.create_library(wrapper.name)
+    library.add_ir_module(wrapper)
     library.add_linking_library(result.library)
-    address = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
-    return address, library.get_pointer_to_function(through_words.name)
+    outer = library.get_pointer_to_function(wrapper.name)
+    return (outer, 0) if registers else (result.library.get_pointer_to_function(result.fndesc.llvm_func_name), outer)
 
 
 def _compiled(entry):
@@ -145,6 +146,21 @@ def _words_function(result, name):
     status, value = context.call_conv.call_function(builder, callee, returned, kinds, arguments)
     _Words(context, builder, function.args[0]).write(returned, value)
     builder.ret(builder.zext(status.is_error, STATUS))
+    return module
+
+
+def _register_function(result, name):
+    """Return a module with a function of numbers in registers; see ``intrinsics.call_in_registers``."""
+    context, kinds, returned = result.target_context, result.signature.args, result.signature.return_type
+    module = context.create_module(name)
+    function = ir.Function(module, numba_intrinsics.type_in_registers(context, returned, kinds), name)
+    function.calling_convention = numba_intrinsics.REGISTERS
+    builder = ir.IRBuilder(function.append_basic_block())
+    numbers = iter(function.args)
+    arguments = [numba_intrinsics.assembled(context, builder, kind, numbers) for kind in kinds]
+    callee = ir.Function(module, context.call_conv.get_function_type(returned, kinds), result.fndesc.llvm_func_name)
+    _, value = context.call_conv.call_function(builder, callee, returned, kinds, arguments)
+    builder.ret(cgutils.pack_struct(builder, numba_intrinsics.flat(builder, returned, value)))
     return module
 
 
@@ -228,30 +244,6 @@ def _form(kind):
             raise TypeError(f"arrays of kernels are C-contiguous, but one is {kind}")
         return (b"w" if kind.mutable else b"r") + bytes([kind.ndim]) + LETTERS[kind.dtype]
     return {types.float64: b"d", types.int64: b"l", types.boolean: b"b", types.void: b"n"}[kind]
-
-
-def signature_of(declared):
-    """Return the signature of an entry point: a string, or the type of the result and those of the arguments.
-
-    Types are strings, or subclasses of NamedTuple whose fields are int, float, bool, other such classes, or
-    ``Annotated[..., type]``.
-    """
-    if isinstance(declared, str):
-        return sigutils.normalize_signature(declared)
-    result, *arguments = map(_type_of, declared)
-    return tuple(arguments), result
-
-
-def _type_of(kind):
-    """Return the type of a field or an argument; see ``signature_of``."""
-    if isinstance(kind, str):
-        return sigutils.normalize_signature(f"{kind}()")[1]
-    if kind in (int, float, bool):
-        return {int: types.int64, float: types.float64, bool: types.boolean}[kind]
-    if hasattr(kind, "__metadata__"):
-        return _type_of(kind.__metadata__[0])
-    fields = typing.get_type_hints(kind, include_extras=True).values()
-    return types.BaseTuple.from_types(tuple(map(_type_of, fields)), kind)
 
 
 @contextmanager

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from llvmlite import ir
-from numba.core import cgutils, sigutils, types
+from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
+
+from polhode.kernels.compiler import machine
+from polhode.kernels.compiler.numba_signatures import signature_of
+
+# Calling convention by which numbers are passed and returned in registers: LLVM's default one does so on processors
+# other than x86, for which ``machine.object_code`` removes this word from bitcode.
+REGISTERS = machine.REGISTERS if machine.process_triple().startswith("x86") else ""
 
 
 @intrinsic
@@ -129,23 +136,27 @@ def address(typingctx, array):
 
 @intrinsic
 def as_rows(typingctx, numbers, width):
-    """Return a contiguous array of numbers as rows of ``width`` numbers, without a call of Numba's library."""
+    """Return a contiguous array of numbers, or of rows, as rows of ``width`` of these.
+
+    It needs no function of Numba's library.
+    """
 
     def codegen(context, builder, signature, args):
-        numbers, size = context.make_array(signature.args[0])(context, builder, args[0]), args[1].type(8)
+        numbers = context.make_array(signature.args[0])(context, builder, args[0])
         rows = context.make_array(signature.return_type)(context, builder)
-        (count,) = cgutils.unpack_tuple(builder, numbers.shape)
+        count, *rest = cgutils.unpack_tuple(builder, numbers.shape)
+        strides = cgutils.unpack_tuple(builder, numbers.strides)
         populate_array(
             rows,
             data=numbers.data,
-            shape=[builder.sdiv(count, args[1]), args[1]],
-            strides=[builder.mul(size, args[1]), size],
+            shape=[builder.sdiv(count, args[1]), args[1], *rest],
+            strides=[builder.mul(strides[0], args[1]), *strides],
             itemsize=numbers.itemsize,
             meminfo=None,
         )
         return rows._getvalue()
 
-    return numbers.copy(ndim=2)(numbers, types.int64), codegen
+    return numbers.copy(ndim=numbers.ndim + 1)(numbers, types.int64), codegen
 
 
 @intrinsic
@@ -179,13 +190,24 @@ def from_bits(typingctx, n):
     return types.float64(types.int64), codegen
 
 
+def _converted(context, builder, given, kinds, arguments):
+    """Return the entries of a tuple of arguments as values of the types that a function has; tuples may be nested."""
+    values = []
+    for one, kind, value in zip(given, kinds, cgutils.unpack_tuple(builder, arguments), strict=True):
+        if isinstance(kind, types.BaseTuple):
+            values.append(context.make_tuple(builder, kind, _converted(context, builder, one, kind, value)))
+        else:
+            values.append(context.cast(builder, value, one, kind))
+    return values
+
+
 def call_by_address(signature):
     """Return an intrinsic call(address, arguments) -> (result, raised) for functions of a signature.
 
     ``raised`` is True if the function raised an exception; the result is then unspecified. A try block of Numba
     would cost as much as the call.
     """
-    kinds, result = sigutils.normalize_signature(signature)
+    kinds, result = signature_of(signature)
 
     @intrinsic
     def call(typingctx, address, arguments):
@@ -193,10 +215,7 @@ def call_by_address(signature):
             convention = context.call_conv
             kind = convention.get_function_type(result, kinds)
             function = builder.inttoptr(args[0], kind.as_pointer())
-            values = [
-                context.cast(builder, value, signature.args[1][k], kinds[k])
-                for k, value in enumerate(cgutils.unpack_tuple(builder, args[1]))
-            ]
+            values = _converted(context, builder, signature.args[1], kinds, args[1])
             status, value = convention.call_function(builder, function, result, kinds, values)
             return context.make_tuple(builder, signature.return_type, [value, status.is_error])
 
@@ -207,7 +226,7 @@ def call_by_address(signature):
 
 def call_by_name(name, signature):
     """Return an intrinsic call(arguments) -> result for a function of another module with this symbol."""
-    kinds, result = sigutils.normalize_signature(signature)
+    kinds, result = signature_of(signature)
 
     @intrinsic
     def call(typingctx, arguments):
@@ -215,15 +234,76 @@ def call_by_name(name, signature):
             convention = context.call_conv
             kind = convention.get_function_type(result, kinds)
             function = cgutils.get_or_insert_function(builder.module, kind, name)
-            values = [
-                context.cast(builder, value, signature.args[0][k], kinds[k])
-                for k, value in enumerate(cgutils.unpack_tuple(builder, args[0]))
-            ]
+            values = _converted(context, builder, signature.args[0], kinds, args[0])
             return convention.call_function(builder, function, result, kinds, values)[1]
 
         return result(arguments), codegen
 
     return call
+
+
+def call_in_registers(signature):
+    """Return an intrinsic call(address, arguments) -> result for entry points made with ``registers``."""
+    kinds, result = signature_of(signature)
+
+    @intrinsic
+    def call(typingctx, address, arguments):
+        def codegen(context, builder, signature, args):
+            function = builder.inttoptr(args[0], type_in_registers(context, result, kinds).as_pointer())
+            values = _converted(context, builder, signature.args[1], kinds, args[1])
+            numbers = [
+                number for kind, value in zip(kinds, values, strict=True) for number in flat(builder, kind, value)
+            ]
+            returned = builder.call(function, numbers, cconv=REGISTERS)
+            return assembled(context, builder, result, iter(cgutils.unpack_tuple(builder, returned)))
+
+        return result(types.int64, arguments), codegen
+
+    return call
+
+
+def type_in_registers(context, result, kinds):
+    """Return the type of LLVM of an entry point that takes and returns numbers."""
+    numbers = ir.LiteralStructType(_number_types(context, [result]))
+    return ir.FunctionType(numbers, _number_types(context, kinds))
+
+
+def _number_types(context, kinds):
+    """Return the types of LLVM of all numbers in values of these types."""
+    found = []
+    for kind in kinds:
+        is_tuple = isinstance(kind, types.BaseTuple)
+        found += _number_types(context, kind) if is_tuple else [context.get_value_type(kind)]
+    return found
+
+
+def flat(builder, kind, value):
+    """Return the numbers of a value, one after the other."""
+    if not isinstance(kind, types.BaseTuple):
+        return [value]
+    entries = zip(kind, cgutils.unpack_tuple(builder, value), strict=True)
+    return [number for one, entry in entries for number in flat(builder, one, entry)]
+
+
+def assembled(context, builder, kind, numbers):
+    """Return a value of the next ``numbers``, the inverse of ``flat``."""
+    if not isinstance(kind, types.BaseTuple):
+        return next(numbers)
+    return context.make_tuple(builder, kind, [assembled(context, builder, one, numbers) for one in kind])
+
+
+def linked_address(name):
+    """Return an intrinsic that returns the address of a function of another module with this symbol."""
+
+    @intrinsic
+    def address(typingctx):
+        def codegen(context, builder, signature, args):
+            function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), []), name)
+            return builder.ptrtoint(function, ir.IntType(64))
+
+        return types.int64(), codegen
+
+    return address
 
 
 @intrinsic
@@ -288,43 +368,31 @@ def stack_array(size, kind):
         def codegen(context, builder, signature, args):
             room = cgutils.alloca_once(builder, ir.ArrayType(context.get_data_type(entry), size))
             room.align = 64
-            return _array_at(context, builder, signature.return_type, room, size)
+            return _array_at(context, builder, signature.return_type, room, context.get_constant(types.intp, size))
 
         return types.Array(entry, 1, "C")(), codegen
 
     return new
 
 
-def _array_at(context, builder, kind, room, size):
-    """Return an array of ``size`` numbers at a place of the stack."""
+@intrinsic
+def numbers_at(typingctx, address, count):
+    """Return an array of ``count`` numbers at an address, without an owner."""
+
+    def codegen(context, builder, signature, args):
+        room = builder.inttoptr(args[0], ir.IntType(8).as_pointer())
+        return _array_at(context, builder, signature.return_type, room, args[1])
+
+    return types.Array(types.float64, 1, "C")(types.int64, types.int64), codegen
+
+
+def _array_at(context, builder, kind, room, length):
+    """Return an array of so many numbers at an address."""
     array = context.make_array(kind)(context, builder)
-    length, width = (context.get_constant(types.intp, x) for x in (size, 8))
+    width = context.get_constant(types.intp, 8)
     data = builder.bitcast(room, array.data.type)
     populate_array(array, data=data, shape=[length], strides=[width], itemsize=width, meminfo=None)
     return array._getvalue()
-
-
-@intrinsic
-def opaque(typingctx, array):
-    """Return the same array of numbers, of whose address and length the compiler knows nothing.
-
-    Which products are fused with sums depends on what it knows: this makes it the same everywhere.
-    """
-
-    def codegen(context, builder, signature, args):
-        view = context.make_array(signature.args[0])(context, builder, args[0])
-        (length,) = cgutils.unpack_tuple(builder, view.shape)
-        data, length = (_unknown(builder, value) for value in (view.data, length))
-        width = context.get_constant(types.intp, 8)
-        populate_array(view, data=data, shape=[length], strides=[width], itemsize=width, meminfo=None)
-        return view._getvalue()
-
-    return array(array), codegen
-
-
-def _unknown(builder, value):
-    """Return a value that went through a register, by no instruction at all, and is unknown to the compiler."""
-    return builder.asm(ir.FunctionType(value.type, [value.type]), "", "=r,0", [value], False)
 
 
 def fixed_address(number):

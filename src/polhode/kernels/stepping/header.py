@@ -11,7 +11,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from polhode.kernels.compiler.intrinsics import call_by_address
+from polhode.kernels.compiler.intrinsics import call_by_address, call_in_registers
 from polhode.kernels.compiler.jit import inline
 from polhode.kernels.exact.standard_form import INPUT, MATRICES, TIMES
 from polhode.kernels.stepping.status import Status
@@ -20,6 +20,12 @@ VECTOR = "UniTuple(f8, 3)"
 MATRIX = f"UniTuple({VECTOR}, 3)"
 TORQUE = f"{VECTOR}(f8, {MATRIX}, {VECTOR}, f8[::1])"  # torque(t, Q, w, params)
 call_torque = call_by_address(TORQUE, (0.0, 0.0, 0.0))
+
+# prepare(order, I, address and number of parameters, address of c) and advance(address of c, m, q, h): see ``repeat``
+QUATERNION = "UniTuple(f8, 4)"
+PREPARE = f"i8(i8, {VECTOR}, i8, i8, i8)"
+ADVANCE = f"Tuple(({VECTOR}, {QUATERNION}, f8))(i8, {VECTOR}, {QUATERNION}, f8)"
+call_prepare, call_advance = call_in_registers(PREPARE), call_in_registers(ADVANCE)
 
 # forces(t, x, Q, force, torque, numbers, sizes) adds forces and torques of an interaction; it returns (status, energy).
 FORCES = f"Tuple((i8, f8))(f8, {INPUT}, {MATRICES}, f8[:,::1], f8[:,::1], f8[::1], i8[::1])"
@@ -165,8 +171,10 @@ class Interpolation(NamedTuple):
 
 
 class FlowData(NamedTuple):
-    """Data of a free flow: parameters of ``prepare``, the number of its constants, the parts of a step."""
+    """A free flow: addresses of its functions, parameters of ``prepare``, number of constants, parts of a step."""
 
+    prepare: int
+    advance: int
     parameters: Inputs
     size: int
     fractions: Inputs

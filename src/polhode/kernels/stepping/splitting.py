@@ -10,9 +10,8 @@ The loop over stages, which merges adjacent ones, is that of ``stages``. The tor
 to ``high`` of the clock only: if it jumps at an end of the time interval of these steps, its limit from the inside is
 used.
 
-The free flow is that of ``repeat``, inlined. The torque is a function of fixed type: a new torque is compiled alone,
-and this loop is not recompiled. The torque has arguments in the user's axes and units, see
-``torques``.
+The free flow is that of ``repeat``, and the torque a function of fixed type; both are called by their addresses, and
+this loop is not compiled again for others. The torque has arguments in the user's axes and units, see ``torques``.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ from math import inf, sqrt
 from typing import NamedTuple
 
 from polhode.kernels.compiler.intrinsics import borrowed, keep
-from polhode.kernels.compiler.jit import inline
+from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.exact.standard_form import to_standard_time
 from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.trig import sincos
 from polhode.kernels.numbers.vectors import by_components, cross, dot, largest, plus, times
 from polhode.kernels.stepping.damping import damped_kick, resistance
 from polhode.kernels.stepping.frame import read_attitude, read_momentum, write_state
-from polhode.kernels.stepping.header import FINE, NO_STEP, number_of
-from polhode.kernels.stepping.repeat import new_constants, plain, whole_step
+from polhode.kernels.stepping.header import ADDRESS, BOOL, FINE, NO_STEP, FlowData, SchemeTable, Work, number_of
+from polhode.kernels.stepping.repeat import new_constants, prepare_flow, whole_step
 from polhode.kernels.stepping.stages import Pending, Progress, Window, stage_loop, time_in
 from polhode.kernels.stepping.torques import Body, body_of, torque_on
 
@@ -53,6 +52,7 @@ class Subject(NamedTuple):
 
     body: Body
     implicit: bool
+    advance: int  # address, of the flow
     constants: object  # array, of the flow
     fractions: object  # array, the parts of a step of the flow
     m_out: object  # array (k, n, 3)
@@ -134,22 +134,17 @@ def after_kick(subject, window, s):
     return SplitState(m, s.q, Pending(p.drift, 0.0, 0.0, p.time), s.evaluations + count, FINE)
 
 
-def drift_by(advance):
-    """Return the function ``after_drift(subject, window, s)`` for a free flow, which is inlined."""
-
-    @inline
-    def after_drift(subject, window, s):
-        """Return the state after its pending drift."""
-        p = s.pending
-        if p.drift == 0.0 or s.status != FINE:
-            return s
-        time = to_standard_time(p.drift * window.h, subject.body.frame.scale)
-        m, q, count = whole_step(advance, subject.constants, subject.fractions, s.m, s.q, time)
-        if count < 0.0:
-            return SplitState(s.m, s.q, p, s.evaluations, NO_STEP)
-        return SplitState(m, q, Pending(0.0, p.kick, p.gradient, p.time), s.evaluations, FINE)
-
-    return after_drift
+@inline
+def after_drift(subject, window, s):
+    """Return the state after its pending drift."""
+    p = s.pending
+    if p.drift == 0.0 or s.status != FINE:
+        return s
+    time = to_standard_time(p.drift * window.h, subject.body.frame.scale)
+    m, q, count = whole_step(subject.advance, subject.constants, subject.fractions, s.m, s.q, time)
+    if count < 0.0:
+        return SplitState(s.m, s.q, p, s.evaluations, NO_STEP)
+    return SplitState(m, q, Pending(0.0, p.kick, p.gradient, p.time), s.evaluations, FINE)
 
 
 @inline
@@ -176,41 +171,41 @@ def restored(subject, copy, s):
     return SplitState(copy.m, copy.q, copy.pending, s.evaluations, s.status)
 
 
-def split_loop(prepare, advance):
-    """Return the function ``split(torque, implicit, flow, scheme, work)`` for a free flow, see ``repeat``.
+SPLIT = "void", ADDRESS, BOOL, FlowData, SchemeTable, Work
+run = stage_loop(after_kick, after_drift, with_pending, write, itself, restored)
 
-    It advances bodies start..stop to the last of the wanted steps, or to step ``limit``. States after the wanted steps
-    are saved, and the current states are changed in place, so that another call can continue. A body whose torque or
-    flow fails stays where it is, with its status, and its remaining outputs are not changed.
+
+@entry_point(SPLIT)
+def split(torque, implicit, flow, scheme, work):
+    """Advance bodies start..stop to the last of the wanted steps, or to step ``limit``.
+
+    States after the wanted steps are saved, and the current states are changed in place, so that another call can
+    continue. A body whose torque or flow fails stays where it is, with its status, and its remaining outputs are not
+    changed.
     """
-    run = stage_loop(after_kick, drift_by(advance), with_pending, write, itself, restored)
-
-    def split(torque, implicit, flow, scheme, work):
-        flow, scheme, work = borrowed(flow), borrowed(scheme), borrowed(work)
-        current, saved = work.current, work.saved
-        constants = new_constants(flow.size)
-        c = borrowed(constants)
-        for i in range(work.start, work.stop):
-            window = Window(work.clock.first, number_of(work.clock.start, i), number_of(work.clock.h, i))
-            limits = number_of(work.clock.low, i), number_of(work.clock.high, i)
-            body, I = body_of(torque, work.bodies, limits, current.m, window.h, i)
-            prepare(body.frame.order, I, plain(flow.parameters), c)
-            subject = Subject(body, implicit, c, flow.fractions, saved.m, saved.q, i)
-            p = current.memory[i]
-            s = SplitState(
-                read_momentum(body.frame, current.m, i),
-                read_attitude(body.frame, current.q, i),
-                Pending(float(p[0]), float(p[1]), float(p[2]), float(p[3])),
-                current.torques[i],
-                current.status[i],
-            )
-            s, progress = run(subject, scheme, window, work.wanted, s, Progress(current.steps[i], p[4] != 0.0))
-            write_state(body.frame, s.m, s.q, current.m, current.q, i)
-            p[0], p[1], p[2], p[3] = s.pending
-            p[4] = 1.0 if progress.begun else 0.0
-            current.steps[i] = progress.steps
-            current.status[i] = s.status
-            current.torques[i] = s.evaluations
-        keep(constants)
-
-    return split
+    flow, scheme, work = borrowed(flow), borrowed(scheme), borrowed(work)
+    current, saved = work.current, work.saved
+    constants = new_constants(flow.size)
+    c = borrowed(constants)
+    for i in range(work.start, work.stop):
+        window = Window(work.clock.first, number_of(work.clock.start, i), number_of(work.clock.h, i))
+        limits = number_of(work.clock.low, i), number_of(work.clock.high, i)
+        body, I = body_of(torque, work.bodies, limits, current.m, window.h, i)
+        prepare_flow(flow, body.frame.order, I, c)
+        subject = Subject(body, implicit, flow.advance, c, flow.fractions, saved.m, saved.q, i)
+        p = current.memory[i]
+        s = SplitState(
+            read_momentum(body.frame, current.m, i),
+            read_attitude(body.frame, current.q, i),
+            Pending(float(p[0]), float(p[1]), float(p[2]), float(p[3])),
+            current.torques[i],
+            current.status[i],
+        )
+        s, progress = run(subject, scheme, window, work.wanted, s, Progress(current.steps[i], p[4] != 0.0))
+        write_state(body.frame, s.m, s.q, current.m, current.q, i)
+        p[0], p[1], p[2], p[3] = s.pending
+        p[4] = 1.0 if progress.begun else 0.0
+        current.steps[i] = progress.steps
+        current.status[i] = s.status
+        current.torques[i] = s.evaluations
+    keep(constants)
