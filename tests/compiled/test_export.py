@@ -33,7 +33,9 @@ needs_c = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C c
 needs_fortran = pytest.mark.skipif(shutil.which("gfortran") is None, reason="gfortran is not installed")
 
 
-@pytest.fixture(scope="module", params=["native", "x86-64-v3", "x86-64"])
+@pytest.fixture(
+    scope="module", params=["native", *(pytest.param(cpu, marks=pytest.mark.long) for cpu in ("x86-64-v3", "x86-64"))]
+)
 def library(request, tmp_path_factory):
     """Folder with a library, and the processor for which it is made."""
     from polhode.compiled.export import NEEDED

@@ -38,8 +38,7 @@ def step(method: Flow | Splitting, force: Force | None = None) -> Callable[..., 
     method : Flow or Splitting
         A flow, such as ``Exact()``, or a splitting for a body with a torque.
     force : Force, optional
-        The torque on the body; required with a splitting. Its damping matrix has to be diagonal, and it may not have
-        breaks.
+        The torque on the body; required with a splitting. Its damping matrix has to be diagonal in the principal axes.
 
     Returns
     -------
@@ -63,12 +62,12 @@ def step(method: Flow | Splitting, force: Force | None = None) -> Callable[..., 
     the attitude, scalar first. Each may be a tuple or an array, and the result is a pair of tuples of floats. Arguments
     are not checked, and no exception is raised: a step without a result, or a torque that raises, gives NaN.
 
-    The numbers are those of ``flow.step``, and of `integrate` with the same splitting, to the last bit. Flows `Gauss`
-    and `Magnus` may differ in the last bits if the body turns by more than about a radian in a step, and so may
-    `FrbQuaternion` with ``gamma``.
+    The numbers are those of ``flow.step``, and of `integrate` with the same splitting, to the last bit: the same
+    machine code computes them. If the torque has breaks, a step may begin or end at a break, but steps that contain one
+    give NaN.
 
-    The functions can be called from Python, too, and are plain Python if ``POLHODE_JIT=0`` is set. Numba keeps loops
-    that call a splitting in memory only, even with ``cache=True``, because the address of the torque belongs to the
+    The functions can be called from Python, too, and are plain Python if ``POLHODE_JIT=0`` is set. Numba keeps
+    functions that call them in memory only, even with ``cache=True``, because addresses of machine code belong to the
     process.
 
     Examples

@@ -140,8 +140,9 @@ def split_steps(setting, inertia, params, m, q, t, h, steps):
     bodies = Bodies(moments, axes[:0], setting.damping, as_rows(params, len(params)))
     clock = Clock(numbers[0], numbers[1], numbers[2], numbers[3], 0, inf)
     work = Work(bodies, clock, Wanted(steps, wanted, numbers[4]), 0, 1, current, saved)
-    call_split(setting.split, (setting.torque, setting.implicit, setting.flow, setting.scheme, work))
-    return (three(saved.m[0, 0]), four(saved.q[0, 0])) if current.status[0] == FINE else NO_STATE
+    _, raised = call_split(setting.split, (setting.torque, setting.implicit, setting.flow, setting.scheme, work))
+    has_result = current.status[0] == FINE and not raised
+    return (three(saved.m[0, 0]), four(saved.q[0, 0])) if has_result else NO_STATE
 
 
 @entry_point(PREPARE, registers=True)

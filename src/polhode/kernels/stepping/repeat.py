@@ -52,7 +52,7 @@ else:
 
     def plain(numbers):
         """Return ``numbers`` as Python floats, which overflow without a warning, unlike those of NumPy."""
-        return numbers.tolist()
+        return [float(x) for x in numbers]
 
 
 @inline
