@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray, writable
 from polhode.core.checks import show
 from polhode.core.errors import NotTraceable
-from polhode.forces.symbols import OF_ARRAYS, OTHERWISE
+from polhode.forces.symbols import OTHERWISE
 from polhode.forces.trigonometric import Case, trial_cases
+from polhode.kernels.graphs.array_series import OF_ARRAYS
 from polhode.kernels.graphs.graph import Graph, computed, evaluate
 
 MISFIT = 1e-12  # of graph and function, relative to the largest component of the function
@@ -53,14 +55,7 @@ def check_values(
     cases, velocities, expected = _trials(function, has_velocity, params)
     if not cases:
         raise NotTraceable(f"{name} raises at all trial arguments, so its graph cannot be checked; {OTHERWISE}")
-    inputs = _inputs(cases, velocities)
-    with np.errstate(all="ignore"):
-        found = np.array([value + 0.0 * inputs["t"] for value in evaluate(graph, nodes, inputs, OF_ARRAYS)])
-        misfit = np.abs(found - expected)
-        same = (found == expected) | (np.isnan(found) & np.isnan(expected))  # also if both are infinite
-        wrong = ~same & ~(misfit <= MISFIT * np.abs(expected).max(axis=0))
-        if wrong.any():
-            wrong &= ~(misfit <= _rounding_errors(graph, nodes, energies, inputs))
+    found, wrong = different(graph, nodes, energies, _inputs(cases, velocities), expected)
     if wrong.any():
         i, n = (int(index[0]) for index in np.nonzero(wrong))
         raise NotTraceable(
@@ -68,6 +63,27 @@ def check_values(
             f"it did when it was called with symbols gives {found[i, n]:.17g}: it depends on more than its arguments, "
             f"or rounds them; {OTHERWISE}"
         )
+
+
+class Difference(NamedTuple):
+    """Values of nodes, and where they are not those of a function; both of shape (nodes, n)."""
+
+    found: FloatArray
+    wrong: npt.NDArray[np.bool_]
+
+
+def different(
+    graph: Graph, nodes: Sequence[int], energies: Sequence[int], inputs: Inputs, expected: FloatArray
+) -> Difference:
+    """Return where the values of nodes differ from those of a function, `expected`, by more than rounding."""
+    with np.errstate(all="ignore"):
+        found = np.array([value + 0.0 * inputs["t"] for value in evaluate(graph, nodes, inputs, OF_ARRAYS)])
+        misfit = np.abs(found - expected)
+        same = (found == expected) | (np.isnan(found) & np.isnan(expected))  # also if both are infinite
+        wrong = ~same & ~(misfit <= MISFIT * np.abs(expected).max(axis=0))
+        if wrong.any():
+            wrong &= ~(misfit <= _rounding_errors(graph, nodes, energies, inputs))
+    return Difference(found, wrong)
 
 
 def _trials(

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from polhode.core.checks import as_floats
 from polhode.core.fingerprint import FOUNDATION, PLAIN, is_library
 from polhode.forces.symbols import Symbol, apply_ufunc, has_symbols, lowered, refuse
 
@@ -110,6 +111,11 @@ def full(shape: Any, value: Any, dtype: Any = None) -> Any:
 def full_like(x: Any, value: Any, dtype: Any = None) -> Any:
     """Return an array of the shape of another one, of symbols or numbers that are equal."""
     return full(np.shape(x), value, dtype)
+
+
+def as_symbols(value: Any, name: str, components: int | None = None) -> Any:
+    """Return an array of symbols unchanged, and numbers as an array of floats."""
+    return np.asarray(value, dtype=object) if has_symbols(value) else as_floats(value, name, components)
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
@@ -210,6 +216,7 @@ REPLACEMENTS: dict[Any, Any] = {
     np.empty_like: _array_like(math.nan),
     np.full: full,
     np.full_like: full_like,
+    as_floats: as_symbols,
     np.linalg.norm: norm,
     np.linalg.solve: solve,
     **{getattr(np.linalg, name): _of_numbers(getattr(np.linalg, name))

@@ -22,6 +22,7 @@ import numpy as np
 from polhode.core.arrays import FloatArray
 from polhode.core.errors import NotTraceable
 from polhode.kernels.graphs import graph as graphs
+from polhode.kernels.graphs.array_series import OF_ARRAYS
 from polhode.kernels.graphs.graph import Graph, Kind
 
 LARGEST_GRAPH = 20_000  # nodes; far more than can be compiled in reasonable time
@@ -29,12 +30,6 @@ OTHERWISE = "use the method Adaptive, which needs no graph"
 ON_BREAKS = "use the method Adaptive, or pass the times of switches as breaks if the branch depends on t only"
 OWN_MODULES = tuple(f"polhode.forces.{name}" for name in ("symbols", "rebinding", "tracing"))
 LONGEST_TEXT = 24  # numbers and inputs of an expression that is written in a message
-
-# Functions that compute the nodes of a graph from arrays.
-OF_ARRAYS: dict[str, Callable[..., Any]] = {
-    **{name: getattr(np, name) for name in graphs.FUNCTIONS if hasattr(np, name)},
-    "asin": np.arcsin, "atan": np.arctan, "atan2": np.arctan2, "power": np.power, "divide": np.divide,
-}  # fmt: skip
 
 
 class Condition(NamedTuple):

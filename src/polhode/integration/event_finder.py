@@ -12,7 +12,9 @@ import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray
 from polhode.core.errors import InputError, ShapeError
+from polhode.integration.events import Event as NamedEvent
 from polhode.integration.rows import Rows, States
+from polhode.integration.traced_events import StepPolynomials, graph_of
 from polhode.kernels.stepping.status import Status
 
 if TYPE_CHECKING:
@@ -50,6 +52,8 @@ class EventFinder:
         self._direction = [float(getattr(event, "direction", 0.0)) for event in self.events]
         # Number of occurrences after which an event ends the run; 0 if it does not.
         self._last = [int(getattr(event, "terminal", False)) for event in self.events]
+        has_polynomials = run.rows.polynomials(run.method) is not None
+        self._graphs = [graph_of(_function_of(event), run) if has_polynomials else None for event in self.events]
         self._states: list[list[list[EventState]]] = [[[] for _ in range(n)] for _ in self.events]
         self.stops = np.full(n, np.inf)  # times at which bodies were stopped, multiplied by the direction of time
         self._sign = 1.0 if run.t1 > run.t0 else -1.0
@@ -57,12 +61,13 @@ class EventFinder:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without the functions: dense output only has to know when bodies stopped."""
-        return vars(self) | {"events": []}
+        return vars(self) | {"events": [], "_graphs": []}
 
     def search(self, t: FloatArray, m: FloatArray, q: FloatArray, sol: Solution) -> None:
-        """Find the events that change sign between consecutive states, and stop bodies at terminal events.
+        """Find the sign changes of events, and stop bodies at terminal events.
 
-        If a body rotates by a large angle in a step, events are also evaluated at times within the step.
+        If steps are polynomials, all sign changes of events whose graph is known are found. Other events are evaluated
+        at the states and, if a body rotates by a large angle in a step, at times within the step.
 
         Parameters
         ----------
@@ -76,30 +81,59 @@ class EventFinder:
         times = np.broadcast_to(t.reshape(len(t), m.shape[1] if t.ndim > 1 else 1), m.shape[:2])
         if not times.size:
             return
-        parts = self._parts(times, m)
-        block = max(1, LARGEST_BLOCK // (parts * times.shape[1]))
-        for first in range(0, len(times) - 1, block):
-            rows = slice(first, first + block + 1)
-            self._search_block(*_divided(times[rows], m[rows], q[rows], parts, sol), sol)
+        if len(times) > 1:
+            self._search_polynomials(times, m, q, sol)
+            self._search_samples(times, m, q, sol)
             self._at_start = False
         self._stop()
+
+    def _search_polynomials(self, t: FloatArray, m: FloatArray, q: FloatArray, sol: Any) -> None:
+        """Find and store all sign changes of events whose graph is known, in steps that are polynomials."""
+        steps = StepPolynomials(t, m, q, sol, self._run.rows)
+        for number, graph in enumerate(self._graphs):
+            if graph is None:
+                continue
+            found = [steps.crossings(graph)]
+            if self._at_start and self._last[number]:  # later zeros are counted when they are reached
+                found.append(steps.start_zeros(graph))
+            for body, begin, end, rises in found:
+                counts = (rises & (self._direction[number] >= 0)) | (~rises & (self._direction[number] <= 0))
+                if counts.any():
+                    interval = begin[counts], end[counts]
+                    self._store(number, *self._refined(self.events[number], body[counts], *interval, t[0], sol))
+
+    def _search_samples(self, t: FloatArray, m: FloatArray, q: FloatArray, sol: Solution) -> None:
+        """Find and store the sign changes of other events between consecutive states, divided into blocks."""
+        if None not in self._graphs:
+            return
+        parts = self._parts(t, m)
+        block = max(1, LARGEST_BLOCK // (parts * t.shape[1]))
+        for first in range(0, len(t) - 1, block):
+            rows = slice(first, first + block + 1)
+            is_first = self._at_start and first == 0
+            self._search_block(*_divided(t[rows], m[rows], q[rows], parts, sol), sol, is_first)
 
     def _parts(self, t: FloatArray, m: FloatArray) -> int:
         """Return the number of parts into which steps are divided, so that no rotation is missed."""
         angle = np.nanmax(self._run.rows.speed(m[:-1]) * np.abs(np.diff(t, axis=0)), initial=0.0)
         return min(MOST_PARTS, max(1, ceil(angle / FARTHEST)))
 
-    def _search_block(self, times: FloatArray, m: FloatArray, q: FloatArray, sol: Solution) -> None:
-        """Find and store the sign changes of all events between consecutive states (k, n, .)."""
+    def _search_block(self, times: FloatArray, m: FloatArray, q: FloatArray, sol: Solution, is_first: bool) -> None:
+        """Find and store the sign changes of events without a graph between consecutive states (k, n, .)."""
         for number, event in enumerate(self.events):
+            if self._graphs[number] is not None:
+                continue
             g = self._values(event, times, m, q)
             up, down = (g[:-1] < 0) & (g[1:] >= 0), (g[:-1] > 0) & (g[1:] <= 0)
-            if self._at_start and self._last[number]:  # later zeros are counted when they are reached
+            if is_first and self._last[number]:  # later zeros are counted when they are reached
                 up[0] |= (g[0] == 0) & (g[1] >= 0)
                 down[0] |= (g[0] == 0) & (g[1] <= 0)
             crossed = (up & (self._direction[number] >= 0)) | (down & (self._direction[number] <= 0))
             if crossed.any():
-                self._store(number, *self._refined(event, crossed, times, g, sol))
+                row, body = np.nonzero(crossed)
+                begin = times[row, body]
+                end = np.where(g[row, body] == 0, begin, times[row + 1, body])
+                self._store(number, *self._refined(event, body, begin, end, times[0], sol))
 
     def _values(self, event: Event, t: FloatArray, m: FloatArray, q: FloatArray) -> FloatArray:
         """Return the values (k, n) of an event at states (k, n, .), passed to it in the body axes of the user."""
@@ -116,14 +150,26 @@ class EventFinder:
         return value.reshape(len(t), -1)
 
     def _refined(
-        self, event: Event, crossed: npt.NDArray[np.bool_], t: FloatArray, g: FloatArray, sol: Solution
+        self, event: Event, body: IntArray, begin: FloatArray, end: FloatArray, valid: FloatArray, sol: Solution
     ) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
-        """Return the bodies and their (t, m, q) at all sign changes marked in `crossed`, accurate to round-off."""
+        """Return the bodies (r,) and their (t, m, q) at sign changes between two times, accurate to round-off.
+
+        If the times are equal, the sign change is there. The times `valid` (n,) are any at which there are states.
+        """
+        times = begin.copy()
+        wide = begin != end
+        if wide.any():
+            times[wide] = self._roots(event, body[wide], begin[wide], end[wide], valid, sol)
+        return body, times, *sol.rows(times, body)
+
+    def _roots(
+        self, event: Event, body: IntArray, begin: FloatArray, end: FloatArray, valid: FloatArray, sol: Solution
+    ) -> FloatArray:
+        """Return the roots of an event for bodies (r,), between times at which it has different signs."""
         from scipy.optimize.elementwise import find_root
 
-        row, body = np.nonzero(crossed)
-        count = crossed.cumsum(axis=0)[row, body] - 1  # crossings of one body are evaluated as rows of one column
-        now = np.tile(t[0], (count.max() + 1, 1))
+        count = _occurrences(body)  # sign changes of one body are evaluated as rows of one column
+        now = np.tile(valid, (count.max() + 1, 1))
         all_bodies = np.tile(np.arange(now.shape[1]), len(now))
 
         def value(times: FloatArray, count: IntArray, body: IntArray) -> FloatArray:
@@ -134,11 +180,8 @@ class EventFinder:
                 count, body
             ]
 
-        begin = t[row, body]
-        end = np.where(g[row, body] == 0, begin, t[row + 1, body])
         tolerances = {"xatol": 0.0, "xrtol": 2.0**-52}
-        times = find_root(value, (begin, end), args=(count, body), tolerances=tolerances).x
-        return body, times, *sol.rows(times, body)
+        return np.asarray(find_root(value, (begin, end), args=(count, body), tolerances=tolerances).x)
 
     def _store(self, number: int, bodies: IntArray, t: FloatArray, m: FloatArray, q: FloatArray) -> None:
         """Store the states (r, .) of bodies (r,) at events of the given number."""
@@ -215,6 +258,19 @@ def _check_arguments(event: Event, rows: Rows) -> None:
             f"event {_name_of(event)} has the arguments ({', '.join(arguments.parameters)}); expected event(t, "
             f"{', '.join(rows.names)}), {rows.event_arguments}"
         ) from None
+
+
+def _function_of(event: Event) -> Event:
+    """Return the function of an event."""
+    return event.__wrapped__ if isinstance(event, NamedEvent) else event
+
+
+def _occurrences(items: IntArray) -> IntArray:
+    """Return, for each item, how many equal ones are before it."""
+    order = np.argsort(items, kind="stable")
+    ranks = np.empty(len(items), dtype=np.int64)
+    ranks[order] = np.arange(len(items)) - np.searchsorted(items[order], items[order])
+    return ranks
 
 
 def _name_of(event: Event) -> str:

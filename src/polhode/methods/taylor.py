@@ -46,9 +46,11 @@ class Taylor(Method):
 
     The torque is traced once: it is called with symbols, and code that computes the Taylor coefficients of the motion
     is generated from the expression that it returns. Each step has its own length, which follows from the coefficients;
-    no step is rejected. Attitudes stay unit quaternions. States between steps cost nothing but a polynomial. The bodies
-    of a batch are advanced four at a time in vector lanes; their results depend neither on their place nor on others,
-    and differ by rounding from those of a body alone.
+    no step is rejected. Attitudes stay unit quaternions. States between steps cost nothing but a polynomial. Events are
+    traced, too, and all their sign changes within a step are found, unless they branch on the state or are not the same
+    function for all bodies; these are sampled, as with other methods. The bodies of a batch are advanced four at a time
+    in vector lanes; their results depend neither on their place nor on others, and differ by rounding from those of a
+    body alone.
 
     Torques that branch on the state, or call functions that cannot be traced, are refused with the reason:
     use `Adaptive` for these.
