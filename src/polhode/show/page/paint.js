@@ -13,7 +13,7 @@ varying vec3 shown;
 vec3 light(mat3 placed) {  // from a white sky, a gray ground, and the sun
   vec3 squares = vec3(dot(placed[0], placed[0]), dot(placed[1], placed[1]), dot(placed[2], placed[2]));
   vec3 outward = normalize(placed * (normal / squares));
-  return mix(vec3(0.088, 0.088, 0.118), vec3(0.477), 0.5 + 0.5 * dot(outward, up)) + 0.7 * max(0.0, dot(outward, sun));
+  return mix(vec3(0.075, 0.075, 0.1), vec3(0.41), 0.5 + 0.5 * dot(outward, up)) + 0.6 * max(0.0, dot(outward, sun));
 }
 
 void main() {
