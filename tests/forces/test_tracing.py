@@ -381,7 +381,7 @@ def long_loop(t, Q, w, p):
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        (branch, r"a branch on the state \(w0\) cannot be traced; use the method Adaptive, or pass the times"),
+        (branch, r"a branch on the state \(w0\) cannot be traced; use the method Adaptive, and pass the times"),
         (switch, r"a branch on the state \(t\) cannot be traced; .* as breaks"),
         (absolute, r"abs of the state \(w0\)"),
         (clipped, "a branch on the state"),

@@ -27,7 +27,7 @@ from polhode.kernels.graphs.graph import Graph, Kind
 
 LARGEST_GRAPH = 20_000  # nodes; far more than can be compiled in reasonable time
 OTHERWISE = "use the method Adaptive, which needs no graph"
-ON_BREAKS = "use the method Adaptive, or pass the times of switches as breaks if the branch depends on t only"
+ON_BREAKS = "use the method Adaptive, and pass the times of switches as breaks if the branch depends on t only"
 OWN_MODULES = tuple(f"polhode.forces.{name}" for name in ("symbols", "rebinding", "tracing"))
 LONGEST_TEXT = 24  # numbers and inputs of an expression that is written in a message
 
