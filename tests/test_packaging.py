@@ -97,6 +97,7 @@ def built(tmp_path_factory):
     return folder
 
 
+@pytest.mark.long
 def test_the_wheel_has_all_modules_and_data(built):
     (wheel,) = built.glob("*.whl")
     with zipfile.ZipFile(wheel) as file:
@@ -114,6 +115,7 @@ def test_the_wheel_has_all_modules_and_data(built):
     assert "Requires-Python: >=3.11" in metadata
 
 
+@pytest.mark.long
 def test_a_wheel_is_pure_and_small_and_computes_without_numba(built, tmp_path):
     """It carries the kernels, and its first result has the bits of this checkout."""
     (wheel,) = built.glob("*.whl")

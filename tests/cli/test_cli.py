@@ -77,6 +77,7 @@ def test_run(tmp_path):
     check_table(result.output)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", [pytest.param(COMMANDS[0], marks=pytest.mark.long), COMMANDS[1]])
 def test_run_for_real(tmp_path, command):
     done = subprocess.run(
@@ -235,6 +236,7 @@ def loaded(folder):
     return store.load(folder / "trajectory.nc")
 
 
+@pytest.mark.long
 @pytest.mark.drawn
 @pytest.mark.parametrize("name", ph.problems.REGISTRY)
 def test_every_problem_runs_and_is_drawn(name, tmp_path):
@@ -472,6 +474,7 @@ def wait_for(path, process):
     raise AssertionError(f"{path} did not come")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.long)])
 def test_a_run_that_was_ended_goes_on(tmp_path, start, ending):
     process = start(*LONG_RUN, "--out", "long")
@@ -498,6 +501,7 @@ def test_a_run_that_was_ended_goes_on(tmp_path, start, ending):
     np.testing.assert_array_equal(stored.q, expected.q)
 
 
+@pytest.mark.long
 def test_ctrl_c_in_a_short_run_keeps_what_was_computed(tmp_path, start):
     """Not one that grows on the disk: what is there is written at the end."""
     command = (

@@ -33,6 +33,7 @@ def richest(data):
     return next((kind for kind in ("image/png", "text/html") if kind in data), "text/plain")
 
 
+@pytest.mark.long
 def test_a_notebook(monkeypatch):
     monkeypatch.delenv("MPLBACKEND", raising=False)  # a notebook sets its own
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")

@@ -59,6 +59,7 @@ def test_what_is_no_client_is_refused_before_anything_is_written(tmp_path, clien
     assert not (tmp_path / "e.zarr").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [1, pytest.param(4, marks=pytest.mark.long)])
 def test_any_number_of_workers(tmp_path, local, count):
     with workers(count) as several, distributed.Client(several) as client:

@@ -414,6 +414,7 @@ class Death(BaseException):
     """Stands for the end of the process: nobody catches it."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stride", [10, pytest.param(3, marks=pytest.mark.long)])
 def test_death_at_every_write(tmp_path, monkeypatch, stride):
     """A chunk counts as a whole or not at all."""
@@ -544,6 +545,7 @@ def test_other_conditions_are_told(tmp_path, monkeypatch):
         run(out=path, resume=True)
 
 
+@pytest.mark.long
 def test_memory_is_that_of_a_chunk(tmp_path):
     """Twenty times the members take no more memory, if results go to a store."""
     samples = sampling.draw(40_000, m=sampling.direction(), q=sampling.attitude())

@@ -137,6 +137,7 @@ def draw(path, count):
         yield file, int(rng.integers(file.stat().st_size)), int(rng.integers(8))
 
 
+@pytest.mark.long
 @finalizers_may_complain
 @pytest.mark.parametrize("name", KINDS)
 def test_any_flipped_bit(tmp_path, name):

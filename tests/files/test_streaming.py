@@ -144,6 +144,7 @@ def kill_often(path, kills):
     return counts
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kills", [3, pytest.param(48, marks=pytest.mark.release)])
 def test_killed_and_resumed(tmp_path, kills):
     """Killed while it began, computed and wrote: never a lost state, and in the end the same bits."""
@@ -240,6 +241,7 @@ def dies_everywhere(tmp_path, monkeypatch, expected, t_end, stride=1, **options)
             assert same(store.load(path), expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("stride", "last"), [(5, 10), pytest.param(1, 31, marks=pytest.mark.long)])
 def test_death_at_every_write(tmp_path, monkeypatch, stride, last):
     ends = dies_everywhere(tmp_path, monkeypatch, whole(0.9), 0.9, stride)
@@ -258,6 +260,7 @@ def test_death_between_distant_states(tmp_path, monkeypatch):
     assert set(ends) >= {1, 2, 3}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("module", "name"), [(_local, "_put"), (atomic, "sync"), (atomic.os, "replace")])
 def test_a_full_disk(tmp_path, monkeypatch, module, name):
     """At whatever write: an error that says so, and a store that can go on."""
@@ -596,6 +599,7 @@ def test_methods_that_choose_their_steps(tmp_path, monkeypatch, calls):
     assert streaming.resume(path, batch).finished
 
 
+@pytest.mark.long
 def test_a_free_body_goes_on(tmp_path, monkeypatch):
     path = tmp_path / "run.zarr"
     free = ph.Problem((1.0, 2.0, 3.0), ph.State((0.3, 0.2, 0.9)), t_span=(0.0, 10.0))

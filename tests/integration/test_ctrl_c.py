@@ -46,6 +46,7 @@ except KeyboardInterrupt as stop:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("bodies", [1, 3])
 @pytest.mark.parametrize("work", ["pass", "open(os.devnull).close()"], ids=["compiled", "in Python"])
 @pytest.mark.parametrize(

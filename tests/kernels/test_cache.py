@@ -114,6 +114,7 @@ def test_an_edited_helper_in_another_file_is_recompiled_and_its_revert_is_not(co
     assert copy.machine_code() == third
 
 
+@pytest.mark.long
 @compiled
 def test_an_edited_file_outside_of_the_package_is_recompiled(copy, tmp_path):
     """Kernels of tests and benchmarks: the stamp of the package's sources does not change with them."""
@@ -126,6 +127,7 @@ def test_an_edited_file_outside_of_the_package_is_recompiled(copy, tmp_path):
         assert found[0] == factor
 
 
+@pytest.mark.long
 @compiled
 def test_kernels_without_a_file_work_and_are_not_cached(copy):
     """As those that are typed into a console or a notebook."""
@@ -135,6 +137,7 @@ def test_kernels_without_a_file_work_and_are_not_cached(copy):
     assert not [path for path in copy.machine_code() if "outer" in str(path)]
 
 
+@pytest.mark.long
 @compiled
 def test_an_edit_while_running_does_not_poison_the_cache(copy):
     """The process has loaded the old source, compiles after the edit, and must not store that as the new one's code."""
@@ -192,6 +195,7 @@ def test_damaged_files_are_compiled_again_with_one_warning(copy):
     assert copy.run(DAMAGE.format(cache=str(copy.cache))) == [2.0, 2.0 / 247.0]
 
 
+@pytest.mark.long
 @compiled
 def test_several_damaged_files_are_one_warning(copy):
     probe = copy.kernels / "probe.py"
@@ -245,6 +249,7 @@ def test_a_cache_that_cannot_be_written_is_read(copy):
     assert copy.machine_code() == before
 
 
+@pytest.mark.long
 @compiled
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions are inherited")
 @pytest.mark.parametrize("unsafe", ["", "stamp"])

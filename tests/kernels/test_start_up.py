@@ -110,6 +110,7 @@ print(json.dumps(x))
 """
 
 
+@pytest.mark.long
 def test_kernels_in_functions_of_the_user_beside_native_ones_in_both_orders(tmp_path):
     folder = os.environ.get("POLHODE_CACHE_DIR") or cache.cache_root()
     one, other = (results(ROOT / "src", folder, USER.format(first=first)) for first in ("own", "ours"))
@@ -141,6 +142,7 @@ def without_torques(tmp_path):
     return folder
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("second", "needs_numba"),
     [("-0.2 * w[1]", False), ("-0.2 * abs(w[1])", True)],
@@ -168,6 +170,7 @@ print(json.dumps(total.torque(0.0, (1, 0, 0, 0), (1.0, 0.0, 0.0)).tolist()))
 """
 
 
+@pytest.mark.long
 def test_a_sum_with_a_function_that_is_called_back_is_not_kept_on_disk(without_torques):
     """It contains an address in the process that compiled it, which ended others."""
     for _ in range(2):

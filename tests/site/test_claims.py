@@ -165,6 +165,7 @@ def test_speeds_need_a_quiet_machine_and_comparisons_need_heyoka(monkeypatch):
         claims.check_conditions(["race"], others=False, busy_too=False)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["step", "dense", "batch", "scipy", "torqued"])
 def test_measures_still_run(name, monkeypatch):
     """With few bodies and repeats: benchmarks use functions of the package that are not public, and may change."""

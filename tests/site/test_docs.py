@@ -36,6 +36,7 @@ def fresh_process():
         yield lambda function, *arguments: pool.submit(function, *arguments).result()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", [page for page in WRITTEN if blocks(page.read_text())], ids=name_of)
 def test_python_blocks_run(page, tmp_path, fresh_process):
     """In a process of their own, as if the page was pasted, in an empty folder."""

@@ -34,6 +34,7 @@ def test_scipy_agrees_until_it_drifts(capsys):
     assert "SciPy" in capsys.readouterr().out
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not JIT, reason="the example is compiled by Numba")
 def test_the_brick_keeps_its_energy():
     example = load("collisions")

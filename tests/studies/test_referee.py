@@ -54,6 +54,7 @@ def marks(name):
     return pytest.mark.release if name in SLOW else pytest.mark.long
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in PROBLEMS])
 def test_golden_states(name):
     case = CASES[name]
@@ -81,6 +82,7 @@ def spring(t, Q, w, p):
     return 0.1 * (w[0] / 3.0) - 0.7 * w[0], p[0] * math.sin(0.3 * t) / 7.0, 0.1 * w[2] + 0.2 * w[2]
 
 
+@pytest.mark.long
 def test_numbers_within_functions_are_not_rounded():
     """The same torque with parameters for all numbers, whose arithmetic is that of mpmath in any case."""
 
@@ -104,6 +106,7 @@ def slope(t, Q, w, p):
     return Q[2][1] * z, Q[2][2] * x - Q[2][0] * z, -Q[2][1] * x
 
 
+@pytest.mark.long
 def test_energies_are_differentiated_exactly():
     derived = ph.Problem(MOMENTS, STATE, ph.Potential(energy, params=[0.7, 0.4]) + forces.gravity(0.3, (0, 0, 1)))
     by_hand = derived.replaced(force=ph.Torque(slope, [0.7, 0.4]) + forces.gravity(0.3, (0, 0, 1)))
@@ -112,6 +115,7 @@ def test_energies_are_differentiated_exactly():
     assert largest(one.q, other.q) < 1e-39
 
 
+@pytest.mark.long
 def test_turned_axes_batches_and_full_damping_against_taylor(rng):
     turns = ph.rotation.matrix(random_attitude(rng, 2))
     tensors = np.einsum("nij,j,nkj->nik", turns, MOMENTS, turns)
@@ -137,6 +141,7 @@ def test_a_linear_rotor():
     np.testing.assert_allclose(traj.m[-1], found.m.astype(float), rtol=0, atol=2e-15)
 
 
+@pytest.mark.long
 def test_a_short_pulse_is_seen():
     def pulse(t, Q, w, p):
         return 3.0 * math.exp(-((t - 10.0) ** 2) / 0.01), 0.0, 0.0
