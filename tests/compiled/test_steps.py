@@ -57,7 +57,8 @@ def bodies(rng, count, longest):
 
 @pytest.mark.parametrize("flow", FLOWS)
 def test_bits_of_flow_step(flow, rng):
-    inertia, m, q, h = bodies(rng, 2000 if JIT else 8, 0.5)
+    longest = 0.15 if isinstance(flow, ph.MoserVeselov) else 0.5  # whose equations have no solution for longer steps
+    inertia, m, q, h = bodies(rng, 2000 if JIT else 8, longest)
     by_steps, by_bodies = free_loops(flow)
     m_out, q_out = np.empty_like(m), np.empty_like(q)
     for steps in (1, 5):
