@@ -26,7 +26,7 @@ OFTEN = {
     "Composed(ThreeRotations(), 'Yoshida4')",
     "FrbQuaternion(gamma=(0.6, 0.8))",
 }
-RARE = [pytest.mark.long] if JIT else []
+RARE = [pytest.mark.release] if JIT else []
 FLOWS = [pytest.param(flow, id=repr(flow), marks=[] if repr(flow) in OFTEN else RARE) for flow in variants()]
 
 

@@ -45,16 +45,13 @@ def largest(found, wanted):
         return max(abs(x - y) for x, y in zip(found, wanted, strict=True)) / max(map(abs, wanted))
 
 
-QUICK, SLOW = ("heavy_top_eps1e-3",), ("satellite",)  # a second; minutes
+QUICK = "heavy_top_eps1e-3", "vessel_damped"  # some seconds; the others take up to minutes
 
 
 def marks(name):
-    if name in QUICK:
-        return ()
-    return pytest.mark.release if name in SLOW else pytest.mark.long
+    return pytest.mark.long if name in QUICK else pytest.mark.release
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in PROBLEMS])
 def test_golden_states(name):
     case = CASES[name]
