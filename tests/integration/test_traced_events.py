@@ -19,6 +19,8 @@ from polhode.integration.sign_changes import sign_changes
 from polhode.kernels.graphs.array_series import array_series
 from polhode.kernels.graphs.graph import Graph
 
+pytestmark = pytest.mark.dense  # steps of Taylor take minutes in plain Python
+
 MOMENTS, M0 = (1.0, 1.7, 2.3), (0.05, 1.0, 0.4)
 FREE = ph.Problem(MOMENTS, ph.State(M0), t_span=(0.0, 80.0))
 

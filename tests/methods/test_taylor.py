@@ -299,9 +299,10 @@ def test_events():
     assert traj.t[-1] == pytest.approx(quarter, abs=1e-14)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("momenta", [(0.3, 2.2, 0.9), [(0.3, 2.2, 0.9), (0.1, -0.7, 4.0)]])
 def test_sol_has_the_bits_of_states_at_given_times(momenta):
-    problem, t = top(40.0, state=ph.State(momenta)), np.linspace(0.0, 40.0, 2001 if JIT else 101)
+    problem, t = top(40.0, state=ph.State(momenta)), np.linspace(0.0, 40.0, 2001)
     m, q = ph.integrate(problem, method=ph.Taylor(), dense_output=True).sol(t)
     expected = ph.integrate(problem, method=ph.Taylor(), t_eval=t)
     assert_array_equal(m, expected.m)
