@@ -225,6 +225,7 @@ def test_a_batch_is_its_bodies(rng):
         np.testing.assert_allclose(batch.q[:, i], alone.q, rtol=0, atol=3e-11)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("count", range(1, 10))
 def test_bits_depend_neither_on_lanes_nor_on_neighbors(count, rng):
     """Any order of the bodies, and any number of them."""
@@ -238,6 +239,7 @@ def test_bits_depend_neither_on_lanes_nor_on_neighbors(count, rng):
     assert_array_equal(part.sol(time)[1], whole.sol(time)[1][chosen])
 
 
+@pytest.mark.dense
 def test_bits_do_not_depend_on_threads(rng, monkeypatch):
     bodies = several(200, rng)
     monkeypatch.setenv("POLHODE_NUM_THREADS", "1")
@@ -309,6 +311,7 @@ def test_sol_has_the_bits_of_states_at_given_times(momenta):
     assert_array_equal(q, expected.q)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("calls", [1, 3])
 def test_a_stream_goes_on_to_the_bit(tmp_path, monkeypatch, calls):
     pytest.importorskip("zarr")
