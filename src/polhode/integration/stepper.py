@@ -274,8 +274,8 @@ def _copied(run: SteppingRun) -> States:
 
 def _time(t: Any) -> float:
     """Return a time as a float; raise TimeError unless it is finite."""
-    if type(t) is float and isfinite(t):
-        return t
+    if isinstance(t, float) and isfinite(t):
+        return float(t)  # not a float64 of NumPy, with which Python computes slowly
     time = as_floats(t, "t")
     if time.shape or not isfinite(time):
         raise TimeError(f"t = {t!r}: expected a finite time")

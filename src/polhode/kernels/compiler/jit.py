@@ -3,7 +3,8 @@
 ``inline``           a building block, inlined into its callers. Products may be fused with sums ('contract').
 ``noinline``         like ``inline``, but LLVM decides whether to call it: for large functions with several callers; see
                      also ``intrinsics.stay_separate``.
-``inline_strict``    like ``inline``, but without fused products: for error-free transformations.
+``inline_strict``    like ``inline``, but does not ask for fused products: for error-free transformations. Numba passes
+                     'contract' on from callers that ask for them.
 ``noinline_strict``  like ``inline_strict``, but called: for code that is rarely executed.
 ``entry_point``      a function for the user layer: its machine code is loaded, or made, on its first call.
 
@@ -120,11 +121,11 @@ if JIT:
         return Kernel(func, **CONTRACT, **NOINLINE)
 
     def inline_strict(func):
-        """Compile a kernel that is inlined into its callers, without fused products."""
+        """Compile a kernel that is inlined into its callers, and has fused products only if they have."""
         return Kernel(func, **INLINE)
 
     def noinline_strict(func):
-        """Compile a kernel that is called, not inlined, without fused products."""
+        """Compile a kernel that is called, not inlined, and has fused products only if its callers have."""
         return Kernel(func, **NOINLINE)
 
     def entry_point(signature, cache=True, registers=False):
