@@ -479,7 +479,7 @@ class RigidBody(Value):
 
         The component along the axis of a linear rotor is 0.
         """
-        return scale_along(self._axes, 1.0 / flow_moments(self), self.check_momentum(m), "m")
+        return velocity_of(self, self.check_momentum(m))
 
     def kinetic_energy(self, m: npt.ArrayLike) -> FloatArray:
         """Return the kinetic energy m . omega/2, shape (...), for angular momenta (..., 3) in body axes."""
@@ -564,6 +564,11 @@ def scale_along(axes: FloatArray | None, factors: FloatArray, vector: FloatArray
     if axes is None:
         return vector * factors
     return np.einsum("...ij,...j,...kj,...k->...i", axes, factors, axes, vector)
+
+
+def velocity_of(body: RigidBody, m: FloatArray) -> FloatArray:
+    """Return the angular velocities, shape (..., 3), of momenta that are not checked; both are in body axes."""
+    return scale_along(body._axes, 1.0 / flow_moments(body), m, "m")
 
 
 def frame_of(body: RigidBody) -> Frame | None:

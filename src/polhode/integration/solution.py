@@ -107,13 +107,26 @@ class FixedSolution(Solution):
         first, last = self._run.times(np.array([self._steps[0], self._run.count]))
         return float(first), float(last)
 
+    def states(self, times: FloatArray) -> States:
+        """Return the states of all rows at times (k,); those that are saved are copied together."""
+        whole, saved = self._last_saved(times)
+        m, q = self._m[saved], self._q[saved]
+        others = np.flatnonzero((self._steps[saved] != whole) | (self._run.times(whole) != times))
+        if len(others):
+            _, m[others], q[others] = super().states(times[others])
+        return States(times, m, q)
+
+    def _last_saved(self, t: FloatArray) -> tuple[IntArray, IntArray]:
+        """Return the numbers of whole steps before times t, or at them, and the indices of the last saved states."""
+        whole = np.maximum(self._run.grid.before(t), self._steps[0])
+        return whole, np.searchsorted(self._steps, whole, side="right") - 1
+
     def rows(self, t: FloatArray, row: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return (m, q) of shape (r, ...), in principal axes, at times t (r,) of rows with indices (r,)."""
         run = self._run
         steps = self._steps
-        whole = np.maximum(run.grid.before(t), steps[0])
+        whole, saved = self._last_saved(t)
         stretch = run.grid.of(whole)
-        saved = np.searchsorted(steps, whole, side="right") - 1
         m, q = self._m[saved, row], self._q[saved, row]
         missing = whole - steps[saved]
         for count in np.unique(missing[missing > 0]):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from polhode.core.arrays import FloatArray, frozen
-from polhode.core.body import RigidBody
+from polhode.core.body import RigidBody, velocity_of
 from polhode.core.checks import IDENTITY
 from polhode.core.html import html_fields
 from polhode.core.rotation import as_rotation, quaternion_momentum
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def velocities(problem: Problem, m: FloatArray) -> FloatArray:
     """Return the angular velocities of momenta m, (k,) + batch + (3,); NaN where m is."""
-    return problem.body.omega(np.nan_to_num(m)) + 0.0 * m
+    return velocity_of(problem.body, m)
 
 
 def potentials(problem: Problem, t: FloatArray, q: FloatArray) -> FloatArray:
