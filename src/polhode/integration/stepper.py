@@ -71,7 +71,7 @@ class Stepper:
         self.method: Method = run.method
         self.h = run.h
         self._params: FloatArray | None = getattr(run.bodies, "params", None)
-        self._known_params = self._params_now()
+        self._known_params: bytes | None = None  # not before the user asks for them
         self._kept: list[States] | None = None
         if keep:
             self._kept = [_copied(run)]
@@ -119,6 +119,8 @@ class Stepper:
         """
         if self._params is None:
             raise AttributeError("a System has no params; its interaction does not change")
+        if self._known_params is None:
+            self._known_params = self._params.tobytes()
         shape = () if len(self._params) == 1 else self._run.batch
         return self._params.reshape(*shape, self._params.shape[-1])
 
@@ -155,8 +157,15 @@ class Stepper:
             If `t` is not a finite time.
         """
         time = _time(t)
-        if time != self._run.t:
-            self._advance(self._run.to, time)
+        run = self._run
+        if self._kept is None and self._known_params is None:
+            began = run_time()
+            is_there = run.reaches(time)
+            run.seconds += run_time() - began
+            if is_there:
+                return
+        if time != run.t:
+            self._advance(run.to, time)
 
     def apply(self, impulse: npt.ArrayLike) -> None:
         """Add an angular impulse to the angular momentum, at once.
@@ -229,9 +238,7 @@ class Stepper:
     def _advance(self, advance: Callable[..., None], *arguments: float) -> None:
         """Call a method of the run that advances it; if that fails, return to the last good step and raise."""
         run = self._run
-        params = self._params_now()
-        if params != self._known_params:
-            self._known_params = params
+        if self._known_params is not None and self._params_changed():
             run.begin(run.t, run.states.m[0], run.states.q[0])
         began = run_time()
         try:
@@ -245,9 +252,11 @@ class Stepper:
         if self._kept is not None:
             self._kept.append(_copied(run))
 
-    def _params_now(self) -> bytes:
-        """Return the parameters as bytes, which are compared quickly."""
-        return b"" if self._params is None else self._params.tobytes()
+    def _params_changed(self) -> bool:
+        """Return whether the user has written to the parameters; bytes are compared quickly."""
+        assert self._params is not None
+        known, self._known_params = self._known_params, self._params.tobytes()
+        return known != self._known_params
 
     def _arrays(self) -> list[FloatArray]:
         """Return copies of the arrays of the user."""

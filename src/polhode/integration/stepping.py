@@ -52,6 +52,10 @@ class SteppingRun(Run):
     def step(self) -> None:
         """Make one step."""
 
+    def reaches(self, t: float) -> bool:
+        """Try to advance to the time `t` by one short call, and return whether that was enough; else call `to`."""
+        return False
+
     @abstractmethod
     def to(self, t: float) -> None:
         """Advance to the time `t`, which is not the present one."""
@@ -316,7 +320,7 @@ class QuickStepping(OwnStepping):
         """Begin at the start of `span`; steps of a method that takes a step size have the length `spacing`."""
         super().__init__(problem, span, method, spacing)
         self._join_arrays()
-        self._start_numbers = self._begun.copy()
+        self._start_numbers = np.array(self._begun)
 
     def _join_arrays(self) -> None:
         """Put what `begin` sets at the beginning of one array, and make the arrays of the state parts of it."""
@@ -329,24 +333,25 @@ class QuickStepping(OwnStepping):
             for name, array, end in zip(fields, arrays, ends, strict=True)
         }
         self.current = BatchState(**parts)
-        self._begun = joined[: ends[len(BEGUN) - 1]]
-        self._t, self._status = self.current.t, self.current.status
-        self._counts = self.current.steps, self.current.rejected
+        self._begun = joined[: ends[len(BEGUN) - 1]].data
+        # Short memoryviews are faster to read and to write than arrays.
+        self._t, self._status = self.current.t.data, self.current.status.data
+        self._counts = self.current.steps.data, self.current.rejected.data
 
     @property
     def t(self) -> float:
         """Time that the body has reached."""
-        return self._t.item()
+        return self._t[0]
 
     @property
     def any_stopped(self) -> bool:
         """Whether the body does not continue."""
-        return self._status.item() != GOING
+        return self._status[0] != GOING
 
     def begin(self, t: float, m: FloatArray, q: FloatArray) -> None:
         """Go on from states m and q at the time `t`, with a first step size that is chosen as at the start."""
         if t == self.t0 and m is self.rows.m and q is self.rows.q:
-            self._begun[:] = self._start_numbers
+            self._begun[:] = self._start_numbers.data
             self.t1 = nan
         else:
             super().begin(t, m, q)
@@ -355,23 +360,29 @@ class QuickStepping(OwnStepping):
         """Count trial steps from here on."""
         self.t1 = end
         steps, rejected = self._counts
-        self._earlier_steps += steps.item()
-        self._earlier_rejected += rejected.item()
+        self._earlier_steps += steps[0]
+        self._earlier_rejected += rejected[0]
         steps[0] = rejected[0] = 0
 
     def _make_step(self) -> None:
         """Make trial steps until one is accepted or the body fails."""
-        steps = self.current.steps
-        before = steps.item()
-        while steps.item() == before and not self.any_stopped:
+        steps, _ = self._counts
+        before = steps[0]
+        while steps[0] == before and not self.any_stopped:
             self._call_to(self.t1, 1)
 
-    def to(self, t: float) -> None:
-        """Advance to the time `t`, where the last step ends."""
+    def reaches(self, t: float) -> bool:
+        """Advance towards the time `t` by one prepared call; return whether the body is there, and can go on."""
         self._aim(t)
         self._go(t, FIRST_PIECE)
+        return self._t[0] == t and self._status[0] == GOING
+
+    def to(self, t: float) -> None:
+        """Advance to the time `t`, where the last step ends; go on if `reaches` was called before."""
+        if t != self.t1 and self.reaches(t):
+            return
         functions.raise_ctrl_c()
-        if self._t.item() != t and not self.any_stopped:
+        if not self.any_stopped:
             self._reach(t)
 
     def _call_to(self, end: float, limit: int) -> float:
