@@ -82,13 +82,24 @@ def equations(torque: Graph, components: tuple[int, int, int], turned: bool, dra
     has_velocity = any(name[0] == "w" for name in torque.inputs(components))
     w = [graph.multiply(graph.input("crate"), graph.input(name)) for name in TURNS] if has_velocity else []
     f = principal_torque(graph, torque, components, turned, w)
-    g = [graph.multiply(graph.input("cscale"), component) for component in f]
+    g = [_scaled(graph, graph.input("cscale"), component) for component in f]
     turns = [graph.input(name) for name in TURNS]
     for i in range(3):
         for j in range(3):
             if drag == "full" or (drag == "diagonal" and i == j):
                 g[i] = graph.subtract(g[i], graph.multiply(graph.input(f"cdrag{i}{j}"), turns[j]))
     return Equations(graph, (g[0], g[1], g[2]))
+
+
+def _scaled(graph: Graph, factor: int, i: int) -> int:
+    """Return a constant times a node; it multiplies the constants of sums, whose terms then need no other product.
+
+    Nothing is rounded by that if the constant is a power of two.
+    """
+    operation, arguments, _ = graph.nodes[i]
+    if operation in ("add", "subtract"):
+        return graph.again(operation, [_scaled(graph, factor, argument) for argument in arguments], None)
+    return graph.multiply(factor, i)
 
 
 def slopes(equations: Equations) -> tuple[Graph, list[int]]:

@@ -17,7 +17,8 @@ The lanes of a vector are four sums of one body (``one_body``), or one sum of fo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Hashable, Sequence
+from itertools import pairwise
 from math import inf
 from typing import Any, NamedTuple
 
@@ -50,9 +51,10 @@ class Group(NamedTuple):
     right: Column
 
 
-def fits(groups: int, columns: Collection[Column]) -> bool:
-    """Return whether registers suffice for a loop: for two sums of each group, and for a row of all columns."""
-    return 2 * groups + len(columns) <= REGISTERS
+def fits(groups: Sequence[Group], sums: int = 2) -> bool:
+    """Return whether registers suffice for a loop: for so many sums of each group, and for a row of all columns."""
+    columns = {column for group in groups for column in group}
+    return sums * len(groups) + len(columns) <= REGISTERS
 
 
 class Layout:
@@ -75,14 +77,17 @@ class Layout:
         """Divide the sums into groups."""
         raise NotImplementedError
 
-    def number_in_loop(self, first: int) -> int:
-        """Return the number of groups from `first` on that one loop can compute without memory for sums."""
-        columns: set[Column] = set()
-        for number, group in enumerate(self.groups[first:]):
-            columns.update(group)
-            if number and not fits(number + 1, columns):
-                return number
-        return len(self.groups) - first
+    def loops(self) -> list[list[Group]]:
+        """Divide the groups into as few loops as registers allow, with about as many groups in each."""
+        greedy: list[list[Group]] = []
+        for group in self.groups:
+            if greedy and fits([*greedy[-1], group]):
+                greedy[-1].append(group)
+            else:
+                greedy.append([group])
+        ends = [-(-len(self.groups) * n // len(greedy)) for n in range(len(greedy) + 1)]
+        even = [self.groups[first:end] for first, end in pairwise(ends)]
+        return even if all(map(fits, even)) else greedy
 
     def sums(self, i: int) -> list[Sum | None]:
         """Return the interior sums of a node that are computed by loops: those without a linear factor."""
@@ -178,7 +183,7 @@ class Order:
         raise NotImplementedError
 
     def slopes(self) -> list[Value]:
-        """Return the coefficients of dq/dT and du/dT, in the form of the state."""
+        """Return the coefficients of dq/dT and du/dT, in the form of the state; see `Jet.coefficients`."""
         raise NotImplementedError
 
     def store(self, row: str) -> None:
@@ -316,7 +321,7 @@ class Jet(ABC):
             self.zero.value(i)
         for column in columns:
             self.zero.column(column)
-        state = self.zero.slopes()
+        state = self.coefficients(self.zero.slopes(), 1.0)
         self._store_row(state, writer.at("%rows", self.row_size))
         self._one = self.order(self, state, 1.0, 1.0, [0.0] * len(self.layout.groups))
         for column in columns:
@@ -325,6 +330,10 @@ class Jet(ABC):
             self._one.value(i)
         self._one.store(writer.at(self._work, self.layout.stride))
         self._after_one = self._one.slopes()
+
+    def coefficients(self, slopes: list[Value], per_k: Value | float) -> list[Value]:
+        """Return coefficients k of q and u, from slopes of the order before, and 1/k as a factor of vectors."""
+        return [slope * per_k for slope in slopes]
 
     def _store_row(self, state: list[Value], row: str) -> None:
         """Store coefficients of q and u."""
@@ -380,8 +389,7 @@ class Jet(ABC):
         writer = self.writer
         number = self.of_each_body(Value(writer, writer.value(f"sitofp i64 {k} to double")))
         per_k = self.reciprocal(k)
-        everywhere = self.spread(per_k)
-        state = [slope * everywhere for slope in slopes]
+        state = self.coefficients(slopes, self.spread(per_k))
         offset = writer.value(f"mul i64 {k}, {self.row_size}")
         self._store_row(state, writer.at("%rows", offset))
         is_last = writer.value(f"icmp eq i64 {k}, %order")
@@ -391,18 +399,13 @@ class Jet(ABC):
 
     def _interior(self, k: str) -> PairOfSums:
         """Write the loops for the interior sums of orders k and k + 1, without the pair (1, k)."""
-        writer = self.writer
-        groups = self.layout.groups
-        half = writer.value(f"lshr i64 {k}, 1")
+        half = self.writer.value(f"lshr i64 {k}, 1")
         even: list[Value | float] = []
         odd: list[Value | float] = []
-        first = 0
-        while first < len(groups):
-            count = self.layout.number_in_loop(first)
-            loop = InteriorLoop(self, k, half, groups[first : first + count])
+        for groups in self.layout.loops():
+            loop = InteriorLoop(self, k, half, groups)
             even += loop.even
             odd += loop.odd
-            first += count
         return PairOfSums(even, odd)
 
     def _with_latest(self, odd: list[Value | float], order: Order) -> list[Value | float]:
@@ -442,19 +445,23 @@ class PairOfSums(NamedTuple):
 
 
 class InteriorLoop:
-    """Loop for the interior sums of a few groups; see the formulas at the head of this file."""
+    """Loop for the interior sums of a few groups; see the formulas at the head of this file.
+
+    If registers suffice, both products of a pair have sums of their own, so that they need not wait for each other.
+    """
 
     def __init__(self, jet: Jet, k: str, half: str, groups: list[Group]) -> None:
         """Write the loop."""
         self._jet = jet
         self._groups = groups
         self._columns = list(dict.fromkeys(column for group in groups for column in group))
+        self._sums = 4 if fits(groups, 4) else 2  # of each group: of even and odd order, and of the other products
         writer = jet.writer
         name = writer.name()
         middle = jet.load_columns(self._columns, half)
-        names = [f"%{name}_{n}" for n in range(2 * len(groups) + len(self._columns))]
+        names = [f"%{name}_{n}" for n in range(self._sums * len(groups) + len(self._columns))]
         zero = writer.vector([])
-        start = [*([zero] * (2 * len(groups))), *middle.values()]
+        start = [*([zero] * (self._sums * len(groups))), *middle.values()]
         before = writer.block
         writer.put(f"br label %head{name}")
         writer.label(f"head{name}")
@@ -474,28 +481,34 @@ class InteriorLoop:
             ),
         ]
         writer.label(f"end{name}")
-        self.even = [self._whole(group, values[2 * n], middle) for n, group in enumerate(groups)]
-        self.odd = [_doubled(group, values[2 * n + 1]) for n, group in enumerate(groups)]
+        totals = [self._totals(group, values, n) for n, group in enumerate(groups)]
+        self.even = [
+            even + middle[left] * middle[right] for (left, right), (even, _) in zip(groups, totals, strict=True)
+        ]
+        self.odd = [odd for _, odd in totals]
 
     def _iteration(self, values: list[Value], j: str, rest: str) -> list[Value]:
         """Write an iteration; return the sums, and the columns for the next iteration."""
-        count = 2 * len(self._groups)
+        count = self._sums * len(self._groups)
         before = dict(zip(self._columns, values[count:], strict=True))  # coefficients j + 1
         low, high = (self._jet.load_columns(self._columns, row) for row in (j, rest))
-        results = []
+        results = values[:count]
         for n, (left, right) in enumerate(self._groups):
-            even, odd = values[2 * n], values[2 * n + 1]
-            even, odd = even + low[left] * high[right], odd + before[left] * high[right]
+            first = self._sums * n
+            results[first] += low[left] * high[right]
+            results[first + 1] += before[left] * high[right]
             if left != right:
-                even, odd = even + high[left] * low[right], odd + high[left] * before[right]
-            results += [even, odd]
+                last = first + self._sums - 2
+                results[last] += high[left] * low[right]
+                results[last + 1] += high[left] * before[right]
         return [*results, *low.values()]
 
-    def _whole(self, group: Group, total: Value, middle: dict[Column, Value]) -> Value:
-        """Return the sum of even order, with the term in the middle."""
-        return _doubled(group, total) + middle[group.left] * middle[group.right]
-
-
-def _doubled(group: Group, total: Value) -> Value:
-    """Return a sum of pairs j, k - j; those of squares are added once."""
-    return total + total if group.left == group.right else total
+    def _totals(self, group: Group, values: list[Value], n: int) -> tuple[Value, Value]:
+        """Return the sums of even and odd order of a group, of all pairs j, k - j; those of squares are added once."""
+        even, odd = values[self._sums * n : self._sums * n + 2]
+        if group.left == group.right:
+            return even + even, odd + odd
+        if self._sums == 2:
+            return even, odd
+        other_even, other_odd = values[self._sums * n + 2 : self._sums * n + 4]
+        return even + other_even, odd + other_odd

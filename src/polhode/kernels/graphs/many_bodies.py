@@ -24,18 +24,17 @@ class LanesOfBodies(Layout):
         """Arrange the sums such that those of one loop have many factors in common."""
         waiting = list(dict.fromkeys(pair for i in self.used for pair in self.sums(i) if pair))
         self.places: dict[Sum, int] = {}
-        columns: set[Factor] = set()  # of the present loop
-        number = 0  # of its sums
+        loop: list[Group] = []  # the present one
         while waiting:
+            columns = {column for group in loop for column in group}
             best = min(waiting, key=lambda pair: len({*pair} - columns))
-            number += 1
-            if not fits(number, columns.union(best)):
-                columns, number = set(), 0
+            if loop and not fits([*loop, Group(*best)]):
+                loop = []
                 continue
             waiting.remove(best)
-            columns.update(best)
+            loop.append(Group(*best))
             self.places[best] = len(self.groups)
-            self.groups.append(Group(*best))
+            self.groups.append(loop[-1])
 
 
 class OrderOfMany(Order):

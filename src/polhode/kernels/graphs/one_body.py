@@ -165,10 +165,10 @@ class OrderOfOne(Order):
         return self._results[group]
 
     def slopes(self) -> list[Value]:
-        """Return the coefficients of dq/dT and du/dT."""
+        """Return the coefficients of dq/dT, and of du/dT divided by ``kick``."""
         turned = self.product(0) + self.product(1) + self.product(2)
         g = self.writer.vector([self.value(i) for i in self.jet.equations.g])
-        return [turned, self.jet.kick * (self.jet.gyro * self.product(3) + g)]
+        return [turned, self.jet.gyro * self.product(3) + g]
 
 
 class BeginningOfOne(Beginning, OrderOfOne):
@@ -198,6 +198,11 @@ class OneBody(Jet):
         q, m = state = self.load_state(NEW_ATTITUDE, NEW_MOMENTUM)
         self.store_state(state, ATTITUDE, MOMENTUM)
         return [q, self.spread(0.5 * self.unit) * (m / self._load(INERTIA))]
+
+    def coefficients(self, slopes: list[Value], per_k: Value | float) -> list[Value]:
+        """Return coefficients k of q and u; ``kick`` is multiplied by 1/k first, which need not wait for the torque."""
+        turned, spin = slopes
+        return [turned * per_k, (self.kick * per_k) * spin]
 
     def _load(self, place: int) -> Value:
         """Return a vector from the block."""
