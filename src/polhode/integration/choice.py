@@ -1,8 +1,8 @@
 """Choice of a method and a step size, by the size of the torque and by trial runs.
 
 The user asks for an error of m/|m| and of q at the end. The torque is compared with the free motion (``strength``):
-weak torques are integrated by ABA schemes, which are made for small perturbations, unless the wanted error is so small
-that ``Taylor`` is faster. All other torques are integrated by ``Taylor`` if they can be traced. Otherwise, strong ones
+weak torques are integrated by ABA schemes, which are made for small perturbations, unless the wanted error is so small,
+or the time so short, that ``Taylor`` is faster. All other torques are integrated by ``Taylor`` if they can be traced. Otherwise, strong ones
 are integrated by Runge-Kutta-Nyström schemes, and those that depend on the angular velocity or jump by ``Adaptive``.
 The wanted error decides between the schemes of a kind. Trial runs find the step size, and the last of them is the
 result (``trials``).
@@ -54,6 +54,7 @@ DEFAULT_RTOL = 1e-9
 # Steps of ``Taylor`` per radian, and their cost: of a step and of each order, in torque evaluations of a splitting.
 TAYLOR_STEPS, TAYLOR_STEP, TAYLOR_ORDER = 1.55, 0.4, 0.32
 TAYLOR_TRIALS = 1.8  # cost of all trial runs in a long time, relative to those of a splitting, which are shorter
+ONE_MORE_TRIAL = 400.0  # torque evaluations in the time of the trial run that splittings need more in a short time
 FREE = "no torque, so the motion is exact"
 FREE_STEPS = 100  # steps of a method that is exact for a free body
 FREE_STATES = 3000  # intervals between the states of a free body in closed form: enough for a plot
@@ -159,7 +160,7 @@ def _by_torque(
         return by_tolerance(task, Adaptive(), "the torque is not smooth in time")
     kind = _for_step(force, strength)[0]
     name, torques = _cheapest_weak(task, strength, output) if splits_well(force) and strength.is_weak else ("", inf)
-    if _taylor_cost(task, strength) < torques and force.is_traced:
+    if _taylor_cost(task, strength) < torques + (0.0 if task.is_long else ONE_MORE_TRIAL) and force.is_traced:
         return by_tolerance(task, Taylor(), kind)
     if not splits_well(force):
         return by_tolerance(task, Adaptive(), kind)
