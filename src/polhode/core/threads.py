@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
 from math import ceil, inf
@@ -14,6 +14,8 @@ from polhode.core.errors import InputError
 
 MOST_THREADS = 4096  # more than any machine has cores; a larger number is a mistake
 CGROUPS = (Path("/sys/fs/cgroup"), Path("/proc/self/cgroup"))  # limits, and the groups of this process
+SMALLEST_PART = 32  # of the items of a thread that are a piece of their own
+TOGETHER = 32  # bodies that kernels advance together in vector lanes
 PARALLEL_FROM = 20_000  # bodies or samples; for fewer, threads cost more than they save on a busy machine
 
 _pools: dict[int, ThreadPoolExecutor] = {}  # by number of threads; kept because starting threads takes a millisecond
@@ -90,6 +92,25 @@ def threads_for(count: int, weight: float) -> int:
     return thread_count() if count > 1 and count * weight >= PARALLEL_FROM else 1
 
 
+def pieces(count: int, threads: int) -> Iterator[tuple[int, int]]:
+    """Yield the ranges (start, stop) into which ``count`` items are divided for threads that take one after the other.
+
+    They become smaller, so that there are few of them, and threads end at about the same time although items differ.
+
+    Examples
+    --------
+    >>> list(pieces(12, 2))
+    [(0, 3), (3, 5), (5, 6), (6, 7), (7, 8), (8, 9), (9, 10), (10, 11), (11, 12)]
+    """
+    start = 0
+    while start < count:
+        size = max(1, (count - start) // (2 * threads), count // (SMALLEST_PART * threads))
+        if size >= 2 * TOGETHER:
+            size -= size % TOGETHER
+        yield start, min(count, start + size)
+        start += size
+
+
 def in_ranges(work: Callable[[int, int], int], count: int, weight: float = 1.0) -> int:
     """Run ``work(start, stop)`` over ``count`` items, in threads if there are many, and return its smallest result.
 
@@ -100,9 +121,8 @@ def in_ranges(work: Callable[[int, int], int], count: int, weight: float = 1.0) 
     if threads == 1:
         return work(0, count)
     work_queue: SimpleQueue[tuple[int, int]] = SimpleQueue()
-    number = min(count, 4 * threads)  # small pieces, so that a delayed thread does not delay the whole batch
-    for i in range(number):
-        work_queue.put((count * i // number, count * (i + 1) // number))
+    for piece in pieces(count, threads):
+        work_queue.put(piece)
 
     results: list[int] = []
 
