@@ -2,10 +2,10 @@
 
 The user asks for an error of m/|m| and of q at the end. The torque is compared with the free motion (``strength``):
 weak torques are integrated by ABA schemes, which are made for small perturbations, unless the wanted error is so small,
-or the time so short, that ``Taylor`` is faster. All other torques are integrated by ``Taylor`` if they can be traced. Otherwise, strong ones
-are integrated by Runge-Kutta-Nyström schemes, and those that depend on the angular velocity or jump by ``Adaptive``.
-The wanted error decides between the schemes of a kind. Trial runs find the step size, and the last of them is the
-result (``trials``).
+or the time so short, that ``Taylor`` is faster. All other torques are integrated by ``Taylor`` if they can be traced.
+Otherwise, strong ones are integrated by Runge-Kutta-Nyström schemes, and those that depend on the angular velocity or
+jump by ``Adaptive``. The wanted error decides between the schemes of a kind. Trial runs find the step size, and the
+last of them is the result (``trials``).
 
 Runs with two step sizes agree if both skip the same feature of the torque. Therefore user-defined torques are sampled
 in time first (``time_structure``), and no step is longer than a feature. Where a torque jumps with the attitude, errors

@@ -19,7 +19,8 @@ from uuid import uuid4
 
 PACKAGE = Path(__file__).resolve().parents[2]
 COMPILED_FOLDERS = ("kernels", "flows", "forces", "methods", "compiled")  # every folder that holds compiled code
-GENERATORS = PACKAGE / "kernels" / "graphs"  # except this one: the text of generated code is itself the key
+GENERATORS = Path("kernels", "graphs")  # except this one: the text of generated code is itself the key,
+SHARED = GENERATORS / "equations.py"  # and except for this file, which says where compiled code finds its numbers
 KEPT_STAMPS = 8  # number of caches that are kept, for other checkouts and versions
 BITCODE = "bitcode"  # name of a folder in the cache
 CHECKSUM = 16  # number of bytes at the beginning of every file
@@ -35,9 +36,10 @@ def source_stamp() -> str:
     digest = hashlib.sha256()
     for folder in COMPILED_FOLDERS:
         for path in sorted((PACKAGE / folder).rglob("*.[pl][yl]")):
-            if GENERATORS in path.parents:
+            relative = path.relative_to(PACKAGE)
+            if GENERATORS in relative.parents and relative != SHARED:
                 continue
-            digest.update(str(path.relative_to(PACKAGE)).encode() + b"\0")
+            digest.update(str(relative).encode() + b"\0")
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
