@@ -3,8 +3,9 @@
     python benchmarks/own_loop.py
 
 A loop of the user calls ``ph.compiled.step(flow)`` or, with the constants of the body, ``ph.compiled.prepared(flow)``;
-the loop of polhode is that of ``flow.step(..., steps=n)`` without what a call from Python adds. For splittings, both
-loops take n steps, without output of the states in between. The best of many interleaved runs counts.
+the loop of polhode is that of ``flow.step``, or of `integrate` for splittings, without what a call from Python adds. In
+the loop of polhode over the steps of one body, the body is prepared once; in that over many bodies, for each of them.
+The best of many interleaved runs counts.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ FLOWS = (
     ph.Composed(ph.ThreeRotations(), "Yoshida4"),
     ph.FrbQuaternion(),
 )
+SCHEMES = "V2", "S4_6", "RKN6_14a"
 TORQUE = ph.Torque(lambda t, Q, w, p: (p[0] * Q[2][1], -p[0] * Q[2][0], 0.0), params=[0.5])
 
 
@@ -47,7 +49,8 @@ def best(*calls):
     return 1e9 / STEPS * np.min([[seconds(call) for call in calls] for _ in range(RUNS)], axis=0)
 
 
-def of_flow(flow):
+def steps_of_a_body(flow):
+    """Nanoseconds per step of one body: the loop of polhode, prepared steps, and steps that prepare the body anew."""
     step = ph.compiled.step(flow)
     prepare, advance = ph.compiled.prepared(flow)
 
@@ -71,37 +74,76 @@ def of_flow(flow):
     return best(own, lambda: by_body(I, M, Q, H, STEPS), lambda: by_steps(I, M, Q, H, STEPS))
 
 
-def of_splitting(scheme):
+def steps_of_bodies(flow):
+    """Nanoseconds per step of many bodies, one step each: both loops prepare every body."""
+    step = ph.compiled.step(flow)
+    inertia, m, q = np.tile(I, (STEPS, 1)), np.tile(M, (STEPS, 1)), np.tile(Q, (STEPS, 1))
+
+    @numba.njit
+    def by_steps(inertia, m, q, h):
+        for i in range(len(m)):
+            m1, q1 = step(inertia[i], m[i], q[i], h)
+            m[i, 0], m[i, 1], m[i, 2] = m1
+            q[i, 0], q[i, 1], q[i, 2], q[i, 3] = q1
+
+    def own():
+        counts = np.empty(STEPS, np.int64), np.empty(STEPS)
+        repeat(flow.data(), FreeSteps(inertia, np.array([H]), 1, 0, STEPS, m, q, *counts))
+
+    return best(own, lambda: by_steps(inertia, m, q, H))
+
+
+def steps_of_a_splitting(scheme, in_one_call):
+    """Nanoseconds per step: the loop of polhode, prepared steps, and steps that prepare the body anew.
+
+    Either one call takes all steps, and only the last state is saved, or each call takes one step, and all states are.
+    """
     method = ph.Splitting(scheme=scheme)
     step = ph.compiled.step(method, TORQUE)
     prepare, advance = ph.compiled.prepared(method, TORQUE)
     problem = ph.Problem(I, ph.State(M, Q), TORQUE, t_span=(0.0, STEPS * H))
     run = method.advance(TORQUE)
+    count, calls = (STEPS, 1) if in_one_call else (1, STEPS)
+    m_out, q_out, steps = np.empty((calls, 1, 3)), np.empty((calls, 1, 4)), count * np.arange(1, calls + 1)
 
     @numba.njit
-    def by_steps(inertia, m, q, h, n):
-        return step(inertia, m, q, 0.0, h, n)
+    def by_steps(inertia, m, q, h):
+        for k in range(calls):
+            m, q = step(inertia, m, q, k * h, h, count)
+        return m, q
 
     @numba.njit
-    def by_body(inertia, m, q, h, n):
-        return advance(prepare(inertia, m), m, q, 0.0, h, n)
+    def by_body(inertia, m, q, h):
+        body = prepare(inertia, m)
+        for k in range(calls):
+            m, q = advance(body, m, q, k * h, h, count)
+        return m, q
 
     def own():
         state = BatchState.new(np.array([M]), np.array([Q]), method.memory)
-        saved = Saved(np.empty((1, 1, 3)), np.empty((1, 1, 4)))
-        wanted = Wanted(STEPS, np.array([STEPS]))
-        run(problem.rows.bodies, Clock(np.zeros(1), np.array([H])), wanted, 0, 1, state, saved)
+        clock = Clock(np.zeros(1), np.array([H]))
+        run(problem.rows.bodies, clock, Wanted(STEPS, steps), 0, 1, state, Saved(m_out, q_out))
 
-    return best(own, lambda: by_body(I, M, Q, H, STEPS), lambda: by_steps(I, M, Q, H, STEPS))
+    return best(own, lambda: by_body(I, M, Q, H), lambda: by_steps(I, M, Q, H))
+
+
+def show(name, own, *others):
+    ratios = "".join(f" {number:9.1f} {number / own:7.3f}" for number in others)
+    print(f"{name:42} {own:9.1f}{ratios}", flush=True)
 
 
 def main():
-    print(f"{'nanoseconds per step':42} {'polhode':>9} {'prepared':>9} {'ratio':>7} {'step':>9} {'ratio':>7}")
-    cases = [(repr(flow), of_flow, flow) for flow in FLOWS]
-    cases += [(repr(ph.Splitting(scheme=name)), of_splitting, name) for name in ("V2", "RKN6_14a")]
-    for name, measure, case in cases:
-        own, prepared, step = measure(case)
-        print(f"{name:42} {own:9.1f} {prepared:9.1f} {prepared / own:7.3f} {step:9.1f} {step / own:7.3f}", flush=True)
+    columns = f"{'polhode':>9} {'prepared':>9} {'ratio':>7} {'step':>9} {'ratio':>7}"
+    print(f"{'nanoseconds per step of one body':42} {columns}")
+    for flow in FLOWS:
+        show(repr(flow), *steps_of_a_body(flow))
+    for in_one_call, title in ((True, "all steps in one call"), (False, "one step in each call")):
+        print(f"\n{title:42} {columns}")
+        for scheme in SCHEMES:
+            show(repr(ph.Splitting(scheme=scheme)), *steps_of_a_splitting(scheme, in_one_call))
+    print(f"\n{'one step of each of many bodies':42} {'polhode':>9} {'step':>9} {'ratio':>7}")
+    for flow in FLOWS:
+        show(repr(flow), *steps_of_bodies(flow))
 
 
 if __name__ == "__main__":

@@ -157,6 +157,31 @@ def test_bits_of_integrate(scheme, force, rng):
                 np.testing.assert_array_equal(q1, every.q[k + 1])
 
 
+@pytest.mark.parametrize("factor", [0.0, 2.0**-300, 1e-9, 1e9, 2.0**300])
+def test_splittings_of_momenta_of_another_size_than_the_prepared_one(factor):
+    method, inertia, m = ph.Splitting(scheme="V2"), (2.0, 1.0, 3.0), (0.3, 0.2, 0.9)
+    prepare, advance = ph.compiled.prepared(method, FORCES["torque"])
+    for start, prepared_for in ((m, np.multiply(factor, m)), (np.multiply(factor, m), m)):
+        problem = ph.Problem(inertia, ph.State(start), FORCES["torque"], t_span=(0.0, 0.3))
+        end = ph.integrate(problem, method=method, h=0.3)
+        m1, q1 = advance(prepare(inertia, prepared_for), start, Q0, 0.0, 0.3)
+        np.testing.assert_array_equal(m1, end.m[-1])
+        np.testing.assert_array_equal(q1, end.q[-1])
+
+
+def test_splittings_by_a_flow_with_scratch_numbers():
+    method, inertia, m = ph.Splitting(ph.FrbQuaternion(3), "V2"), (2.0, 1.0, 3.0), (0.3, 0.2, 0.9)
+    prepare, advance = ph.compiled.prepared(method, FORCES["torque"])
+    problem = ph.Problem(inertia, ph.State(m), FORCES["torque"], t_span=(0.0, 0.2))
+    end = ph.integrate(problem, method=method, h=0.1, t_eval=[0.0, 0.2])
+    body = prepare(inertia, m)
+    before = np.array(body)
+    m1, q1 = advance(body, m, Q0, 0.0, 0.1, 2)
+    np.testing.assert_array_equal(m1, end.m[-1])
+    np.testing.assert_array_equal(q1, end.q[-1])
+    np.testing.assert_array_equal(body, before)
+
+
 def test_parameters_of_a_step():
     force = FORCES["torque"]
     step = ph.compiled.step(ph.Splitting(scheme="V2"), force)

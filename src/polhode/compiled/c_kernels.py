@@ -34,7 +34,7 @@ from polhode.kernels.exact.standard_form import (
 from polhode.kernels.numbers.quat import matrix, product
 from polhode.kernels.numbers.trig import sincos
 from polhode.kernels.numbers.vectors import dot, times
-from polhode.kernels.stepping.own_loop import NO_STATE, OwnFlow, four, free_functions, prepare_body, three
+from polhode.kernels.stepping.own_loop import NO_STATE, OwnFlow, four, free_functions, three
 
 NUMBERS = "Array(f8, 1, 'C', readonly=True)"
 OUT, ROWS, STATES = "f8[::1]", "f8[:,::1]", "f8[:,:,::1]"
@@ -49,7 +49,7 @@ MOMENTS, MOMENTUM, ATTITUDE, DIRECTION, SECULAR, THETA = 0, 3, 6, 10, 13, 17
 MOTION = THETA + ROW
 
 # Entry points that Python calls, too: linked, and not compiled again, their results have the same bits.
-OF_EXACT = prepare_body, Exact.kernels.prepare_entry, Exact.kernels.advance_entry
+OF_EXACT = Exact.kernels.prepare_entry, Exact.kernels.advance_entry
 EXACT = OwnFlow(*map(linked_address, OF_EXACT), Exact.kernels.size, False, (), (1.0,))
 ROUTINES = propagate_range, propagate_rows, dense_constants, sample, secular_constants, take_off_periods, orbits
 CALLED = *OF_EXACT, *ROUTINES

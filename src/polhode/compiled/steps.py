@@ -12,9 +12,9 @@ from polhode.core.errors import InputError
 from polhode.flows.flow import Flow
 from polhode.kernels.compiler.intrinsics import fixed_address
 from polhode.kernels.compiler.jit import address, for_users
-from polhode.kernels.stepping.own_loop import OwnFlow, free_functions, prepare_body
-from polhode.kernels.stepping.own_splitting import Entries, Torque, copy_constants, split_functions, split_steps
-from polhode.kernels.stepping.splitting import split
+from polhode.kernels.stepping.own_loop import OwnFlow, free_functions
+from polhode.kernels.stepping.own_splitting import Torque, split_functions
+from polhode.kernels.stepping.splitting import split_body
 from polhode.methods.splitting import Splitting
 
 if TYPE_CHECKING:
@@ -156,8 +156,8 @@ def _functions(method: Any, force: Any) -> tuple[Callable[..., Any], ...]:
     params, damping = tuple(force.params.tolist()), tuple(np.diagonal(force.damping).tolist())
     address_of_torque = fixed_address(force.torque_address())
     torque = Torque(address_of_torque, bool(force.velocity_dependent), params, damping, tuple(force.breaks.tolist()))
-    entries = Entries(*map(_address, (split, split_steps, copy_constants)))
-    return tuple(map(for_users, split_functions(_own(method.flow), method.scheme_table, torque, entries)))
+    functions = split_functions(_own(method.flow), method.scheme_table, torque, _address(split_body))
+    return tuple(map(for_users, functions))
 
 
 @functools.cache
@@ -170,7 +170,6 @@ def _own(flow: Flow) -> OwnFlow:
     """Return a flow as functions for loops of the user call it."""
     kernels = flow.kernels
     return OwnFlow(
-        prepare_body=_address(prepare_body),
         prepare=_address(kernels.prepare_entry),
         advance=_address(kernels.advance_entry),
         size=kernels.size,

@@ -11,7 +11,7 @@ from polhode.core.checks import show
 from polhode.core.errors import InputError
 from polhode.kernels.compiler.jit import address, loaded
 from polhode.kernels.stepping.header import BatchState, Bodies, Clock, Saved, SchemeTable, Wanted, Work
-from polhode.kernels.stepping.splitting import split
+from polhode.kernels.stepping.splitting import split, split_body
 from polhode.kernels.stepping.stages import SAVE
 from polhode.methods.method import Advance, Method
 from polhode.methods.scheme import Scheme
@@ -117,7 +117,7 @@ class Splitting(Method):
 
     def advance(self, force: Force) -> Advance:
         """Return the compiled loop for this force; see `Advance` for its signature."""
-        run = loaded(split)
+        run, one = loaded(split), address(split_body)
         torque = force.torque_address()
         implicit = bool(force.velocity_dependent)
         flow = self.flow.data()
@@ -126,7 +126,7 @@ class Splitting(Method):
         def advance(
             bodies: Bodies, clock: Clock, wanted: Wanted, start: int, stop: int, current: BatchState, saved: Saved
         ) -> None:
-            run(torque, implicit, flow, scheme, Work(bodies, clock, wanted, start, stop, current, saved))
+            run(one, torque, implicit, flow, scheme, Work(bodies, clock, wanted, start, stop, current, saved))
 
         return advance
 

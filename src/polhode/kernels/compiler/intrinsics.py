@@ -5,7 +5,7 @@
 ``four_rows_in``, ``four_rows_out``  copy rows of an array into lanes of a block, and back
 ``as_rows(numbers, width)``          an array of numbers as rows
 ``call_by_address``                  call a function by its address
-``call_in_registers``                the same for numbers only, which stay in registers
+``call_in_registers``                the same with as many numbers in registers as there is room for
 ``call_by_name``                     call an entry point, of which there is only one copy in a library
 ``linked_address``                   the address of such an entry point
 ``binade``, ``power_of_two``, ``log2_in_steps``, ``two_to_the``  powers of two
@@ -68,8 +68,10 @@ if JIT:
     def call_in_registers(signature):
         """Return a function call(address, arguments) -> result for entry points made with ``registers``.
 
-        Their arguments and results are floats, integers, and tuples of these. Results that go through memory cost up to
-        a third of a step: a wide load of numbers that were stored one by one waits until all of them are in the cache.
+        Their arguments and results are floats, integers, and tuples of these. Arguments may be contiguous arrays, too,
+        of which the address and the shape are passed: a third of what Numba passes. Results that go through memory cost
+        up to a third of a step: a wide load of numbers that were stored one by one waits until all of them are in the
+        cache.
         """
         return Intrinsic("call_in_registers", signature)
 

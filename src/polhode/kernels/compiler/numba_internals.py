@@ -21,7 +21,6 @@ from llvmlite import ir
 from numba.core import cgutils, codegen, types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
-from numba.np.arrayobj import populate_array
 
 from polhode.kernels.compiler import machine, numba_intrinsics
 from polhode.kernels.compiler.code import Code, Loaded, NeedsNumba, words
@@ -160,7 +159,7 @@ def _register_function(result, name):
     arguments = [numba_intrinsics.assembled(context, builder, kind, numbers) for kind in kinds]
     callee = ir.Function(module, context.call_conv.get_function_type(returned, kinds), result.fndesc.llvm_func_name)
     _, value = context.call_conv.call_function(builder, callee, returned, kinds, arguments)
-    builder.ret(cgutils.pack_struct(builder, numba_intrinsics.flat(builder, returned, value)))
+    builder.ret(cgutils.pack_struct(builder, numba_intrinsics.flat(context, builder, returned, value)))
     return module
 
 
@@ -181,23 +180,13 @@ class _Words:
         if isinstance(kind, types.BaseTuple):
             return self._context.make_tuple(self._builder, kind, [self.read(entry) for entry in kind])
         if isinstance(kind, types.Array):
-            return self._read_array(kind)
+            pointer = self._builder.inttoptr(self._builder.load(self._next()), ir.IntType(8).as_pointer())
+            shape = [self._builder.load(self._next()) for _ in range(kind.ndim)]
+            return numba_intrinsics.array_at(self._context, self._builder, kind, pointer, shape)
         word, own = self._builder.load(self._next()), self._context.get_value_type(kind)
         if isinstance(kind, types.Float):
             return self._builder.bitcast(word, own)
         return word if own == WORD else self._builder.trunc(word, own)
-
-    def _read_array(self, kind):
-        """Return an array that is contiguous and has no owner."""
-        view = self._context.make_array(kind)(self._context, self._builder)
-        data = self._builder.inttoptr(self._builder.load(self._next()), view.data.type)
-        shape = [self._builder.load(self._next()) for _ in range(kind.ndim)]
-        size = WORD(self._context.get_abi_sizeof(self._context.get_data_type(kind.dtype)))
-        strides = [size]
-        for length in shape[:0:-1]:
-            strides.insert(0, self._builder.mul(strides[0], length))
-        populate_array(view, data=data, shape=shape, strides=strides, itemsize=size, meminfo=None)
-        return view._getvalue()
 
     def write(self, kind, value):
         """Write a value of a type of Numba."""

@@ -251,9 +251,8 @@ def call_in_registers(signature):
         def codegen(context, builder, signature, args):
             function = builder.inttoptr(args[0], type_in_registers(context, result, kinds).as_pointer())
             values = _converted(context, builder, signature.args[1], kinds, args[1])
-            numbers = [
-                number for kind, value in zip(kinds, values, strict=True) for number in flat(builder, kind, value)
-            ]
+            pairs = zip(kinds, values, strict=True)
+            numbers = [number for kind, value in pairs for number in flat(context, builder, kind, value)]
             returned = builder.call(function, numbers, cconv=REGISTERS)
             return assembled(context, builder, result, iter(cgutils.unpack_tuple(builder, returned)))
 
@@ -272,21 +271,30 @@ def _number_types(context, kinds):
     """Return the types of LLVM of all numbers in values of these types."""
     found = []
     for kind in kinds:
-        is_tuple = isinstance(kind, types.BaseTuple)
-        found += _number_types(context, kind) if is_tuple else [context.get_value_type(kind)]
+        if isinstance(kind, types.BaseTuple):
+            found += _number_types(context, kind)
+        elif isinstance(kind, types.Array):
+            found += [context.get_data_type(kind.dtype).as_pointer(), *[ir.IntType(64)] * kind.ndim]
+        else:
+            found.append(context.get_value_type(kind))
     return found
 
 
-def flat(builder, kind, value):
-    """Return the numbers of a value, one after the other."""
+def flat(context, builder, kind, value):
+    """Return the numbers of a value, one after the other; of a contiguous array, its address and its shape."""
+    if isinstance(kind, types.Array):
+        array = context.make_array(kind)(context, builder, value)
+        return [array.data, *cgutils.unpack_tuple(builder, array.shape)]
     if not isinstance(kind, types.BaseTuple):
         return [value]
     entries = zip(kind, cgutils.unpack_tuple(builder, value), strict=True)
-    return [number for one, entry in entries for number in flat(builder, one, entry)]
+    return [number for one, entry in entries for number in flat(context, builder, one, entry)]
 
 
 def assembled(context, builder, kind, numbers):
     """Return a value of the next ``numbers``, the inverse of ``flat``."""
+    if isinstance(kind, types.Array):
+        return array_at(context, builder, kind, next(numbers), [next(numbers) for _ in range(kind.ndim)])
     if not isinstance(kind, types.BaseTuple):
         return next(numbers)
     return context.make_tuple(builder, kind, [assembled(context, builder, one, numbers) for one in kind])
@@ -368,7 +376,7 @@ def stack_array(size, kind):
         def codegen(context, builder, signature, args):
             room = cgutils.alloca_once(builder, ir.ArrayType(context.get_data_type(entry), size))
             room.align = 64
-            return _array_at(context, builder, signature.return_type, room, context.get_constant(types.intp, size))
+            return array_at(context, builder, signature.return_type, room, [context.get_constant(types.intp, size)])
 
         return types.Array(entry, 1, "C")(), codegen
 
@@ -381,17 +389,20 @@ def numbers_at(typingctx, address, count):
 
     def codegen(context, builder, signature, args):
         room = builder.inttoptr(args[0], ir.IntType(8).as_pointer())
-        return _array_at(context, builder, signature.return_type, room, args[1])
+        return array_at(context, builder, signature.return_type, room, [args[1]])
 
     return types.Array(types.float64, 1, "C")(types.int64, types.int64), codegen
 
 
-def _array_at(context, builder, kind, room, length):
-    """Return an array of so many numbers at an address."""
+def array_at(context, builder, kind, pointer, shape):
+    """Return a contiguous array of a type and a shape at an address, without an owner."""
     array = context.make_array(kind)(context, builder)
-    width = context.get_constant(types.intp, 8)
-    data = builder.bitcast(room, array.data.type)
-    populate_array(array, data=data, shape=[length], strides=[width], itemsize=width, meminfo=None)
+    size = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+    strides = [size]
+    for length in shape[:0:-1]:
+        strides.insert(0, builder.mul(strides[0], length))
+    data = builder.bitcast(pointer, array.data.type)
+    populate_array(array, data=data, shape=shape, strides=strides, itemsize=size, meminfo=None)
     return array._getvalue()
 
 

@@ -162,7 +162,7 @@ def follow(torque, settings, work, i, k):
     current, wanted = work.current, work.wanted
     t_end = work.clock.end
     limits = number_of(work.clock.low, i), number_of(work.clock.high, i)
-    body, _ = body_of(torque, work.bodies, limits, current.m, t_end - float(current.t[i]), i)
+    body = body_of(torque, work.bodies, limits, vector_of(current.m, i), t_end - float(current.t[i]), i)
     frame = body.frame
     u = frame.scale.per_m
     forward = current.t[i] < t_end
@@ -238,7 +238,7 @@ def interpolate(torque, work):
                 work.q_out[n, j] = work.q[i, j]
             continue
         limits = float(work.low[i]), float(work.high[i])
-        body, _ = body_of(torque, work.bodies, limits, work.m, right - left, i)
+        body = body_of(torque, work.bodies, limits, vector_of(work.m, i), right - left, i)
         m, q = read_momentum(body.frame, work.m, i), read_attitude(body.frame, work.q, i)
         a = forced(body, unforced(left, m, q, 0))
         b = a

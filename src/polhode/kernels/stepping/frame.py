@@ -35,22 +35,31 @@ class UserFrame(NamedTuple):
 
 
 @inline
-def principal_frame(inertia, m, h, i):
-    """Return the frame of body i in principal axes, for steps h, and its moments I in the standard form."""
-    I = vector_of(inertia, i)
-    slowest = SMALLEST_TURN * (min(I[0], I[1], I[2]) / abs(h))
-    order, scale, I = standard_body(I, max(largest(vector_of(m, i)), slowest))
-    return UserFrame(order, scale, False, IDENTITY), I
+def typical_momentum(I, m, h):
+    """Return the size of momenta for which steps h of a body with moments I and momentum m are scaled."""
+    return max(largest(m), SMALLEST_TURN * (min(I[0], I[1], I[2]) / abs(h)))
+
+
+@inline
+def principal_frame(I, m, h):
+    """Return the frame of a body in principal axes, for steps h, and its moments I in the standard form."""
+    order, scale, I_sorted = standard_body(I, typical_momentum(I, m, h))
+    return UserFrame(order, scale, False, IDENTITY), I_sorted
+
+
+@inline
+def frame_in_axes(order, scale, axes, i):
+    """Return the frame of body i with the principal axes in row i of an array; if that is empty, the body axes."""
+    if axes.shape[0] == 0:
+        return UserFrame(order, scale, False, IDENTITY)
+    return UserFrame(order, scale, True, matrix_in(axes[row_of(axes, i)], 0))
 
 
 @inline
 def frame_of(bodies, m, h, i):
-    """Return the frame of body i for steps h, and its moments I in the standard form."""
-    frame, I = principal_frame(bodies.inertia, m, h, i)
-    if bodies.axes.shape[0] == 0:
-        return frame, I
-    axes = matrix_in(bodies.axes[row_of(bodies.axes, i)], 0)
-    return UserFrame(frame.order, frame.scale, True, axes), I
+    """Return the frame of body i with momentum m for steps h, and its moments I in the standard form."""
+    frame, I = principal_frame(vector_of(bodies.inertia, i), m, h)
+    return frame_in_axes(frame.order, frame.scale, bodies.axes, i), I
 
 
 @inline

@@ -41,6 +41,9 @@ Inputs = Annotated[FloatArray, TIMES]
 Numbers = Annotated[FloatArray, "f8[::1]"]
 Integers = Annotated[IntArray, "i8[::1]"]
 States = Annotated[FloatArray, "f8[:,:,::1]"]
+Vector = Annotated[tuple[float, float, float], VECTOR]
+Quaternion = Annotated[tuple[float, float, float, float], QUATERNION]
+Limits = Annotated[tuple[float, float], "UniTuple(f8, 2)"]
 
 
 class Bodies(NamedTuple):

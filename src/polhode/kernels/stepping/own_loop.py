@@ -16,12 +16,10 @@ import numpy as np
 from polhode.kernels.compiler.intrinsics import (
     address,
     borrowed,
-    call_in_registers,
-    numbers_at,
     power_of_two,
     stack_array,
 )
-from polhode.kernels.compiler.jit import entry_point, inline, noinline
+from polhode.kernels.compiler.jit import inline, noinline
 from polhode.kernels.compiler.limits import LONGEST
 from polhode.kernels.exact.standard_form import (
     Scale,
@@ -33,7 +31,7 @@ from polhode.kernels.exact.standard_form import (
     to_standard_time,
 )
 from polhode.kernels.numbers.vectors import largest, times
-from polhode.kernels.stepping.header import VECTOR, call_prepare
+from polhode.kernels.stepping.header import call_prepare
 from polhode.kernels.stepping.repeat import new_constants, plain, whole_step
 
 NO_STATE = (nan, nan, nan), (nan, nan, nan, nan)
@@ -43,7 +41,6 @@ FRAME = 8  # numbers of a body after the constants of the flow: the order of its
 class OwnFlow(NamedTuple):
     """A flow for loops of the user: functions that return addresses, and its numbers."""
 
-    prepare_body: Callable[[], Any]  # address of the function below
     prepare: Callable[[], Any]
     advance: Callable[[], Any]
     size: int  # number of constants of a body
@@ -62,25 +59,6 @@ def three(x):
 def four(x):
     """Return four numbers of a tuple or an array as floats."""
     return float(x[0]), float(x[1]), float(x[2]), float(x[3])
-
-
-PREPARE_BODY = f"i8(i8, i8, i8, {VECTOR}, {VECTOR}, i8, i8)"
-call_prepare_body = call_in_registers(PREPARE_BODY)
-
-
-@entry_point(PREPARE_BODY, registers=True)
-def prepare_body(prepare, parameters, count, inertia, m, body, frame):
-    """Write the constants of a body in the unit of the momentum m to an array, those of the standard form at ``frame``.
-
-    ``prepare`` is the address of the function of a flow, followed by those of its parameters and their number.
-    """
-    order, scale, I = standard_body(inertia, largest(m))
-    call_prepare(prepare, (order, I, parameters, count, body))
-    numbers = numbers_at(body, frame + FRAME)
-    numbers[frame], numbers[frame + 1], numbers[frame + 2] = float(order), scale.I, scale.per_I
-    numbers[frame + 3], numbers[frame + 4] = scale.m, scale.per_m
-    numbers[frame + 5], numbers[frame + 6], numbers[frame + 7] = I
-    return 0
 
 
 @inline
@@ -103,31 +81,29 @@ def rescaled(I, per_I, size):
 
 
 def preparation(flow):
-    """Return ``write_body(inertia, m, body)``, which writes the constants of a body for a flow to an array."""
-    address_of_entry, address_of_flow, frame, parameters = (
-        flow.prepare_body,
-        flow.prepare,
-        flow.size,
-        np.array(flow.parameters),
-    )
+    """Return ``prepare_flow(order, I, c)``, which writes the constants of a body of the standard form to an array."""
+    address_of_flow, parameters = flow.prepare, np.array(flow.parameters)
 
     @inline
-    def write_body(inertia, m, body):
-        """Write the constants of a body in the unit of the momentum m to an array."""
+    def prepare_flow(order, I, c):
+        """Write the constants of a body to an array."""
         p = plain(parameters)
-        given = address_of_flow(), address(p), len(p), three(inertia), three(m), address(body), frame
-        call_prepare_body(address_of_entry(), given)
+        call_prepare(address_of_flow(), (order, I, address(p), len(p), address(c)))
 
-    return write_body
+    return prepare_flow
 
 
 def preparing(flow):
     """Return ``prepare(inertia, m)``, which returns the constants of a body as an array."""
-    write_body, size = preparation(flow), flow.size + FRAME
+    prepare_flow, k, size = preparation(flow), flow.size, flow.size + FRAME
 
     def prepare(inertia, m):
         body = new_constants(size)
-        write_body(inertia, m, body)
+        order, scale, I = standard_body(three(inertia), largest(three(m)))
+        prepare_flow(order, I, body)
+        body[k] = float(order)
+        body[k + 1], body[k + 2], body[k + 3], body[k + 4] = scale
+        body[k + 5], body[k + 6], body[k + 7] = I
         return body
 
     return prepare
@@ -153,32 +129,33 @@ def free_functions(flow):
         ``step(inertia, m, q, h)`` does both, without an array that outlives it.
     """
     address_of_flow, frame, has_scratch, fractions = flow.advance, flow.size, flow.has_scratch, np.array(flow.fractions)
-    write_body, new_body = preparation(flow), stack_array(flow.size + FRAME)
+    prepare_flow, on_stack = preparation(flow), stack_array(flow.size)
 
     @inline
-    def advanced(body, m, q, h):
-        """Return m and q after a step h of the body with these constants."""
-        m, order = three(m), int(body[frame])
-        scale = scale_of(body, frame, largest(m))
+    def advanced(c, order, scale, m, q, h):
+        """Return m and q after a step h of the body with the constants c of the flow, in this order and scale."""
         time = to_standard_time(float(h), scale)
         if not abs(time) <= LONGEST:
             return NO_STATE
         m, q = to_order(order, times(scale.per_m, m)), attitude_to_order(order, four(q))
-        m, q, count = whole_step(address_of_flow(), body, fractions, m, q, time)
+        m, q, count = whole_step(address_of_flow(), c, fractions, m, q, time)
         if count < 0.0:
             return NO_STATE
         return from_order(order, times(scale.m, m)), attitude_from_order(order, q)
 
     def advance(body, m, q, h):
+        body, m = borrowed(body), three(m)
+        order, scale = int(body[frame]), scale_of(body, frame, largest(m))
         if not has_scratch:
-            return advanced(borrowed(body), m, q, h)
-        own = new_body()
-        copy(body, own)
-        return advanced(own, m, q, h)
+            return advanced(body, order, scale, m, q, h)
+        own = on_stack()
+        copy(body[:frame], own)
+        return advanced(own, order, scale, m, q, h)
 
     def step(inertia, m, q, h):
-        body = new_body()
-        write_body(inertia, m, body)
-        return advanced(body, m, q, h)
+        m, c = three(m), on_stack()
+        order, scale, I = standard_body(three(inertia), largest(m))
+        prepare_flow(order, I, c)
+        return advanced(c, order, scale, m, q, h)
 
     return preparing(flow), advance, step

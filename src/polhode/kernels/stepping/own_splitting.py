@@ -12,49 +12,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode.kernels.compiler.intrinsics import as_rows, call_by_address, numbers_at, stack_array
-from polhode.kernels.compiler.jit import entry_point, inline
-from polhode.kernels.exact.standard_form import from_order
+from polhode.kernels.compiler.intrinsics import as_rows, borrowed, stack_array
+from polhode.kernels.compiler.jit import inline
 from polhode.kernels.numbers.vectors import times
-from polhode.kernels.stepping.header import (
-    FINE,
-    PREPARE,
-    QUATERNION,
-    VECTOR,
-    BatchState,
-    Bodies,
-    Clock,
-    FlowData,
-    InputRows,
-    Inputs,
-    Numbers,
-    Saved,
-    SchemeTable,
-    Wanted,
-    Work,
-)
-from polhode.kernels.stepping.own_loop import NO_STATE, OwnFlow, four, preparing, three
-from polhode.kernels.stepping.splitting import SPLIT
+from polhode.kernels.stepping.frame import principal_frame, typical_momentum
+from polhode.kernels.stepping.header import FINE, Bodies, FlowData, SchemeTable, Wanted
+from polhode.kernels.stepping.own_loop import NO_STATE, OwnFlow, copy, four, preparing, scale_of, three
+from polhode.kernels.stepping.splitting import PREPARED, SplitState, Stepped, Task, call_split_body
+from polhode.kernels.stepping.stages import Pending, Progress, Window
 
-MEMORY = 5  # numbers that the loop carries from step to step
 AT_BREAK = 1e-6  # part of a step by which rounding may move its ends across a break
-STATE = f"Tuple(({VECTOR}, {QUATERNION}))"
+NONE_PENDING, NO_PROGRESS = Pending(0.0, 0.0, 0.0, 0.0), Progress(0, False)
 
-new_moments, new_momentum, new_attitude, new_memory = map(stack_array, (3, 6, 8, MEMORY))
-new_axes, new_times, new_trouble = map(stack_array, (9, 5, 8))
-new_counts = stack_array(5, "i8")
-
-
-class Setting(NamedTuple):
-    """What all steps of a splitting have in common; ``split`` and ``torque`` are addresses."""
-
-    split: int
-    torque: int
-    implicit: bool  # whether the torque depends on w
-    flow: FlowData
-    scheme: SchemeTable
-    damping: InputRows  # (1, 3)
-    breaks: Inputs  # times, in ascending order
+new_momentum, new_attitude, new_count = stack_array(3), stack_array(4), stack_array(1, "i8")
+no_moments, no_axes, no_times = np.empty((0, 3)), np.empty((0, 9)), np.empty(0)
 
 
 class Torque(NamedTuple):
@@ -65,14 +36,6 @@ class Torque(NamedTuple):
     params: tuple[float, ...]
     damping: tuple[float, ...]  # three numbers
     breaks: tuple[float, ...]
-
-
-class Entries(NamedTuple):
-    """Functions that return the addresses of the entry points that steps of splittings call."""
-
-    split: Callable[[], Any]
-    split_steps: Callable[[], Any]
-    copy_constants: Callable[[], Any]
 
 
 @inline
@@ -88,84 +51,7 @@ def limits(breaks, t, h, steps):
     return low, high, low <= first + margin and high >= last - margin
 
 
-@inline
-def first_state(m, q):
-    """Return the state of a body before its first step, on the stack of the caller, and arrays for the last one."""
-    m_rows, q_rows = as_rows(new_momentum(), 3), as_rows(new_attitude(), 4)
-    memory, counts = as_rows(new_memory(), MEMORY), as_rows(new_counts(), 1)
-    numbers, trouble = as_rows(new_times(), 1), as_rows(new_trouble(), 8)
-    m_rows[0, 0], m_rows[0, 1], m_rows[0, 2] = m
-    q_rows[0, 0], q_rows[0, 1], q_rows[0, 2], q_rows[0, 3] = q
-    for k in range(MEMORY):
-        memory[0, k] = 0.0
-    for k in range(3):
-        counts[k, 0] = 0
-    # The loop uses neither the last two counters nor what is for methods that choose their steps.
-    unused, number = counts[3], numbers[4]
-    state = BatchState(
-        m_rows[:1],
-        q_rows[:1],
-        memory,
-        counts[0],
-        counts[1],
-        counts[2],
-        unused,
-        unused,
-        number,
-        number,
-        number,
-        number,
-        unused,
-        trouble,
-    )
-    m_out, q_out = as_rows(m_rows[1:], 1), as_rows(q_rows[1:], 1)
-    return state, Saved(m_out, q_out, trouble, m_out, q_out, unused), counts[4], numbers
-
-
-call_split = call_by_address(SPLIT, None)
-SPLIT_STEPS = STATE, Setting, VECTOR, Numbers, VECTOR, QUATERNION, "f8", "f8", "i8"
-
-
-@entry_point(SPLIT_STEPS)
-def split_steps(setting, inertia, params, m, q, t, h, steps):
-    """Return m and q after steps h from the time t on, or NaN."""
-    low, high, valid = limits(setting.breaks, t, h, steps)
-    if not valid:
-        return NO_STATE
-    current, saved, wanted, numbers = first_state(m, q)
-    moments, axes = as_rows(new_moments(), 3), as_rows(new_axes(), 9)
-    moments[0, 0], moments[0, 1], moments[0, 2] = inertia
-    numbers[0, 0], numbers[1, 0], numbers[2, 0], numbers[3, 0] = t, h, low, high
-    wanted[0] = steps
-    bodies = Bodies(moments, axes[:0], setting.damping, as_rows(params, len(params)))
-    clock = Clock(numbers[0], numbers[1], numbers[2], numbers[3], 0, inf)
-    work = Work(bodies, clock, Wanted(steps, wanted, numbers[4]), 0, 1, current, saved)
-    _, raised = call_split(setting.split, (setting.torque, setting.implicit, setting.flow, setting.scheme, work))
-    has_result = current.status[0] == FINE and not raised
-    return (three(saved.m[0, 0]), four(saved.q[0, 0])) if has_result else NO_STATE
-
-
-@entry_point(PREPARE, registers=True)
-def copy_constants(order, I, constants, count, c):
-    """Copy the constants of a body that was prepared before, in place of the function ``prepare`` of a flow."""
-    given, own = numbers_at(constants, count), numbers_at(c, count)
-    for k in range(count):
-        own[k] = given[k]
-    return 0
-
-
-@inline
-def moments_of(body, k):
-    """Return the moments of a body, in the user's axes and units, from those of the standard form in body[k:]."""
-    I = body[k + 5], body[k + 6], body[k + 7]
-    x, y, z = from_order(int(body[k]), times(body[k + 1], I))
-    return abs(x), abs(y), abs(z)  # exchanged axes change signs
-
-
-call_split_steps = call_by_address(SPLIT_STEPS, NO_STATE)
-
-
-def split_functions(flow: OwnFlow, scheme: SchemeTable, torque: Torque, entries: Entries):
+def split_functions(flow: OwnFlow, scheme: SchemeTable, torque: Torque, split_body: Callable[[], Any]):
     """Return functions for a splitting by a flow, not yet compiled.
 
     Returns
@@ -179,31 +65,47 @@ def split_functions(flow: OwnFlow, scheme: SchemeTable, torque: Torque, entries:
         ``step(inertia, m, q, t, h, steps, params)`` does both.
     """
     parameters, fractions, size = np.array(flow.parameters), np.array(flow.fractions), flow.size
-    prepare_flow, advance_flow = flow.prepare, flow.advance
-    split, take_steps, copying = entries
+    prepare_flow, advance_flow, has_scratch = flow.prepare, flow.advance, flow.has_scratch
     stages, count, before, after = scheme
     implicit, own_params = torque.implicit, np.array(torque.params)
     damping, breaks = np.array([torque.damping]), np.array(torque.breaks)
     length = len(own_params)
-    new_params = stack_array(max(length, 1))  # rows have at least one number
+    new_params, new_constants = stack_array(max(length, 1)), stack_array(size)  # rows have at least one number
     torque_address = torque.address
 
     @inline
-    def taken(prepare, numbers, inertia, m, q, t, h, steps, params):
-        """Return m and q after steps; ``prepare(order, I, numbers)`` computes the constants of the body."""
-        p = new_params()
+    def taken(prepare, c, order, scale, I, m, q, t, h, steps, params):
+        """Return m and q after steps of a body in the standard form; ``prepare`` is an address, or PREPARED."""
+        low, high, valid = limits(breaks, t, h, steps)
+        if not valid:
+            return NO_STATE
+        p, wanted, m_out, q_out = new_params(), new_count(), new_momentum(), new_attitude()
         for k in range(length):
             p[k] = float(own_params[k] if params is None else params[k])
-        own = FlowData(prepare, advance_flow(), numbers, size, fractions)
+        wanted[0] = steps
+        own = FlowData(prepare, advance_flow(), parameters, size, fractions)
         table = SchemeTable(stages, count, before, after)
-        setting = Setting(split(), torque_address(), implicit, own, table, damping, breaks)
-        given = setting, three(inertia), p, three(m), four(q), float(t), float(h), int(steps)
-        return call_split_steps(take_steps(), given)[0]
+        bodies = Bodies(no_moments, no_axes, damping, as_rows(p, len(p)))
+        window, last = Window(0, t, h), Wanted(steps, wanted, no_times)
+        m_out, q_out = as_rows(as_rows(m_out, 3), 1), as_rows(as_rows(q_out, 4), 1)
+        task = Task(bodies, 0, order, scale, I, window, (low, high), last, m_out, q_out)
+        start = Stepped(SplitState(m, q, NONE_PENDING, 0, FINE), NO_PROGRESS)
+        end = call_split_body(split_body(), (torque_address(), implicit, own, c, table, task, start))
+        return (three(m_out[0, 0]), four(q_out[0, 0])) if end.state.status == FINE else NO_STATE
 
     def advance(body, m, q, t, h, steps=1, params=None):
-        return taken(copying(), body[:size], moments_of(body, size), m, q, t, h, steps, params)
+        body, m, h = borrowed(body), three(m), float(h)
+        c = body[:size]
+        if has_scratch:
+            c = new_constants()
+            copy(body[:size], c)
+        order, I = int(body[size]), three(body[size + 5 :])
+        scale = scale_of(body, size, typical_momentum(times(body[size + 1], I), m, h))
+        return taken(PREPARED, c, order, scale, I, m, four(q), float(t), h, int(steps), params)
 
     def step(inertia, m, q, t, h, steps=1, params=None):
-        return taken(prepare_flow(), parameters, inertia, m, q, t, h, steps, params)
+        m, h, c = three(m), float(h), new_constants()
+        frame, I = principal_frame(three(inertia), m, h)
+        return taken(prepare_flow(), c, frame.order, frame.scale, I, m, four(q), float(t), h, int(steps), params)
 
     return preparing(flow), advance, step

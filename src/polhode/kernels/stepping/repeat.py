@@ -26,7 +26,7 @@ from polhode.kernels.compiler import JIT
 from polhode.kernels.compiler.intrinsics import address, borrowed, keep
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.compiler.limits import LONGEST, NOBODY
-from polhode.kernels.exact.standard_form import to_standard_time
+from polhode.kernels.exact.standard_form import to_standard_time, vector_of
 from polhode.kernels.stepping.frame import principal_frame, read_attitude, read_momentum, write_state
 from polhode.kernels.stepping.header import FlowData, FreeSteps, call_advance, call_prepare, number_of
 
@@ -85,7 +85,7 @@ def repeat(flow, work):
     c = borrowed(constants)
     failed = NOBODY
     for i in range(work.start, work.stop):
-        frame, I = principal_frame(work.inertia, work.m, inf, i)
+        frame, I = principal_frame(vector_of(work.inertia, i), vector_of(work.m, i), inf)
         m, q = read_momentum(frame, work.m, i), read_attitude(frame, work.q, i)
         time = to_standard_time(number_of(work.h, i), frame.scale)
         n = 0

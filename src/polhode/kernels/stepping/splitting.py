@@ -12,6 +12,9 @@ used.
 
 The free flow is that of ``repeat``, and the torque a function of fixed type; both are called by their addresses, and
 this loop is not compiled again for others. The torque has arguments in the user's axes and units, see ``torques``.
+
+``split_body`` is compiled alone, as the flows are, and called by ``split`` and by loops of the user: all have the same
+bits.
 """
 
 from __future__ import annotations
@@ -19,18 +22,43 @@ from __future__ import annotations
 from math import inf, sqrt
 from typing import NamedTuple
 
-from polhode.kernels.compiler.intrinsics import borrowed, keep
+from polhode.kernels.compiler.intrinsics import borrowed, call_in_registers, keep
 from polhode.kernels.compiler.jit import entry_point, inline
-from polhode.kernels.exact.standard_form import to_standard_time
+from polhode.kernels.exact.standard_form import (
+    Scale,
+    attitude_from_order,
+    attitude_to_order,
+    from_order,
+    quaternion_of,
+    to_order,
+    to_standard_time,
+    vector_of,
+)
 from polhode.kernels.numbers.quat import product
 from polhode.kernels.numbers.trig import sincos
 from polhode.kernels.numbers.vectors import by_components, cross, dot, largest, plus, times
 from polhode.kernels.stepping.damping import damped_kick, resistance
-from polhode.kernels.stepping.frame import read_attitude, read_momentum, write_state
-from polhode.kernels.stepping.header import ADDRESS, BOOL, FINE, NO_STEP, FlowData, SchemeTable, Work, number_of
+from polhode.kernels.stepping.frame import frame_in_axes, principal_frame, write_state
+from polhode.kernels.stepping.header import (
+    ADDRESS,
+    BOOL,
+    FINE,
+    NO_STEP,
+    Bodies,
+    FlowData,
+    Limits,
+    Numbers,
+    Quaternion,
+    SchemeTable,
+    States,
+    Vector,
+    Wanted,
+    Work,
+    number_of,
+)
 from polhode.kernels.stepping.repeat import new_constants, prepare_flow, whole_step
 from polhode.kernels.stepping.stages import Pending, Progress, Window, stage_loop, time_in
-from polhode.kernels.stepping.torques import Body, body_of, torque_on
+from polhode.kernels.stepping.torques import Body, body_in_frame, torque_on
 
 MOST_ITERATIONS = 200
 ROUNDING = 2.0**-48  # relative to m: a larger change that no longer decreases does not converge
@@ -40,8 +68,8 @@ DIFFERENCE = 2.0**-9  # radians, of the difference quotient in (1): balances its
 class SplitState(NamedTuple):
     """State of a body in the standard form, with its pending stages."""
 
-    m: tuple[float, float, float]
-    q: tuple[float, float, float, float]
+    m: Vector
+    q: Quaternion
     pending: Pending
     evaluations: int
     status: int
@@ -171,38 +199,80 @@ def restored(subject, copy, s):
     return SplitState(copy.m, copy.q, copy.pending, s.evaluations, s.status)
 
 
-SPLIT = "void", ADDRESS, BOOL, FlowData, SchemeTable, Work
+class Task(NamedTuple):
+    """Steps of body i of a batch, whose moments in the standard form are I."""
+
+    bodies: Bodies
+    i: int
+    order: int
+    scale: Scale
+    I: Vector
+    window: Window
+    limits: Limits  # earliest and latest time at which the torque is evaluated
+    wanted: Wanted
+    m_out: States  # (k, n, 3), for states after the wanted steps
+    q_out: States
+
+
+class Stepped(NamedTuple):
+    """State of a body in principal axes, in the order and the units of the user, and the number of its steps."""
+
+    state: SplitState
+    progress: Progress
+
+
+SPLIT_BODY = Stepped, ADDRESS, BOOL, FlowData, Numbers, SchemeTable, Task, Stepped
+PREPARED = 0  # in place of the address of ``prepare``
 run = stage_loop(after_kick, after_drift, with_pending, write, itself, restored)
 
 
-@entry_point(SPLIT)
-def split(torque, implicit, flow, scheme, work):
-    """Advance bodies start..stop to the last of the wanted steps, or to step ``limit``.
+@entry_point(SPLIT_BODY, registers=True)
+def split_body(torque, implicit, flow, c, scheme, task, start):
+    """Advance a body to the last of the wanted steps, or to step ``limit``, and return its state.
 
-    States after the wanted steps are saved, and the current states are changed in place, so that another call can
-    continue. A body whose torque or flow fails stays where it is, with its status, and its remaining outputs are not
-    changed.
+    States after the wanted steps are saved. A body whose torque or flow fails stays where it is, with its status, and
+    its remaining outputs are not changed. The array c is for the constants of the flow, or contains them if the flow is
+    PREPARED.
+    """
+    flow, c, scheme, task = borrowed(flow), borrowed(c), borrowed(scheme), borrowed(task)
+    s, i, order, scale = start.state, task.i, task.order, task.scale
+    if flow.prepare != PREPARED:
+        prepare_flow(flow, order, task.I, c)
+    frame = frame_in_axes(order, scale, task.bodies.axes, i)
+    body = body_in_frame(torque, task.bodies, task.limits, frame, task.I, i)
+    subject = Subject(body, implicit, flow.advance, c, flow.fractions, task.m_out, task.q_out, i)
+    m, q = to_order(order, times(scale.per_m, s.m)), attitude_to_order(order, s.q)
+    s = SplitState(m, q, s.pending, s.evaluations, s.status)
+    s, progress = run(subject, scheme, task.window, task.wanted, s, start.progress)
+    m, q = from_order(order, times(scale.m, s.m)), attitude_from_order(order, s.q)
+    return Stepped(SplitState(m, q, s.pending, s.evaluations, s.status), progress)
+
+
+call_split_body = call_in_registers(SPLIT_BODY)
+
+
+@entry_point(("void", ADDRESS, ADDRESS, BOOL, FlowData, SchemeTable, Work))
+def split(one, torque, implicit, flow, scheme, work):
+    """Advance bodies start..stop, by the function ``split_body`` with the address ``one``.
+
+    The current states are changed in place, so that another call can continue.
     """
     flow, scheme, work = borrowed(flow), borrowed(scheme), borrowed(work)
-    current, saved = work.current, work.saved
+    current, saved, clock = work.current, work.saved, work.clock
     constants = new_constants(flow.size)
-    c = borrowed(constants)
     for i in range(work.start, work.stop):
-        window = Window(work.clock.first, number_of(work.clock.start, i), number_of(work.clock.h, i))
-        limits = number_of(work.clock.low, i), number_of(work.clock.high, i)
-        body, I = body_of(torque, work.bodies, limits, current.m, window.h, i)
-        prepare_flow(flow, body.frame.order, I, c)
-        subject = Subject(body, implicit, flow.advance, c, flow.fractions, saved.m, saved.q, i)
+        window = Window(clock.first, number_of(clock.start, i), number_of(clock.h, i))
+        limits = number_of(clock.low, i), number_of(clock.high, i)
+        m, q = vector_of(current.m, i), quaternion_of(current.q, i)
+        frame, I = principal_frame(vector_of(work.bodies.inertia, i), m, window.h)
+        task = Task(work.bodies, i, frame.order, frame.scale, I, window, limits, work.wanted, saved.m, saved.q)
         p = current.memory[i]
-        s = SplitState(
-            read_momentum(body.frame, current.m, i),
-            read_attitude(body.frame, current.q, i),
-            Pending(float(p[0]), float(p[1]), float(p[2]), float(p[3])),
-            current.torques[i],
-            current.status[i],
-        )
-        s, progress = run(subject, scheme, window, work.wanted, s, Progress(current.steps[i], p[4] != 0.0))
-        write_state(body.frame, s.m, s.q, current.m, current.q, i)
+        pending = Pending(float(p[0]), float(p[1]), float(p[2]), float(p[3]))
+        s = SplitState(m, q, pending, current.torques[i], current.status[i])
+        start = Stepped(s, Progress(current.steps[i], p[4] != 0.0))
+        s, progress = call_split_body(one, (torque, implicit, flow, borrowed(constants), scheme, task, start))
+        current.m[i, 0], current.m[i, 1], current.m[i, 2] = s.m
+        current.q[i, 0], current.q[i, 1], current.q[i, 2], current.q[i, 3] = s.q
         p[0], p[1], p[2], p[3] = s.pending
         p[4] = 1.0 if progress.begun else 0.0
         current.steps[i] = progress.steps

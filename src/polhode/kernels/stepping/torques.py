@@ -42,14 +42,17 @@ def torque_on(body, t, m, q):
 
 
 @inline
-def body_of(torque, bodies, limits, m, h, i):
-    """Return the constants of body i with momentum m[i] for steps h, and its moments I in the standard form.
-
-    The torque is evaluated at times within the ``limits``.
-    """
-    frame, I = frame_of(bodies, m, h, i)
+def body_in_frame(torque, bodies, limits, frame, I, i):
+    """Return the constants of body i with the moments I of the standard form."""
     per_I = 1.0 / I[0], 1.0 / I[1], 1.0 / I[2]
     scale = frame.scale
     damping = damping_of(bodies.damping, frame.order, scale.per_I, per_I, i)
     params = bodies.params[row_of(bodies.params, i)]
-    return Body(torque, params, limits, per_I, scale.m * scale.per_I, damping, frame), I
+    return Body(torque, params, limits, per_I, scale.m * scale.per_I, damping, frame)
+
+
+@inline
+def body_of(torque, bodies, limits, m, h, i):
+    """Return the constants of body i with momentum m for steps h, whose torque is evaluated within the ``limits``."""
+    frame, I = frame_of(bodies, m, h, i)
+    return body_in_frame(torque, bodies, limits, frame, I, i)

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from polhode.kernels.compiler.intrinsics import borrowed, call_by_address
 from polhode.kernels.compiler.jit import inline
-from polhode.kernels.exact.standard_form import from_order, to_order, to_standard_time
+from polhode.kernels.exact.standard_form import from_order, to_order, to_standard_time, vector_of
 from polhode.kernels.numbers.vectors import columns, times
 from polhode.kernels.stepping.frame import (
     UserFrame,
@@ -107,7 +107,7 @@ def take_steps(step, tools, work):
     clock, wanted, current, saved = work.clock, work.wanted, work.current, work.saved
     for i in range(work.start, work.stop):
         t0, h = number_of(clock.start, i), number_of(clock.h, i)
-        frame, J = frame_of(work.bodies, current.m, h, i)
+        frame, J = frame_of(work.bodies, vector_of(current.m, i), h, i)
         scale = frame.scale
         body = StepConstants(J, to_standard_time(h, scale), h, h * scale.per_m, scale.m * scale.per_I, frame)
         params = work.bodies.params[row_of(work.bodies.params, i)]
