@@ -47,8 +47,27 @@ MOTION = c_kernels.MOTION
 MOMENTS, MOMENTUM = "principal moments, in any order", "angular momentum, body axes"
 ATTITUDE = "attitude, a quaternion, scalar first, body to space"
 INERTIA, M, Q = _in("inertia", 3, meaning=MOMENTS), _in("m", 3, meaning=MOMENTUM), _in("q", 4, meaning=ATTITUDE)
-ONE_H = _in("h", 1, meaning="time step")
-NODES = Argument("np", "integers", (1,), "0, or 1 to 10 quadrature nodes")
+
+
+def _of_frb(name: str, kernel: Any, attitude: str, length: int, form: str) -> CFunction:
+    """Return a routine of the package FRB, in Fortran, with the names of its arguments there."""
+    return CFunction(
+        f"{name}_",
+        kernel,
+        (
+            _out("m_out", 3, meaning="Piout, momentum after the step"),
+            _out(f"{attitude}_out", length, meaning=f"{attitude}out, attitude after the step, {form}"),
+            _in("h", 1, meaning="time step"),
+            INERTIA,
+            _in("m", 3, meaning="Piin, momentum"),
+            _in(attitude, length, meaning=f"{attitude}in, attitude, {form}"),
+            Argument("np", "integers", (1,), "0, or 1 to 10 quadrature nodes"),
+        ),
+        "void",
+        f"call {name}(Piout, {attitude}out, h, aInert, Piin, {attitude}in, Np) of FRB; "
+        "exact for Np = 0, NaN if it fails.",
+    )
+
 
 FUNCTIONS = (
     CFunction(
@@ -123,35 +142,7 @@ FUNCTIONS = (
         "status",
         "Compute the period of the momentum in body axes.",
     ),
-    CFunction(
-        "frb_step_",
-        c_kernels.frb_step,
-        (
-            _out("m_out", 3, meaning="Piout, momentum after the step"),
-            _out("Q_out", 9, meaning="Qout, attitude after the step, by columns"),
-            ONE_H,
-            INERTIA,
-            _in("m", 3, meaning="Piin, momentum"),
-            _in("Q", 9, meaning="Qin, attitude, by columns"),
-            NODES,
-        ),
-        "void",
-        "call frb_step(Piout, Qout, h, aInert, Piin, Qin, Np) of FRB; exact for Np = 0, NaN if it fails.",
-    ),
-    CFunction(
-        "quat_step_",
-        c_kernels.quat_step,
-        (
-            _out("m_out", 3, meaning="Piout, momentum after the step"),
-            _out("q_out", 4, meaning="qout, attitude after the step, scalar first"),
-            ONE_H,
-            INERTIA,
-            _in("m", 3, meaning="Piin, momentum"),
-            _in("q", 4, meaning="qin, attitude, scalar first"),
-            NODES,
-        ),
-        "void",
-        "call quat_step(Piout, qout, h, aInert, Piin, qin, Np) of FRB; exact for Np = 0, NaN if it fails.",
-    ),
+    _of_frb("frb_step", c_kernels.frb_step, "Q", 9, "by columns"),
+    _of_frb("quat_step", c_kernels.quat_step, "q", 4, "scalar first"),
 )
 BY_NAME = {function.name: function for function in FUNCTIONS}
