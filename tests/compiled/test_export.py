@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import re
 import shutil
 import subprocess
@@ -27,6 +28,7 @@ I, M, Q, T = (np.array([case[key] for case in CASES], dtype=float) for key in ("
 SIZES = np.linalg.norm(M, axis=1)
 NODES = 5
 ALL = np.arange(len(CASES))
+FOREIGN = "x86-64" if platform.machine().lower() in ("aarch64", "arm64") else "aarch64"  # another architecture
 
 pytestmark = pytest.mark.skipif(not JIT, reason="nothing is compiled")
 needs_c = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler cc")
@@ -229,17 +231,14 @@ def test_the_example_in_c_finds_the_order_of_euler(library):
 
 @pytest.mark.long
 def test_the_command_writes_object_code_for_another_architecture(tmp_path):
-    from polhode.kernels.compiler import machine
-
-    other = "x86-64" if machine.process_triple().startswith(("aarch64", "arm64")) else "aarch64"
-    result = CliRunner().invoke(cli, ["export", "--out", str(tmp_path / "lib"), "--target", other])
+    result = CliRunner().invoke(cli, ["export", "--out", str(tmp_path / "lib"), "--target", FOREIGN])
     assert result.exit_code == 0, result.output
     written = {path.name for path in (tmp_path / "lib").iterdir()}
     assert written == {"polhode.h", "polhode.f90", "polhode.o"}
     assert {Path(line).name for line in result.output.splitlines()} == written
     kind = (tmp_path / "lib" / "polhode.o").read_bytes()[:20]
     assert kind[:4] == b"\x7fELF"
-    assert int.from_bytes(kind[18:20], "little") == {"aarch64": 183, "x86-64": 62}[other]
+    assert int.from_bytes(kind[18:20], "little") == {"aarch64": 183, "x86-64": 62}[FOREIGN]
 
 
 ARM = ("aarch64-linux-gnu-gcc", "qemu-aarch64")
@@ -262,6 +261,9 @@ def test_object_code_for_arm(tmp_path):
     [
         (["--target", "x86-64-v9"], "x86-64-v3"),
         (["--compiler", "no-such-compiler"], "no C compiler was found: no-such-compiler"),
+        (["--cpu", "no-such-cpu"], "'no-such-cpu' is no processor that LLVM knows"),
+        (["--target", "aarch64", "--cpu", "znver4"], "'znver4' is no processor that LLVM knows for aarch64"),
+        (["--target", FOREIGN, "--cpu", "native"], "'native' is no processor that LLVM knows"),
     ],
 )
 def test_refused(options, message, tmp_path):

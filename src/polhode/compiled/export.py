@@ -62,7 +62,7 @@ def export(
     Raises
     ------
     InputError
-        If the target is not known, there is no compiler, or it fails.
+        If the target or the processor is not known, there is no compiler, or it fails.
 
     Examples
     --------
@@ -77,6 +77,11 @@ def export(
     native = machine.process_triple().split("-")[0] == chosen.architecture
     tools = _tools(compiler) if native else None
     triple = machine.process_triple() if native else f"{chosen.architecture}-unknown-linux-gnu"
+    if cpu is not None and not (native if cpu == "native" else machine.knows(triple, cpu)):
+        raise InputError(
+            f"cpu = {cpu!r} is no processor that LLVM knows for {chosen.architecture}; expected a name that the option "
+            "-mcpu of clang takes, such as 'znver4' for x86_64 or 'neoverse-n1' for aarch64"
+        )
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / name for name in ("polhode.h", "polhode.f90", "polhode.o")]

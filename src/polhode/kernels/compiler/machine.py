@@ -9,6 +9,7 @@ import ctypes
 import functools
 import hashlib
 import re
+import subprocess
 import sys
 
 import llvmlite.binding as llvm
@@ -22,6 +23,14 @@ C_FUNCTIONS = set(
     )
 )
 REGISTERS = "x86_regcallcc"  # calling convention in bitcode, for calls with numbers in registers; see ``intrinsics``
+TRIAL = """
+import sys
+import llvmlite.binding as llvm
+llvm.initialize_all_targets()
+llvm.initialize_all_asmprinters()
+machine = llvm.Target.from_triple(sys.argv[1]).create_target_machine(cpu=sys.argv[2])
+machine.emit_object(llvm.parse_assembly("define void @nothing() { ret void }"))
+"""
 QUICK = 1  # level of optimization of generated code
 LLVM_VERSION = llvm.llvm_version_info[0]
 
@@ -55,6 +64,15 @@ def target_of(triple, cpu):
     return llvm.Target.from_triple(triple).create_target_machine(
         cpu=cpu, features=features, opt=3, reloc="pic", codemodel="default"
     )
+
+
+def knows(triple, cpu):
+    """Return whether LLVM can make code for a processor.
+
+    Another process tries it: LLVM ignores names that it does not know, or ends the process.
+    """
+    done = subprocess.run([sys.executable, "-c", TRIAL, triple, cpu], capture_output=True, text=True, check=False)
+    return done.returncode == 0 and "not a recognized processor" not in done.stderr
 
 
 def process_triple():
