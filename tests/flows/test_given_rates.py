@@ -194,6 +194,13 @@ def test_a_step_of_a_full_turn_is_refused():
 SAMPLES = np.arange(5.0), np.zeros((5, 3))
 
 
+def test_an_order_may_be_a_float():
+    rates = np.arange(5.0), np.random.default_rng(3).normal(size=(5, 3))
+    np.testing.assert_array_equal(
+        ph.attitude_from_rates(rates, order=4.0).q, ph.attitude_from_rates(rates, order=np.int64(4)).q
+    )
+
+
 @pytest.mark.parametrize(
     ("error", "words", "arguments", "options"),
     [

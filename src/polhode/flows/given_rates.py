@@ -124,6 +124,7 @@ def attitude_from_rates(
     """
     if order not in ORDERS:
         raise InputError(f"order = {order!r}; expected one of {', '.join(map(str, ORDERS))}")
+    order = int(order)  # 4.0 is one of them, too
     rates, corners = _samples(w, t_span, order) if _is_pair(w) else _function(w, t_span)
     outputs = _output_times(t_eval, corners)
     edges, kept = _steps(corners, outputs, h if h is None else positive_number(h, "h"), _is_pair(w))
