@@ -38,7 +38,7 @@ int main(int argc, char **argv) {
     fwrite(x, sizeof(double), 9, out);
     fwrite(y, sizeof(double), 12, out);
     motion[0] = 4;
-    x[0] = polhode_motion_component(moments[1], motion);
+    x[0] = polhode_motion_component(t[i], motion);
     fwrite(x, sizeof(double), 1, out);
     frb_step_(x, y, &t[i], Ii, mi, unit, &zero);
     fwrite(x, sizeof(double), 3, out);

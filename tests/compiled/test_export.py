@@ -145,7 +145,8 @@ def test_a_program_in_c(library, kind):
     assert_true(found["m_dense"].reshape(-1, 20, 3)[:, -1], found["q_dense"].reshape(-1, 20, 4)[:, -1], ALL)
     np.testing.assert_array_equal(found["m_frb"], found["m_step"])
     assert_matrices(found["Q_frb"], found["q_step"], ALL)
-    np.testing.assert_array_equal(found["one"][:, 0], found["q_few"].reshape(-1, 3, 4)[:, 1, 1])
+    for case, x in zip(CASES, found["one"][:, 0], strict=True):
+        assert distance([x], case["q"][1:2]) <= 5 * EPS * (1 + case["cond_q"]), case["label"]
 
 
 @needs_c

@@ -194,6 +194,15 @@ def test_parameters_of_a_step():
     np.testing.assert_array_equal(q, end.q[-1])
 
 
+@pytest.mark.parametrize("m", [(0.3, 0.2, 0.9), (0.0, 0.0, 0.0)])
+def test_steps_of_length_zero_change_nothing(m):
+    inertia = (1.0, 2.0, 3.0)
+    for method, force, time in ((ph.Exact(), (), ()), (ph.Splitting(scheme="V2"), (FORCES["torque"],), (0.5,))):
+        prepare, advance = ph.compiled.prepared(method, *force)
+        assert ph.compiled.step(method, *force)(inertia, m, Q0, *time, 0.0) == (m, Q0)
+        assert advance(prepare(inertia, m), m, Q0, *time, 0.0) == (m, Q0)
+
+
 def test_a_torque_that_raises_gives_nan():
     force = ph.Torque(lambda t, Q, w, p: (1.0 / p[0], 0.0, 0.0), params=[1.0])
     step = ph.compiled.step(ph.Splitting(scheme="V2"), force)
@@ -293,6 +302,10 @@ def test_a_flow_of_the_user():
     [
         ((ph.Exact(), FORCES["drag"]), "omit the force"),
         (("Exact",), "expected a flow"),
+        (
+            (ph.Splitting(scheme="V2"), lambda t, Q, w, p: (0.0, 0.0, 0.0)),
+            "force is of type function; expected a force",
+        ),
         ((ph.Splitting(),), "got no force"),
         ((ph.Splitting(), FORCES["drag"]), "RKN6_14a is made for torques"),
         ((ph.Splitting(scheme="V2"), FORCES["torque"].replaced(params=[[1, 2], [3, 4]])), "expected those of one body"),

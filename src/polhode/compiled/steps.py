@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from polhode.core.errors import InputError
 from polhode.flows.flow import Flow
+from polhode.forces.base import Force
 from polhode.kernels.compiler.intrinsics import fixed_address
 from polhode.kernels.compiler.jit import address, for_users
 from polhode.kernels.stepping.own_loop import OwnFlow, free_functions
 from polhode.kernels.stepping.own_splitting import Torque, split_functions
 from polhode.kernels.stepping.splitting import split_body
 from polhode.methods.splitting import Splitting
-
-if TYPE_CHECKING:
-    from polhode.forces.base import Force
 
 FORCES: list[Force] = []  # compiled loops may call their torques until the process ends
 
@@ -64,7 +62,7 @@ def step(method: Flow | Splitting, force: Force | None = None) -> Callable[..., 
 
     The numbers are those of ``flow.step``, and of `integrate` with the same splitting, to the last bit: the same
     machine code computes them. If the torque has breaks, a step may begin or end at a break, but steps that contain one
-    give NaN.
+    give NaN. A step of length 0 returns the state.
 
     The functions can be called from Python, too, and are plain Python if ``POLHODE_JIT=0`` is set. Numba keeps
     functions that call them in memory only, even with ``cache=True``, because addresses of machine code belong to the
@@ -187,6 +185,10 @@ def _address(entry: Any) -> Callable[[], Any]:
 
 def _check(method: Splitting, force: Force) -> None:
     """Raise InputError if the method cannot integrate the force, or if compiled steps cannot."""
+    if not isinstance(force, Force):
+        raise InputError(
+            f"force is of type {type(force).__name__}; expected a force, such as Torque(function) or forces.spring(1.0)"
+        )
     method.check(force)
     if force.batch:
         raise InputError(

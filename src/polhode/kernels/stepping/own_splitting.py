@@ -94,18 +94,22 @@ def split_functions(flow: OwnFlow, scheme: SchemeTable, torque: Torque, split_bo
         return (three(m_out[0, 0]), four(q_out[0, 0])) if end.state.status == FINE else NO_STATE
 
     def advance(body, m, q, t, h, steps=1, params=None):
-        body, m, h = borrowed(body), three(m), float(h)
+        body, m, q, h = borrowed(body), three(m), four(q), float(h)
+        if h == 0.0:
+            return m, q
         c = body[:size]
         if has_scratch:
             c = new_constants()
             copy(body[:size], c)
         order, I = int(body[size]), three(body[size + 5 :])
         scale = scale_of(body, size, typical_momentum(times(body[size + 1], I), m, h))
-        return taken(PREPARED, c, order, scale, I, m, four(q), float(t), h, int(steps), params)
+        return taken(PREPARED, c, order, scale, I, m, q, float(t), h, int(steps), params)
 
     def step(inertia, m, q, t, h, steps=1, params=None):
-        m, h, c = three(m), float(h), new_constants()
+        m, q, h, c = three(m), four(q), float(h), new_constants()
+        if h == 0.0:
+            return m, q
         frame, I = principal_frame(three(inertia), m, h)
-        return taken(prepare_flow(), c, frame.order, frame.scale, I, m, four(q), float(t), h, int(steps), params)
+        return taken(prepare_flow(), c, frame.order, frame.scale, I, m, q, float(t), h, int(steps), params)
 
     return preparing(flow), advance, step
