@@ -108,10 +108,12 @@ def object_code(module, machine=None):
 
 
 def optimize(module, machine):
-    """Optimize a module: the first of two runs makes loops simple, so that the second can use vector instructions."""
+    """Optimize a module that is simple for a processor: with vector instructions, and several rounds of a loop in one.
+
+    Everything that does not depend on the processor has been done by ``simplify``.
+    """
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
-    _optimize(module, machine, 0)
-    _optimize(module, machine, 3)
+    _optimize(module, machine, QUICK, loop_vectorization=True)
 
 
 def object_code_of_vectors(module):
@@ -122,18 +124,43 @@ def object_code_of_vectors(module):
     return machine.emit_object(module)
 
 
-def _optimize(module, machine, level):
+def simplify(module):
+    """Optimize a module for no processor in particular, so that little remains to be done on every machine.
+
+    Loops are made simple, so that ``optimize`` can use vector instructions. Functions and variables that nothing uses
+    are removed, and the names of all others that are not external.
+    """
+    first, last = llvm.create_new_module_pass_manager(), llvm.create_new_module_pass_manager()
+    first.add_global_dead_code_eliminate_pass()
+    first.add_loop_rotate_pass()
+    first.add_instruction_combine_pass()
+    first.add_jump_threading_pass()
+    first.run(module, _pass_builder(_any_processor(), 0))
+    _optimize(module, _any_processor(), 3, loop_unrolling=False)
+    last.add_strip_dead_prototype_pass()
+    last.add_strip_symbols_pass()
+    last.run(module, _pass_builder(_any_processor(), 0))
+
+
+@functools.cache
+def _any_processor():
+    """Return a target machine with the instructions that all processors of the kind of this one have."""
+    llvm.initialize_native_target()
+    return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine()
+
+
+def _optimize(module, machine, level, **options):
     """Run the passes of LLVM of a level over a module."""
+    builder = _pass_builder(machine, level, **options)
+    builder.getModulePassManager().run(module, builder)
+
+
+def _pass_builder(machine, level, loop_vectorization=False, loop_unrolling=True):
+    """Return what runs passes of LLVM."""
     options = llvm.create_pipeline_tuning_options(speed_level=level)
-    options.loop_vectorization = level > QUICK
+    options.loop_vectorization, options.loop_unrolling = loop_vectorization, loop_unrolling
     options.slp_vectorization = False  # it makes loops over stages a tenth slower
-    builder = llvm.create_pass_builder(machine, options)
-    passes = builder.getModulePassManager()
-    if level == 0:
-        passes.add_loop_rotate_pass()
-        passes.add_instruction_combine_pass()
-        passes.add_jump_threading_pass()
-    passes.run(module, builder)
+    return llvm.create_pass_builder(machine, options)
 
 
 @functools.cache
@@ -180,17 +207,8 @@ def linked(parts, public, separate):
             symbol.add_function_attribute("noinline")
         elif not symbol.is_declaration and symbol.name not in public:
             symbol.linkage = "internal"
+    simplify(first)
     return first
-
-
-def make_small(module):
-    """Remove functions and variables that nothing uses, and the names of all others that are not external."""
-    builder = llvm.create_pass_builder(target(), llvm.create_pipeline_tuning_options(speed_level=0))
-    passes = llvm.create_new_module_pass_manager()
-    passes.add_global_dead_code_eliminate_pass()
-    passes.add_strip_dead_prototype_pass()
-    passes.add_strip_symbols_pass()
-    passes.run(module, builder)
 
 
 def unknown(module):

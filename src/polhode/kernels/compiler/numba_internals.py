@@ -110,7 +110,7 @@ def bitcode(entry, name):
         if not entry.registers:
             module.get_function(own_name).name = name
         _hide(module, {name, words(name)})
-        machine.make_small(module)
+        machine.simplify(module)
         if others := machine.unknown(module):
             raise NeedsNumba(Loaded(form, *_addresses(result, wrapper, entry.registers)), others)
     return Code(form, module.as_bitcode())
