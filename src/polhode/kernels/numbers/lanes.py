@@ -105,11 +105,12 @@ def groups_for(count):
 
 @inline
 def lanes_of(groups):
-    """Return the number of lanes of some groups, at most LANES.
+    """Return the number of lanes of some groups, of at least one and at most LANES.
 
-    The minimum tells the compiler that indices of lanes are not negative, without which it makes no vector code.
+    The minimum tells the compiler that indices of lanes are not negative, without which it makes no vector code; the
+    maximum, that every loop has a round of all vectors, without which it makes each loop twice.
     """
-    return GROUP * min(groups, LANES // GROUP)
+    return GROUP * max(1, min(groups, LANES // GROUP))
 
 
 @inline
