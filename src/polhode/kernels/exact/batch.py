@@ -7,8 +7,8 @@ the batch, or on the number of threads. Formulas and symbols are those of ``eule
 
 from __future__ import annotations
 
-from polhode.kernels.compiler.intrinsics import prefetch, stack_array
-from polhode.kernels.compiler.jit import entry_point, inline
+from polhode.kernels.compiler.intrinsics import prefetch, stack_array, stay_separate
+from polhode.kernels.compiler.jit import entry_point, inline, noinline
 from polhode.kernels.compiler.limits import NOBODY
 from polhode.kernels.exact.block import SIZE, TIERS, advance, at
 from polhode.kernels.exact.standard_form import INPUT, TIMES
@@ -163,22 +163,24 @@ def prefetch_output(m_out, q_out, first):
         prefetch(q_out, 4 * first + line)
 
 
-@inline
+@noinline
 def load_shared(vectors, w, field):
     """Copy the only row, which serves all bodies, into all lanes of the block."""
+    stay_separate()
     for k in range(vectors.shape[1]):
         x = float(vectors[0, k])
         for l in range(LANES):
             w[field + k * LANES + l] = x
 
 
-@inline
+@noinline
 def load_partial(vectors, first, count, w, field):
     """Copy rows first, ... into lanes 0, ..., count - 1 of the block; other lanes are unchanged.
 
     The minimum, which is always first + l, prevents vector code for these rare loops: it makes the compilation of the
     whole kernel a third longer.
     """
+    stay_separate()
     last = vectors.shape[0] - 1
     for l in range(count):
         i = min(first + l, last)
@@ -211,12 +213,13 @@ def first_invalid(w, first):
     return first + l
 
 
-@inline
+@noinline
 def scatter(w, rows, count, m_out, q_out):
     """Copy lanes 0, ..., count - 1 into their rows of the output.
 
     Returns the smallest row whose result is not finite, or NOBODY.
     """
+    stay_separate()
     bad = NOBODY
     for l in range(count):
         i = rows[l]

@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from polhode.kernels.compiler.intrinsics import borrowed, call_by_address
+from polhode.kernels.compiler.intrinsics import borrowed, call_by_address, stay_separate
 from polhode.kernels.compiler.jit import entry_point, inline, noinline
 from polhode.kernels.compiler.limits import NOBODY
 from polhode.kernels.exact.batch import PROPAGATE_RANGE
@@ -174,6 +174,7 @@ def write(subject, j, s):
 @noinline
 def copy_all(a, b):
     """Copy all arrays of a to those of b; one loop compiles in much less time than one for each array."""
+    stay_separate()
     for i in range(a.x.shape[0]):
         for c in range(3):
             b.x[i, c], b.p[i, c], b.m[i, c] = a.x[i, c], a.p[i, c], a.m[i, c]
