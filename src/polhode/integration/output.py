@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +12,14 @@ from polhode.core.capacity import memory_for
 from polhode.core.errors import InputError
 from polhode.core.messages import Hint, joined
 from polhode.core.progress import Report
-from polhode.integration.event_finder import EventFinder
 from polhode.integration.rows import States
 from polhode.integration.running import Run
 from polhode.integration.solution import Solution
 from polhode.integration.stretches import Steps, StepSize, checked_times, finite_times, step_length
 from polhode.methods.method import Method
+
+if TYPE_CHECKING:
+    from polhode.integration.event_finder import EventFinder
 
 FEWER_STATES = joined(
     "keep fewer, with ",
@@ -68,13 +70,20 @@ def computed(run: Run, h: StepSize | None, output: OutputOptions) -> Computed:
     """Run to the end, and save the states that the user asked for; `h` is the step size, if there is one."""
     every = output.save_every
     times = times_to_save(run.method, h, (run.t0, run.t1), output.t_eval, every)
-    finder = None if output.events is None else EventFinder(output.events, run)
+    finder = None if output.events is None else _finder(output.events, run)
     count = run.states_to_save(times, every, output.dense_output)
     rows = run.rows
     what = f"{count} states of {rows.size} bodies each" if rows.size > 1 else f"{count} states"
     with memory_for(what, 8 * count * (rows.floats * rows.count + 1), FEWER_STATES):
         states, sol = run.compute(times, every, output.dense_output, finder, output.progress)
     return Computed(run, states, sol, finder)
+
+
+def _finder(events: Any, run: Run) -> EventFinder:
+    """Return what finds events; it is imported only if there are some, because that takes as long as many runs."""
+    from polhode.integration.event_finder import EventFinder
+
+    return EventFinder(events, run)
 
 
 def times_to_save(

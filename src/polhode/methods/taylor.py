@@ -235,10 +235,10 @@ class Kernels(NamedTuple):
 
 @cache
 def _kernels() -> Kernels:
-    """Return the compiled loops, which are imported when they are needed."""
+    """Return the compiled loops, which are imported when they are needed; the last two are loaded by their calls."""
     from polhode.kernels.stepping.taylor import interpolate, polynomials, taylor
 
-    return Kernels(loaded(taylor), loaded(interpolate), loaded(polynomials))
+    return Kernels(loaded(taylor), interpolate, polynomials)
 
 
 class Code(NamedTuple):
