@@ -10,12 +10,13 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from conftest import ROOT
-from polhode.kernels.compiler import JIT, cache
+from polhode.kernels.compiler import JIT, cache, code
 
 compiled = pytest.mark.skipif(not JIT, reason="nothing is compiled with POLHODE_JIT=0")
 
@@ -193,6 +194,18 @@ for suffix in ("o", "bc"):
 def test_damaged_files_are_compiled_again_with_one_warning(copy):
     """Empty, cut, or with one bit changed somewhere."""
     assert copy.run(DAMAGE.format(cache=str(copy.cache))) == [2.0, 2.0 / 247.0]
+
+
+@pytest.mark.parametrize("damage", [lambda whole: whole[:100], lambda whole: whole[:60] + b"damaged" + whole[67:]])
+def test_a_damaged_bundle_of_the_package_is_not_used(damage, monkeypatch, tmp_path):
+    path = tmp_path / "bitcode.tar.xz"
+    with tarfile.open(path, "w:xz") as file:
+        file.add(__file__, "for")
+    path.write_bytes(damage(path.read_bytes()))
+    monkeypatch.setattr(code, "BUNDLE", path)
+    monkeypatch.setattr(cache, "WARNED", [])
+    with pytest.warns(cache.CacheWarning, match="install polhode again"):
+        assert code._bundle.__wrapped__() == {}
 
 
 @pytest.mark.long

@@ -97,7 +97,7 @@ def _is_safe(path: Path) -> bool:
     status = path.stat()
     safe = status.st_uid in (os.getuid(), 0) and not status.st_mode & 0o022
     if not safe:
-        _warn(f"the cache folder {path} belongs to, or can be written by, another user: compiled code is not cached")
+        warn(f"the cache folder {path} belongs to, or can be written by, another user: compiled code is not cached")
     return safe
 
 
@@ -126,7 +126,7 @@ def read(part: str, name: str) -> bytes | None:
         return content[CHECKSUM:]
     with suppress(OSError):
         path.unlink()
-    _warn(f"compiled code in {path} is damaged; damaged files are removed and compiled again")
+    warn(f"compiled code in {path} is damaged; damaged files are removed and compiled again")
     return None
 
 
@@ -150,7 +150,7 @@ def _checksum(content: bytes) -> bytes:
     return hashlib.blake2b(content, digest_size=CHECKSUM).digest()
 
 
-def _warn(message: str) -> None:
+def warn(message: str) -> None:
     """Warn of damaged or unsafe code, once in each process."""
     if not WARNED:
         WARNED.append(message)

@@ -182,9 +182,14 @@ def _bundle():
     """Return all bitcode that came with the package, if it was made from the same sources, and LLVM can read it."""
     if not BUNDLE.exists():
         return {}
+    import lzma
     import tarfile
 
-    with tarfile.open(BUNDLE) as file:
-        content = {member.name: file.extractfile(member).read() for member in file}
+    try:
+        with tarfile.open(BUNDLE) as file:
+            content = {member.name: file.extractfile(member).read() for member in file}
+    except (tarfile.TarError, lzma.LZMAError, EOFError):
+        cache.warn(f"{BUNDLE} is damaged, so that kernels have to be compiled by Numba; install polhode again")
+        return {}
     stamp, llvm_version = content.pop("for").split()
     return content if stamp.decode() == cache.STAMP and int(llvm_version) <= machine.LLVM_VERSION else {}
