@@ -293,7 +293,7 @@ def first_piece(bodies: int) -> int:
 
 def next_piece(steps: int, seconds: float) -> int:
     """Return the number of steps of the next call, after one of `steps` steps that took `seconds`."""
-    return max(1, int(steps * min(8.0, max(0.25, PIECE_SECONDS / max(seconds, 1e-6)))))
+    return max(1, int(steps * min(64.0, max(0.25, PIECE_SECONDS / max(seconds, 1e-6)))))
 
 
 def new_run(
