@@ -11,7 +11,7 @@ from polhode.core.errors import RunWarning
 from polhode.core.messages import joined
 from polhode.core.progress import Report
 from polhode.core.warning import warn
-from polhode.integration.choice import Choice, choose, closing_check, explained
+from polhode.integration.choice import Choice, choose, explained
 from polhode.integration.output import OutputOptions, computed
 from polhode.integration.problem import Problem, checked_span
 from polhode.integration.rows import Integrable
@@ -235,4 +235,8 @@ def integrate_chosen(
     result = made.trajectory(own_times=output.t_eval is None)
     if choice.is_made:
         result = explained(result, choice)
-    return result.replaced(error_estimate=closing_check(problem, result)) if estimate_error else result
+    if not estimate_error:
+        return result
+    from polhode.integration.choice_by_trials import closing_check
+
+    return result.replaced(error_estimate=closing_check(problem, result))

@@ -15,7 +15,7 @@ from oracles.addition import addition_flow
 from oracles.top import top_flow
 from polhode import forces, problems
 from polhode.core.errors import InputError, RunWarning
-from polhode.integration import choice, step_search
+from polhode.integration import choice_by_trials, step_search
 from polhode.integration.problem import Problem
 from polhode.integration.running import Run
 from polhode.integration.step_search import Goal, SearchResult, Trial, by_finest
@@ -83,7 +83,7 @@ def test_trial_runs_of_a_short_time_cost_little_more_than_the_best_run(
     problem, method, h, rtol, most, torques, monkeypatch
 ):
     """Relative to the longest step that has this error; see benchmarks/rtol.py."""
-    monkeypatch.setattr(choice, "ONE_MORE_TRIAL", 0.0)  # weak torques get splittings
+    monkeypatch.setattr(choice_by_trials, "ONE_MORE_TRIAL", 0.0)  # weak torques get splittings
     end = [problem.t_span[1]]
     by_hand = integrate(problem, method=method, h=h, t_eval=end).stats.torques
     torques.clear()

@@ -15,15 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polhode.integration.choice import (
-    Choice,
-    by_scheme,
-    by_tolerance,
-    has_to_choose,
-    user_method_of,
-    wanted_tolerances,
-    with_user_method,
-)
+from polhode.integration.choice import Choice, has_to_choose, user_method_of, wanted_tolerances
 from polhode.integration.output import OutputOptions
 from polhode.integration.running import new_run
 from polhode.integration.step_search import Trial
@@ -100,6 +92,8 @@ def _by_trials(
     output: OutputOptions | None,
 ) -> Choice:  # fmt: skip
     """Choose by trial runs, by the errors of states in a short time span, by those of the energy in a long one."""
+    from polhode.integration.choice_by_trials import by_scheme, by_tolerance, with_user_method  # imports much
+
     most = max(LEAST_TRIAL, MOST_TORQUES // system.count**2)
     structure = system.rows.structure(span)
     reused = output if output is not None and output.events is None else None  # an event may end a run
