@@ -12,6 +12,7 @@ from scipy.integrate import solve_ivp
 
 import polhode as ph
 from polhode.core.errors import InputError, RunError, ShapeError, TimeError
+from polhode.integration import stepping
 from polhode.systems.interactions import DipolarSoftSpheres
 
 INERTIA = np.array([1.0, 1.65, 1.97])
@@ -179,6 +180,29 @@ def test_the_limit_of_trial_steps_holds_for_each_call() -> None:
     with pytest.raises(RunError, match="30 trial steps"):
         run.to(1e4)
     assert 9.9 < run.t < 1e4
+
+
+@pytest.mark.parametrize("method", [ph.Adaptive(1e-8), ph.Taylor(1e-8)])
+def test_a_time_that_a_short_call_does_not_reach(method, monkeypatch) -> None:
+    """The rest of the steps follows, with the bits and the number of steps of a single call."""
+    whole = ph.integrate(pushed(), method=method, t_eval=[2.0])
+    assert whole.stats.steps > 3
+    monkeypatch.setattr(stepping, "FIRST_PIECE", 3)
+    run = ph.start(pushed(), method=method)
+    run.to(2.0)
+    assert_shows(run, 2.0, whole.m[-1], whole.q[-1])
+    assert run.stats.steps == whole.stats.steps
+
+
+def test_the_limit_of_trial_steps_includes_those_of_a_short_call(monkeypatch) -> None:
+    monkeypatch.setattr(stepping, "FIRST_PIECE", 20)
+    steps = []
+    for limit in (30, 40):
+        run = ph.start(pushed(), method=ph.Adaptive(1e-8, max_steps=limit))
+        with pytest.raises(RunError, match=f"{limit} trial steps"):
+            run.to(1e4)
+        steps.append(run.stats.steps + run.stats.rejected)
+    assert steps == [30, 40]
 
 
 def test_closed_form_steps_by_h() -> None:

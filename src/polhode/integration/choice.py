@@ -104,7 +104,7 @@ def choose(
     if simplest.is_exact_for(problem.force) or 0 in problem.rows.batch:
         why = "no bodies" if 0 in problem.rows.batch else FREE
         return Choice(simplest, _spacing(problem, span, simplest) if h is None else h, why, 0.0)
-    from polhode.integration.choice_by_trials import Wish, choose_by_trials  # imports much
+    from polhode.integration.choice_by_trials import Wish, choose_by_trials  # with all that trial runs need
 
     return choose_by_trials(problem, span, Wish(user_method, h, tolerances, output, each, rough_h))
 

@@ -92,7 +92,7 @@ def _by_trials(
     output: OutputOptions | None,
 ) -> Choice:  # fmt: skip
     """Choose by trial runs, by the errors of states in a short time span, by those of the energy in a long one."""
-    from polhode.integration.choice_by_trials import by_scheme, by_tolerance, with_user_method  # imports much
+    from polhode.integration.choice_by_trials import by_scheme, by_tolerance, with_user_method  # with all they need
 
     most = max(LEAST_TRIAL, MOST_TORQUES // system.count**2)
     structure = system.rows.structure(span)
