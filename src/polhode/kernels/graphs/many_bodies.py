@@ -12,7 +12,8 @@ from polhode.kernels.graphs.equations import (
     Equations,
     slopes,
 )
-from polhode.kernels.graphs.jet import Beginning, Group, Jet, Layout, Order, fits
+from polhode.kernels.graphs.interior_loop import Group, fits
+from polhode.kernels.graphs.jet import Beginning, Jet, Layout, Order
 from polhode.kernels.graphs.recurrences import Factor, Sum
 from polhode.kernels.graphs.writer import VECTOR, Value
 

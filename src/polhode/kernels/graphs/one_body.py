@@ -18,7 +18,8 @@ from polhode.kernels.graphs.equations import (
     WEIGHT,
     Equations,
 )
-from polhode.kernels.graphs.jet import ROW, Beginning, Column, Group, Jet, Layout, Order
+from polhode.kernels.graphs.interior_loop import Column, Group
+from polhode.kernels.graphs.jet import ROW, Beginning, Jet, Layout, Order
 from polhode.kernels.graphs.recurrences import Factor, Sum
 from polhode.kernels.graphs.writer import LANES, VECTOR, Value
 
