@@ -22,7 +22,7 @@ from polhode.kernels.compiler import JIT
 from polhode.kernels.compiler.jit import inline
 
 LANES = 32 if JIT else 1  # uncompiled code computes one body at a time
-GROUP = 8 if JIT else 1  # number of lanes of a group; vector instructions have at most as many
+GROUP = 4 if JIT else 1  # number of lanes of a group: that of vector instructions on most processors
 PAST_CACHE = 250_000  # numbers (two megabytes) from which on rows are stored past the cache
 
 if JIT:
