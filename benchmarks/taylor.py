@@ -43,6 +43,7 @@ SECONDS = 1.5  # for the calls of one tolerance
 CHUNK = 1e-3  # seconds for which a short call is repeated
 SAMPLES = 1000
 COUNT = 2000  # bodies of a batch
+MORE = 20_000  # bodies of another batch for two threads
 TURNS = 5  # of one and of two threads
 # Cases with many bodies, and the ends of their motions.
 MANY = {"strong": 20.0, "weak": 20.0, "satellite": 4.0, "forced": 20.0, "control": 20.0, "magnet": 20.0}
@@ -273,11 +274,11 @@ class Bodies(NamedTuple):
     q: np.ndarray
 
 
-def random_bodies(case: Case) -> Bodies:
+def random_bodies(case: Case, count: int = COUNT) -> Bodies:
     """Bodies of any attitude and spin axis, with 0.5 to 1.5 times the momentum of the case."""
     rng = np.random.default_rng(20)
-    q, axis = rng.normal(size=(COUNT, 4)), rng.normal(size=(COUNT, 3))
-    sizes = np.sort(rng.uniform(0.5, 1.5, (COUNT, 1)) * np.linalg.norm(case.m), axis=0)
+    q, axis = rng.normal(size=(count, 4)), rng.normal(size=(count, 3))
+    sizes = np.sort(rng.uniform(0.5, 1.5, (count, 1)) * np.linalg.norm(case.m), axis=0)
     return Bodies(sizes * axis / np.linalg.norm(axis, axis=1)[:, None], q / np.linalg.norm(q, axis=1)[:, None])
 
 
@@ -321,9 +322,12 @@ def many(names: Sequence[str]) -> None:
             ours, theirs = (batch(case, bodies, tolerance, end) for batch in (our_batch, heyoka_batch))
             errors = [largest_errors(call(), truth) for call, truth in zip((ours, theirs), truths, strict=True)]
             a, b = (1e6 * x / COUNT for x in least([ours, theirs]))
+            two = [_speedup(call) for call in (ours, our_batch(case, random_bodies(case, MORE), tolerance, end))]
             print(
                 f"  {tolerance:7.1e}  ours {a:6.2f}  heyoka {b:6.2f}  ratio {a / b:4.2f}   "
-                f"errors {errors[0]:.1e} {errors[1]:.1e}   two cores {_speedup(ours):.2f} times as fast"
+                f"errors {errors[0]:.1e} {errors[1]:.1e}   two cores {two[0]:.2f} times as fast, "
+                f"with {MORE} bodies {two[1]:.2f}",
+                flush=True,
             )
 
 
