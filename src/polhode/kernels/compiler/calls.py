@@ -93,7 +93,7 @@ def _definition():
         machine.define(name, ctypes.addressof(ctypes.c_byte.in_dll(ctypes.pythonapi, name)))
     code = cache.read(machine.version(), "call.o")
     if code is None:
-        code = machine.object_code(machine.parsed(source))
+        code = machine.object_code_of_text(machine.parsed(source))
         cache.write(machine.version(), "call.o", code)
     machine.load(code)
     return Definition(b"kernel", machine.address("polhode_call"), FASTCALL, None)

@@ -25,7 +25,7 @@ def address_of(text):
             return loaded
         code = cache.read(machine.version(), f"{name}.o")
         if code is None:
-            code = machine.object_code_of_vectors(machine.parsed(text.replace(f"@{NAME}", f"@{name}")))
+            code = machine.object_code_of_text(machine.parsed(text.replace(f"@{NAME}", f"@{name}")))
             cache.write(machine.version(), f"{name}.o", code)
         machine.load(code)
         return machine.address(name)

@@ -9,7 +9,6 @@ import ctypes
 import functools
 import hashlib
 import re
-import subprocess
 import sys
 
 import llvmlite.binding as llvm
@@ -71,6 +70,8 @@ def knows(triple, cpu):
 
     Another process tries it: LLVM ignores names that it does not know, or ends the process.
     """
+    import subprocess
+
     done = subprocess.run([sys.executable, "-c", TRIAL, triple, cpu], capture_output=True, text=True, check=False)
     return done.returncode == 0 and "not a recognized processor" not in done.stderr
 
@@ -99,36 +100,27 @@ def parsed(code):
 
 
 def object_code(module, machine=None):
-    """Optimize a module and return its machine code, as an object file."""
+    """Return the machine code of a module that was simplified, as an object file."""
     machine = machine or target()
     if not machine.triple.startswith("x86"):
         module = parsed(str(module).replace(REGISTERS, ""))
-    optimize(module, machine)
+    _set_target(module, machine)
     return machine.emit_object(module)
 
 
-def optimize(module, machine):
-    """Optimize a module that is simple for a processor: with vector instructions, and several rounds of a loop in one.
-
-    Everything that does not depend on the processor has been done by ``simplify``.
-    """
-    module.triple, module.data_layout = machine.triple, str(machine.target_data)
-    _optimize(module, machine, QUICK, loop_vectorization=True)
-
-
-def object_code_of_vectors(module):
-    """Return the machine code of a module that is written for vectors: little can be optimized, and that quickly."""
+def object_code_of_text(module):
+    """Return the machine code of a module that was not simplified: it was written as text, and is optimized quickly."""
     machine = target(QUICK)
-    module.triple, module.data_layout = machine.triple, str(machine.target_data)
+    _set_target(module, machine)
     _optimize(module, machine, QUICK)
     return machine.emit_object(module)
 
 
 def simplify(module):
-    """Optimize a module for no processor in particular, so that little remains to be done on every machine.
+    """Optimize a module for all processors, so that nothing but its translation remains to be done on every machine.
 
-    Loops are made simple, so that ``optimize`` can use vector instructions. Functions and variables that nothing uses
-    are removed, and the names of all others that are not external.
+    Loops over lanes become instructions on vectors of four numbers, which code for processors with shorter vectors
+    divides. Functions and variables that nothing uses are removed, and the names of all others that are not external.
     """
     first, last = llvm.create_new_module_pass_manager(), llvm.create_new_module_pass_manager()
     first.add_global_dead_code_eliminate_pass()
@@ -137,9 +129,16 @@ def simplify(module):
     first.add_jump_threading_pass()
     first.run(module, _pass_builder(_any_processor(), 0))
     _optimize(module, _any_processor(), 3, loop_unrolling=False)
+    _set_target(module, _vector_processor())
+    _optimize(module, _vector_processor(), QUICK, loop_vectorization=True)
     last.add_strip_dead_prototype_pass()
     last.add_strip_symbols_pass()
     last.run(module, _pass_builder(_any_processor(), 0))
+
+
+def _set_target(module, machine):
+    """Make a module one for a target machine."""
+    module.triple, module.data_layout = machine.triple, str(machine.target_data)
 
 
 @functools.cache
@@ -147,6 +146,16 @@ def _any_processor():
     """Return a target machine with the instructions that all processors of the kind of this one have."""
     llvm.initialize_native_target()
     return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine()
+
+
+@functools.cache
+def _vector_processor():
+    """Return a target machine with vectors of four numbers: the same one on every machine, if LLVM knows it."""
+    llvm.initialize_all_targets()
+    try:
+        return llvm.Target.from_triple("x86_64-unknown-linux-gnu").create_target_machine(cpu="x86-64-v3")
+    except RuntimeError:
+        return _any_processor()
 
 
 def _optimize(module, machine, level, **options):
