@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
 from math import ceil, inf
 from pathlib import Path, PurePosixPath
 from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING
 
 from polhode.core.errors import InputError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 MOST_THREADS = 4096  # more than any machine has cores; a larger number is a mistake
 CGROUPS = (Path("/sys/fs/cgroup"), Path("/proc/self/cgroup"))  # limits, and the groups of this process
@@ -134,11 +137,9 @@ def in_ranges(work: Callable[[int, int], int], count: int, weight: float = 1.0) 
                 return
             results.append(work(start, stop))
 
-    helpers = threads - 1
-    if helpers not in _pools:
-        _pools[helpers] = ThreadPoolExecutor(helpers, "polhode")
+    pool = _pool(threads - 1)
     try:
-        futures = [_pools[helpers].submit(process_queue) for _ in range(helpers)]
+        futures = [pool.submit(process_queue) for _ in range(threads - 1)]
     except RuntimeError:  # the interpreter is shutting down and has stopped all pools
         futures = []
     try:
@@ -151,8 +152,19 @@ def in_ranges(work: Callable[[int, int], int], count: int, weight: float = 1.0) 
     return min(results)
 
 
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Return the pool of so many threads; the first one imports what pools need, which takes a while."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    if threads not in _pools:
+        _pools[threads] = ThreadPoolExecutor(threads, "polhode")
+    return _pools[threads]
+
+
 def _stop(work_queue: SimpleQueue[tuple[int, int]], futures: list[Future[None]]) -> None:
     """Discard the rest of the work, and wait until no thread writes to the results anymore, also after Ctrl-C."""
+    from concurrent.futures import wait
+
     while not all(future.done() for future in futures):
         try:
             while not work_queue.empty():

@@ -13,7 +13,7 @@ import dis
 import functools
 import math
 import random
-import time
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
@@ -25,8 +25,7 @@ from polhode.core.fingerprint import FOUNDATION, PLAIN, is_library
 from polhode.forces.symbols import Symbol, apply_ufunc, has_symbols, lowered, refuse
 
 LEFT_ALONE = FOUNDATION - {"polhode"}  # packages whose functions are not copied
-UNSTEADY = (time, random, np.random)  # modules whose functions return another value on each call
-GENERATORS = (random.Random, np.random.RandomState, np.random.Generator)
+UNSTEADY = ("time", "random", "numpy.random")  # modules whose functions return another value on each call
 # Packages whose functions only compute, and builtins that do more.
 PURE = {"builtins", "math", "numpy", "scipy", "numba", "operator", "_operator", "functools", "itertools", "polhode"}
 IMPURE_BUILTINS = ("open", "input", "exec", "eval", "globals", "setattr", "delattr")
@@ -470,10 +469,16 @@ def _is_same(a: Any, b: Any) -> bool:
 def _is_unsteady(x: Any) -> bool:
     """Return whether an object is one of time or of random numbers."""
     if isinstance(x, ModuleType):
-        return x in UNSTEADY
+        return x.__name__ in UNSTEADY
     if isinstance(x, BuiltinFunctionType) and x.__module__ == "time":
         return True
-    return isinstance(x, GENERATORS) or isinstance(getattr(x, "__self__", None), GENERATORS)
+    return isinstance(x, _generators()) or isinstance(getattr(x, "__self__", None), _generators())
+
+
+def _generators() -> tuple[type, ...]:
+    """Return the types of objects that generate random numbers; those of NumPy, if the user has imported them."""
+    module = sys.modules.get("numpy.random")  # importing it takes a while
+    return (random.Random, *((module.RandomState, module.Generator) if module else ()))
 
 
 def _package(function: Any) -> str:

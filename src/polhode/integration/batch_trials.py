@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import inf
+from math import ceil, inf
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ OCTAVES = 40
 def _numbers_of_steps() -> IntArray:
     """Return the numbers of steps that runs may have: all small ones, and PER_OCTAVE in each octave."""
     powers = 2.0 ** (np.arange(OCTAVES * PER_OCTAVE + 1) / PER_OCTAVE)
-    return np.unique(np.ceil(powers - 1e-9).astype(np.int64))
+    return np.array(sorted({ceil(power - 1e-9) for power in powers.tolist()}))  # np.unique imports numpy.ma
 
 
 COUNTS = _numbers_of_steps()

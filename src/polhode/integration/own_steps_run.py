@@ -253,7 +253,9 @@ def new_saved(rows: Rows, states: States, capacity: int) -> Saved:
 
 def _every_nth(rows: FloatArray, every: int) -> FloatArray:
     """Return the rows 0, `every`, 2 `every` and so on, and the last one."""
-    return rows[np.union1d(np.arange(0, len(rows), every), [len(rows) - 1])]
+    last = len(rows) - 1
+    chosen = range(0, len(rows), every)
+    return rows[::every] if last % every == 0 else rows[[*chosen, last]]
 
 
 def _by_body(blocks: list[StepRows]) -> list[StepRows]:

@@ -13,14 +13,15 @@ import re
 import shutil
 import sys
 import warnings
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
 PACKAGE = Path(__file__).resolve().parents[2]
 COMPILED_FOLDERS = ("kernels", "flows", "forces", "methods", "compiled")  # every folder that holds compiled code
-GENERATORS = Path("kernels", "graphs")  # except this one: the text of generated code is itself the key,
-SHARED = GENERATORS / "equations.py"  # and except for this file, which says where compiled code finds its numbers
+GENERATORS = "kernels/graphs"  # except this one: the text of generated code is itself the key,
+SHARED = ("equations.py",)  # and except for this file, which says where compiled code finds its numbers
 KEPT_STAMPS = 8  # number of caches that are kept, for other checkouts and versions
 BITCODE = "bitcode"  # name of a folder in the cache
 CHECKSUM = 16  # number of bytes at the beginning of every file
@@ -34,14 +35,19 @@ class CacheWarning(UserWarning):
 def source_stamp() -> str:
     """Return a hash of the contents of every compiled source file, as 16 hexadecimal digits."""
     digest = hashlib.sha256()
-    for folder in COMPILED_FOLDERS:
-        for path in sorted((PACKAGE / folder).rglob("*.[pl][yl]")):
-            relative = path.relative_to(PACKAGE)
-            if GENERATORS in relative.parents and relative != SHARED:
-                continue
-            digest.update(str(relative).encode() + b"\0")
-            digest.update(path.read_bytes())
+    for name in sorted(_compiled_files()):
+        digest.update(name.encode() + b"\0")
+        digest.update((PACKAGE / name).read_bytes())
     return digest.hexdigest()[:16]
+
+
+def _compiled_files() -> Iterator[str]:
+    """Yield the names of all compiled source files, relative to the package: the same ones on every system."""
+    for folder in COMPILED_FOLDERS:
+        for parent, _, names in os.walk(PACKAGE / folder):
+            place = os.path.relpath(parent, PACKAGE).replace(os.sep, "/")
+            some = SHARED if place == GENERATORS else names
+            yield from (f"{place}/{name}" for name in some if name.endswith((".py", ".ll")))
 
 
 STAMP = source_stamp()  # of the sources that this process loads, computed before any kernel module is imported
