@@ -454,9 +454,8 @@ def test_a_linear_rotor_is_damped_across_its_axis():
 
 def test_a_damping_matrix_is_seen_by_the_choice():
     D = np.array([(0.0, 0.0, 0.0), (0.0, 0.1, 0.1), (0.0, 0.1, 0.1)])
-    run = integrate(
-        Problem(MOMENTS, ph.State(M0), forces.gravity(0.1, (0, 0, 1)) + forces.damping(D), (0, 2)), rtol=1e-8
-    )
+    force = forces.gravity(0.1, (0, 0, 1)) + forces.damping(D)
+    run = integrate(Problem(MOMENTS, ph.State(M0), force, (0, 100)), rtol=1e-8)
     assert "damping" in run.message
     with pytest.raises(errors.InputError, match="attitude alone"):
         integrate(Problem(MOMENTS, ph.State(M0), forces.damping(D)), method="RKN6_14a", h=0.1)

@@ -23,3 +23,8 @@ def frozen(array: FloatArray) -> FloatArray:
     array = np.array(array, order="C")
     array.setflags(write=False)
     return array
+
+
+def lengths(vectors: FloatArray) -> FloatArray:
+    """Return the lengths (...) of vectors (..., n); ``numpy.linalg.norm`` takes several times as long for a few."""
+    return np.asarray(np.sqrt(np.add.reduce(vectors * vectors, axis=-1)))

@@ -2,10 +2,10 @@
 
 The user asks for an error of m/|m| and of q at the end. The torque is compared with the free motion (``strength``):
 weak torques are integrated by ABA schemes, which are made for small perturbations, unless the wanted error is so small,
-or the time so short, that ``Taylor`` is faster. All other torques are integrated by ``Taylor`` if they can be traced.
-Otherwise, strong ones are integrated by Runge-Kutta-Nyström schemes, and those that depend on the angular velocity or
-jump by ``Adaptive``. The wanted error decides between the schemes of a kind. Trial runs find the step size, and the
-last of them is the result (``trials``).
+or the time so short, that ``Taylor`` is faster. In a very short time ``Taylor`` is chosen before the torque is
+measured. All other torques are integrated by ``Taylor`` if they can be traced. Otherwise, strong ones are integrated by
+Runge-Kutta-Nyström schemes, and those that depend on the angular velocity or jump by ``Adaptive``. The wanted error
+decides between the schemes of a kind. Trial runs find the step size, and the last of them is the result (``trials``).
 
 Runs with two step sizes agree if both skip the same feature of the torque. Therefore user-defined torques are sampled
 in time first (``time_structure``), and no step is longer than a feature. Where a torque jumps with the attitude, errors
@@ -31,6 +31,7 @@ from polhode.integration.rows import Integrable, Rows
 from polhode.integration.step_search import AIM, MOST_TRIALS, ROUND_OFF, ROUNDING
 from polhode.integration.strength import WEAK_SCHEMES, Strength, expected_order, law_of, measured_each, strong_scheme
 from polhode.integration.stretches import StepSize
+from polhode.integration.time_structure import TimeStructure
 from polhode.integration.trials import Task, find_step, find_tolerance
 from polhode.methods import as_method
 from polhode.methods.adaptive import Adaptive
@@ -61,10 +62,12 @@ class Wish(NamedTuple):
 def choose_by_trials(problem: Problem, span: tuple[float, float], wish: Wish) -> Choice:
     """Choose a method, a step size or both by trial runs; see ``choice.choose``."""
     method, h, tolerances, output, each, rough_h = wish
-    strengths = measured_each(problem, span)
-    strength = strengths.typical if each and problem.rows.batch else strengths.largest
     reused = output if output is not None and output.events is None else None  # an event may end a run
     structure = problem.rows.structure(span)
+    if method is None and h is None and (task := _short(problem, span, tolerances, structure, reused)) is not None:
+        return by_tolerance(task, Taylor(), "a short time")
+    strengths = measured_each(problem, span)
+    strength = strengths.typical if each and problem.rows.batch else strengths.largest
     task = Task(problem, span, *tolerances, strength.radian, structure, output=reused)
     batch = BatchTask(problem, span, *tolerances, strengths, structure, reused) if each and problem.rows.batch else None
     output = output or OutputOptions()
@@ -78,6 +81,20 @@ def choose_by_trials(problem: Problem, span: tuple[float, float], wish: Wish) ->
     return _by_torque(problem.force, task, batch, strength, output, h)
 
 
+def _short(
+    problem: Problem, span: tuple[float, float], tolerances: tuple[float, float], structure: TimeStructure,
+    output: OutputOptions | None,
+) -> Task | None:  # fmt: skip
+    """Return the task if ``Taylor`` takes less time than it takes to measure the torque, which then does not matter."""
+    rows = problem.rows
+    speed = 0.0 if rows.batch or structure.rough.any() else rows.speed(rows.m).item()
+    if not speed > 0.0:
+        return None
+    task = Task(problem, span, *tolerances, 1.0 / speed, structure, output=output)
+    is_short = not task.is_long and _taylor_cost(task) < ONE_MORE_TRIAL
+    return task if is_short and problem.force.is_traced else None
+
+
 def _by_torque(
     force: Force, task: Task, batch: BatchTask | None, strength: Strength, output: OutputOptions, h: StepSize | None
 ) -> Choice:
@@ -89,7 +106,7 @@ def _by_torque(
         return by_tolerance(task, Adaptive(), "the torque is not smooth in time")
     kind = _for_step(force, strength)[0]
     name, torques = _cheapest_weak(task, strength, output) if splits_well(force) and strength.is_weak else ("", inf)
-    if _taylor_cost(task, strength) < torques + (0.0 if task.is_long else ONE_MORE_TRIAL) and force.is_traced:
+    if _taylor_cost(task) < torques + (0.0 if task.is_long else ONE_MORE_TRIAL) and force.is_traced:
         return by_tolerance(task, Taylor(), kind)
     if not splits_well(force):
         return by_tolerance(task, Adaptive(), kind)
@@ -115,10 +132,10 @@ def _for_step(force: Force, strength: Strength) -> tuple[str, str]:
     return (f"a weak torque, {size}", "ABA1064") if strength.is_weak else (f"a strong torque, {size}", "RKN6_14a")
 
 
-def _taylor_cost(task: Task, strength: Strength) -> float:
+def _taylor_cost(task: Task) -> float:
     """Return the cost of ``Taylor`` with a weak torque, in the time of a torque evaluation of a splitting."""
     order = Taylor(max(AIM * task.error_per_length, Taylor.smallest_rtol)).order
-    steps = task.length / strength.radian * TAYLOR_STEPS * (TAYLOR_TRIALS if task.is_long else 1.0)
+    steps = task.length / task.radian * TAYLOR_STEPS * (TAYLOR_TRIALS if task.is_long else 1.0)
     return steps * (TAYLOR_STEP + TAYLOR_ORDER * order)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.arrays import FloatArray, IntArray
+from polhode.core.arrays import BoolArray, FloatArray, IntArray
 from polhode.core.progress import Progress, Report
 from polhode.integration.rows import Integrable, Rows, States
 from polhode.integration.running import BY_TORQUE, GOING, Run, Schedule, first_piece, next_piece, run_time
@@ -191,10 +191,10 @@ class OwnStepsRun(Run):
         """Advance all bodies to the time `goal` at least, before the end of the clock."""
         current = self.current
         piece = first_piece(self.rows.size)
-        while number := np.count_nonzero(behind := (current.status == GOING) & (self._sign * (goal - current.t) > 0)):
+        while number := self._number_behind(goal):
             before = tuple(np.copy(array) for array in self._now()) if keep else ()
             saved = new_saved(self.rows, states, piece) if keep else Saved(states.m, states.q)
-            waiting = (current.status == GOING) & ~behind if number < self.count_rows else NOBODY
+            waiting = NOBODY if number == self.count_rows else (current.status == GOING) & ~self._which_behind(goal)
             current.status[waiting] = WAITING
             try:
                 elapsed = self.call(clock, Wanted(piece, times=states.t), saved, piece)
@@ -208,6 +208,17 @@ class OwnStepsRun(Run):
                 bar.show(self._mark())
             piece = next_piece(piece, elapsed)
             piece = min(piece, max(2, LARGEST_PIECE // self.rows.size)) if keep else piece
+
+    def _which_behind(self, goal: float) -> BoolArray:
+        """Return which bodies continue and have not reached the time `goal`."""
+        return (self.current.status == GOING) & (self._sign * (goal - self.current.t) > 0)
+
+    def _number_behind(self, goal: float) -> int:
+        """Return how many bodies continue and have not reached the time `goal`; of one body, without arrays."""
+        current = self.current
+        if self.count_rows == 1:
+            return int(current.status.item() == GOING and self._sign * (goal - current.t.item()) > 0)
+        return int(np.count_nonzero(self._which_behind(goal)))
 
     def _save(self, before: Any, block: StepRows, finder: EventFinder | None) -> None:
         """Keep steps (k, n, .) and search them for events; `before`, (1, n, .), are the states where they began."""

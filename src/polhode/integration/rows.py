@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from polhode.core.arrays import FloatArray, IntArray, writable
+from polhode.core.arrays import FloatArray, IntArray, lengths, writable
 from polhode.core.body import Frame, RigidBody, flow_moments, frame_of, from_principal, to_principal
 from polhode.core.checks import check_spread, common_batch, place, rows_of, show
 from polhode.core.rotation import matrix
@@ -366,7 +366,7 @@ class ProblemRows(Rows):
 
     def speed(self, m: FloatArray) -> FloatArray:
         """Return the angular speeds (k, n) of bodies with momenta (k, n, 3)."""
-        return np.linalg.norm(m / self.bodies.inertia, axis=-1)
+        return lengths(m / self.bodies.inertia)
 
     def trajectory(self, problem: Any, *arguments: Any, **more: Any) -> BaseTrajectory:
         """Return the trajectory of `problem` with these arguments: times, m, q, and data of the run."""
@@ -411,13 +411,13 @@ def _trajectory_type() -> Callable[..., BaseTrajectory]:
 
 def momentum_errors(a: FloatArray, b: FloatArray, floor: float = 0.0) -> FloatArray:
     """Return the errors (...) of momenta a with respect to b, (..., 3), relative to ``|b| + floor``."""
-    size = np.linalg.norm(b, axis=-1) + floor
-    return np.asarray(np.linalg.norm(a - b, axis=-1) / np.where(size > 0, size, 1.0))
+    size = lengths(b) + floor
+    return np.asarray(lengths(a - b) / np.where(size > 0, size, 1.0))
 
 
 def attitude_errors(a: FloatArray, b: FloatArray) -> FloatArray:
     """Return the differences (...) of quaternions a and b, (..., 4), whose signs do not matter."""
-    return np.minimum(np.linalg.norm(a - b, axis=-1), np.linalg.norm(a + b, axis=-1))
+    return np.minimum(lengths(a - b), lengths(a + b))
 
 
 def oblique_damping(D: FloatArray, moments: FloatArray, axes: FloatArray) -> FloatArray:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode.core.arrays import FloatArray, writable
+from polhode.core.arrays import FloatArray, lengths, writable
 from polhode.core.body import velocity_of
 from polhode.forces.nothing import nothing
 from polhode.integration.problem import Problem
@@ -123,14 +123,14 @@ def measured_each(problem: Problem, span: tuple[float, float]) -> Strength:
     rows = problem.rows
     length = abs(span[1] - span[0])
     with np.errstate(divide="ignore", invalid="ignore"):
-        lengths = np.minimum(length, RADIANS / rows.speed(rows.m[None])[0])
+        radians = np.minimum(length, RADIANS / rows.speed(rows.m[None])[0])
     samples = FEWER_SAMPLES if rows.batch else SAMPLES
-    t = np.arange(samples)[:, None] * (np.copysign(lengths, span[1] - span[0]) / (samples - 1))
+    t = np.arange(samples)[:, None] * (np.copysign(radians, span[1] - span[0]) / (samples - 1))
     m, q = free_samples(rows, t)
     shape = samples, rows.count
     w = velocity_of(problem.body, m)
     f = _sizes(rows, span[0] + t, q, w)
-    momentum, speeds = (_norms(x).reshape(shape) for x in (m, w))
+    momentum, speeds = (lengths(x).reshape(shape) for x in (m, w))
     with np.errstate(divide="ignore", invalid="ignore"):
         part = np.fmax(f / (momentum * speeds), 0.0).max(axis=0)  # 0 without motion and without torque
         by_torque = (f.max(axis=0) / rows.bodies.inertia.min(axis=-1)) ** 0.5
@@ -170,10 +170,5 @@ def _sizes(rows: ProblemRows, t: FloatArray, q: FloatArray, w: FloatArray) -> Fl
         rows.force.evaluate_torques(arguments)
     except Exception:
         return _sizes(rows, t[:1], q[:1], w[:1]) if len(t) > 1 else np.zeros((1, count))
-    sizes = _norms(out).reshape(len(t), count)
+    sizes = lengths(out).reshape(len(t), count)
     return np.where(np.isfinite(sizes), sizes, 0.0)
-
-
-def _norms(vectors: FloatArray) -> FloatArray:
-    """Return the lengths of vectors (..., 3); ``numpy.linalg.norm`` takes several times as long for a few of them."""
-    return np.sqrt(np.add.reduce(vectors * vectors, axis=-1))
