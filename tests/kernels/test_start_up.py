@@ -231,7 +231,9 @@ def test_the_step_of_a_block_is_compiled_once(kernel):
     from polhode.kernels.compiler import code
 
     bitcode = code.bitcode_of(kernel, code.name_of(kernel))
-    counts = [str(function).count("@llvm.rint.v4f64(<4 x double> %") for function in machine.parsed(bitcode.content).functions]
+    counts = [
+        str(function).count("@llvm.rint.v4f64(<4 x double> %") for function in machine.parsed(bitcode.content).functions
+    ]
     assert max(counts) == 3
     assert sum(counts) <= 4  # one more, in ``split_blocks``, is not of the step
 

@@ -52,6 +52,7 @@ class Estimate(NamedTuple):
     observed: float  # the smallest error that was measured and not estimated
     order: float  # observed, with which errors decrease
     before: float = 0.0  # error of the run before the last one, if it was measured
+    most: float = HIGHEST  # part of the wanted error that the estimate may have
 
 
 class SearchResult(NamedTuple):
@@ -124,7 +125,7 @@ def search(trial_at: Callable[[float, int], Trial], first: Sequence[float], judg
             best = _result(trials[-2], estimate.before / HIGHEST, goal)  # more than was estimated
         if estimate.error <= best.error:
             best = _result(trials[-1], estimate.error, goal)
-        if estimate.error <= HIGHEST * goal.wanted or (estimate.error <= goal.wanted and x >= goal.bounds[1]):
+        if estimate.error <= estimate.most * goal.wanted or (estimate.error <= goal.wanted and x >= goal.bounds[1]):
             return best
         if observed < inf:
             stalled = stalled + 1 if estimate.observed > 0.5 * observed else 0
@@ -158,7 +159,7 @@ def _factor(estimate: Estimate, goal: Goal) -> float:
 
 def by_finest(
     error: Callable[[Any, Any], float], order: float, trusted: float, ratio: float | None = None, *,
-    is_irregular: bool = False,
+    most: float = HIGHEST, is_irregular: bool = False,
 ) -> Judge:  # fmt: skip
     """Return the judge of trials that become finer, by their differences to the last one.
 
@@ -172,6 +173,8 @@ def by_finest(
         Largest order with which the error of the last trial is assumed to be smaller than that of the one before.
     ratio : float, optional
         Ratio of the errors of the first two trials, if it is known.
+    most : float, optional
+        Part of the wanted error that the estimate by this ratio may have.
     is_irregular : bool, optional
         Whether a trial may by chance be close to a finer one: then the error of the one before it counts as well.
     """
@@ -187,7 +190,7 @@ def by_finest(
         finer = before.x / last.x
         if len(trials) == 2 and ratio is not None:
             seen = log(ratio) / log(finer)
-            return Estimate(observed / (ratio - 1.0), observed / (ratio - 1.0), observed, seen, observed)
+            return Estimate(observed / (ratio - 1.0), observed / (ratio - 1.0), observed, seen, observed, most)
         if len(trials) == 2:
             return Estimate(observed, _reduced(observed, finer**order), observed, order, observed)
         first = trials[-3]

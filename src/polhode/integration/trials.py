@@ -50,6 +50,7 @@ LONG = 16  # times the first part that a long time span has at least
 MOST_CALIBRATING = 8  # trial runs in that part
 FINER_STEP = 1.7  # ratio of the step sizes of these
 CORRECTIONS = 3  # trial runs in that part with step sizes between these
+NEARLY = 0.97  # part of the largest error that these aim at
 CLOSE = 1.07  # ratio of two step sizes between which no other is tried
 COARSE = (2.5, 1.5)  # first step sizes of a short time span, relative to the expected one
 STEPS = (1 / 2, 1 / 1.25)  # smallest and largest ratio of the step sizes of successive trials
@@ -64,10 +65,11 @@ CAUTIOUS = 0.5  # part of that order which is trusted then
 TRUSTED_TOLERANCE = (0.2, 0.3)  # the same for tolerances: by the last two trials, or by three if a torque jumps
 LARGEST_TOLERANCE = 1e-2
 TRUTH = 0.05  # part of the wanted error that the truth may have, if it is computed
-AIM_OF_PAIR = 0.35  # part of the wanted error that the step size of the whole time span aims at
+AIM_OF_PAIR = 0.37  # part of the wanted error that the step size of the whole time span aims at ...
+AIM_OF_STEP = 1.25  # ... unless steps would be so many times shorter than those with the wanted error
 RESONANT = 1.2  # radians per step; errors with longer steps grow in resonance with the rotation ...
 RESONANT_TIME = 160.0  # ... in a time of more radians than this
-COARSER = (3.0, 2.5, 2.0, 1.7, 1.5)  # ratios of the step sizes of two runs over a long time span
+COARSER = (4.0, 3.0, 2.5, 2.0, 1.7, 1.5)  # ratios of the step sizes of two runs over a long time span
 COARSEST = 2.4  # radians per step of the coarser run, if possible
 DOUBT = 1.7  # factor by which the ratio of their errors may be smaller than in the first part
 LARGEST_ERROR = 0.02  # expected at the end of it, so that it shows how errors grow
@@ -272,7 +274,7 @@ def _beginning(task: Task, method: Method, guess: float, goal: Goal) -> Beginnin
     h = known.h
     if task.is_ready_made and known.ratio is not None:
         ratio = min(known.ratio, known.coarser ** (STEEPEST * goal.order)) / DOUBT
-        return Beginning([known.coarser * h, h], by_finest(task.error, goal.order, trusted, ratio), 1)
+        return Beginning([known.coarser * h, h], by_finest(task.error, goal.order, trusted, ratio, most=1.0), 1)
     return Beginning([3 * h, 1.7 * h, h], by_finest(task.error, goal.order, trusted), 2)
 
 
@@ -308,7 +310,7 @@ def _calibrated(part: Task, method: Method, guess: float, goal: Goal) -> Calibra
         return part.error(part.trial(method, h, h).end, finest.end)
 
     errors = {trial.x: part.error(trial.end, finest.end) for trial in coarse}
-    h = _longest_step(errors, error_of, visible, goal)
+    h = _longest_step(errors, error_of, max(visible, _aim(errors, part.wanted)), goal)
     if visible > wanted:
         return Calibration(h * max(STEPS[0], (wanted / visible) ** (1.0 / goal.order)))
     for coarser in COARSER:
@@ -319,6 +321,15 @@ def _calibrated(part: Task, method: Method, guess: float, goal: Goal) -> Calibra
     return Calibration(h)
 
 
+def _aim(errors: dict[float, float], wanted: float) -> float:
+    """Return the error that `AIM_OF_STEP` suggests, by the order that the smallest `errors` of step sizes show."""
+    if len(errors) < 2:
+        return 0.0
+    (h, error), (longer, larger) = sorted(errors.items())[:2]
+    order = log(larger / max(error, TINY)) / log(longer / h)
+    return wanted * AIM_OF_STEP**-order if order > 0.0 and larger < ASYMPTOTIC else 0.0
+
+
 def _longest_step(errors: dict[float, float], error_of: Callable[[float], float], most: float, goal: Goal) -> float:
     """Return about the longest step size whose error is at most `most`, and add those that were tried to `errors`."""
     for _ in range(CORRECTIONS):
@@ -327,7 +338,7 @@ def _longest_step(errors: dict[float, float], error_of: Callable[[float], float]
         if longer is None:
             factor = (most / max(errors[h], TINY)) ** (1.0 / goal.order)
         else:  # errors between the two are about those of a power law
-            factor = (longer / h) ** (log(most / errors[h]) / log(errors[longer] / errors[h]))
+            factor = (longer / h) ** (log(NEARLY * most / errors[h]) / log(errors[longer] / errors[h]))
         x = min(goal.bounds[1], h * min(FINER_STEP, factor))
         if x < CLOSE * h:
             break
