@@ -10,8 +10,8 @@ from math import inf, sqrt
 from typing import NamedTuple
 
 from polhode.kernels.compiler import JIT
-from polhode.kernels.compiler.intrinsics import address, borrowed, call_by_address, keep, power_of_two
-from polhode.kernels.compiler.jit import entry_point, inline
+from polhode.kernels.compiler.intrinsics import address, borrowed, call_by_address, keep, power_of_two, stay_separate
+from polhode.kernels.compiler.jit import entry_point, inline, noinline
 from polhode.kernels.exact.standard_form import quaternion_of, vector_of
 from polhode.kernels.graphs.equations import (
     ACTIVE,
@@ -39,6 +39,7 @@ from polhode.kernels.graphs.equations import (
     WEIGHT,
     T,
 )
+from polhode.kernels.numbers.lanes import LANES
 from polhode.kernels.numbers.vectors import largest, times
 from polhode.kernels.stepping.adaptive import is_passed
 from polhode.kernels.stepping.damping import OBLIQUE
@@ -55,14 +56,13 @@ from polhode.kernels.stepping.header import (
     row_of,
 )
 from polhode.kernels.stepping.repeat import new_constants
+from polhode.kernels.stepping.taylor_samples import ROW, SAMPLES, TIME, Series, evaluate, sampled
 
 STEPS = "void(i8, i8, i8, i8, i8)"  # steps(block, rows, work, order, only): addresses of arrays, and numbers
 call_steps = call_by_address(STEPS, None)
-ROW = 8  # length of a row of coefficients of a body: q, u, and one that is not used
 ALIGNMENT = 4  # numbers
 SMALLEST_ORDER = 4
 FIRST_RADIANS = 0.25  # unit of time of the first step, times the rate of the motion
-ROUNDING = 3.0 * 2.0**-52  # of the square of the length of q
 
 
 class TaylorSettings(NamedTuple):
@@ -82,6 +82,7 @@ class Space(NamedTuple):
     block: object
     rows: object
     work: object
+    samples: object  # see ``taylor_samples``
     lanes: int
 
 
@@ -226,64 +227,11 @@ def is_finite(a):
 
 
 @inline
-def added(rows, n, lanes, z, sums):
-    """Return the coefficients of (q, u) that begin at n plus z times sums."""
-    return (
-        rows[n] + z * sums[0],
-        rows[n + lanes] + z * sums[1],
-        rows[n + 2 * lanes] + z * sums[2],
-        rows[n + 3 * lanes] + z * sums[3],
-        rows[n + 4 * lanes] + z * sums[4],
-        rows[n + 5 * lanes] + z * sums[5],
-        rows[n + 6 * lanes] + z * sums[6],
-    )
-
-
-@inline
-def changes(space, order, lane, x):
-    """Return the changes of the components of (q, u) after the time x, in units of time.
-
-    Even and odd orders are summed separately, all components side by side; the row behind the last one is zero.
-    """
-    rows, lanes = space.rows, space.lanes
-    z = x * x
-    even = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    odd = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    n = ROW * lanes * (order + order % 2) + lane
-    for _ in range((order + 1) // 2):
-        even = added(rows, n, lanes, z, even)
-        odd = added(rows, n - ROW * lanes, lanes, z, odd)
-        n -= 2 * ROW * lanes
-    return (
-        x * (odd[0] + x * even[0]),
-        x * (odd[1] + x * even[1]),
-        x * (odd[2] + x * even[2]),
-        x * (odd[3] + x * even[3]),
-        x * (odd[4] + x * even[4]),
-        x * (odd[5] + x * even[5]),
-        x * (odd[6] + x * even[6]),
-    )
-
-
-@inline
-def evaluated(space, order, a, t, lane):
-    """Return the state of a body at the time t, from the coefficients of the step that begins at a."""
-    unit = get(space, UNIT, lane)  # a power of two
-    d = changes(space, order, lane, (t - a.t) / unit)
-    y = 2.0 / unit
+def series_of(space, order, a, lane):
+    """Return the series of the body in a lane, whose step begins at a."""
+    y = 2.0 / get(space, UNIT, lane)
     I = get_vector(space, INERTIA, lane)
-    m = (a.m[0] + y * I[0] * d[4], a.m[1] + y * I[1] * d[5], a.m[2] + y * I[2] * d[6])
-    return Point(t, m, turned(a.q, d))
-
-
-@inline
-def turned(q, d):
-    """Return q + d with the length 1 to rounding, as generated code does: see ``steps``."""
-    a, b, c, e = q[0] + d[0], q[1] + d[1], q[2] + d[2], q[3] + d[3]
-    # Each sum has one product, so that there is one way to fuse them: all copies of this code must decide alike.
-    excess = a * a + (b * b + (c * c + (e * e - 1.0)))
-    z = 0.5 * excess if abs(excess) > ROUNDING else 0.0
-    return q[0] + (d[0] - z * a), q[1] + (d[1] - z * b), q[2] + (d[2] - z * c), q[3] + (d[3] - z * e)
+    return Series(space.rows, order, lane, space.lanes, a.m, a.q, (y * I[0], y * I[1], y * I[2]))
 
 
 @inline
@@ -296,12 +244,29 @@ def put(a, m, q, i):
 @inline
 def put_outputs(work, space, order, a, b, i, lane):
     """Save the states of body i at the wanted times that the step from a to b reaches and that are not yet saved."""
-    times, saved = work.wanted.times, work.saved
+    if is_passed(work.wanted.times, work.current.seen[i], b.t, a.t < work.clock.end):
+        put_passed(work, space, order, a, b, i, lane)
+
+
+@noinline
+def put_passed(work, space, order, a, b, i, lane):
+    """Save these states if there are any, as many at once as a block has room for."""
+    stay_separate()
+    times, saved, w = work.wanted.times, work.saved, space.samples
+    forward, unit = a.t < work.clock.end, get(space, UNIT, lane)  # a power of two
     j = work.current.seen[i]
-    while is_passed(times, j, b.t, a.t < work.clock.end):
-        t = float(times[j])
-        put(b if t == b.t else evaluated(space, order, a, t, lane), saved.m[j], saved.q[j], i)
-        j += 1
+    while is_passed(times, j, b.t, forward):
+        count = 0
+        while count < LANES and is_passed(times, j + count, b.t, forward) and times[j + count] != b.t:
+            w[TIME + count] = (float(times[j + count]) - a.t) / unit
+            count += 1
+        if count > 0:
+            evaluate(w, series_of(space, order, a, lane), count)
+        for l in range(max(count, 1)):
+            m, q = sampled(w, l) if count > 0 else (b.m, b.q)
+            saved.m[j, i, 0], saved.m[j, i, 1], saved.m[j, i, 2] = m
+            saved.q[j, i, 0], saved.q[j, i, 1], saved.q[j, i, 2], saved.q[j, i, 3] = q
+            j += 1
     work.current.seen[i] = j
 
 
@@ -450,7 +415,8 @@ def rows_size(settings):
 @inline
 def new_space(settings):
     """Return an array with room for those of a block."""
-    return new_constants(settings.lanes * settings.block + rows_size(settings) + settings.work + 4 * ALIGNMENT)
+    size = settings.lanes * settings.block + rows_size(settings) + settings.work + SAMPLES
+    return new_constants(size + 4 * ALIGNMENT)
 
 
 @inline
@@ -462,7 +428,9 @@ def divided(array, settings):
     for n in range(first, end):
         array[n] = 0.0
     third = aligned(array, end)
-    return Space(array[first:second], array[second:end], array[third : third + settings.work], settings.lanes)
+    last = third + settings.work
+    samples = array[last : last + SAMPLES]
+    return Space(array[first:second], array[second:end], array[third:last], samples, settings.lanes)
 
 
 @inline
@@ -518,6 +486,22 @@ def expand(steps, settings, work, space, first):
     compute(steps, space, settings.order, 1)
 
 
+@noinline
+def put_between(work, space, order, first, end, lane):
+    """Write the states at the times ``first`` to ``end``, which are within the step in a lane."""
+    stay_separate()
+    a, w, unit = start_of(space, lane), space.samples, get(space, UNIT, lane)
+    series = series_of(space, order, a, lane)
+    for i in range(first, end, LANES):
+        count = min(LANES, end - i)
+        for l in range(count):
+            w[TIME + l] = (float(work.t[i + l]) - a.t) / unit
+        evaluate(w, series, count)
+        for l in range(count):
+            m, q = sampled(w, l) if work.t[i + l] != a.t else (a.m, a.q)
+            put(Point(a.t, m, q), work.m_out, work.q_out, i + l)
+
+
 @entry_point(("void", ADDRESS, TaylorSettings, Interpolation))
 def interpolate(steps, settings, work):
     """Write the states at the times t, within steps from ``left`` to ``right``; NaN if a coefficient is not finite."""
@@ -528,10 +512,8 @@ def interpolate(steps, settings, work):
     while i < work.stop:
         expand(steps, settings, work, space, i)
         for lane in range(space.lanes):
-            a, end = start_of(space, lane), after_step(work, i)
-            for n in range(i, end):
-                t = float(work.t[n])
-                put(a if t == a.t else evaluated(space, settings.order, a, t, lane), work.m_out, work.q_out, n)
+            end = after_step(work, i)
+            put_between(work, space, settings.order, i, end, lane)
             i = end
     keep(array)
 
