@@ -156,6 +156,22 @@ def test_powers_of_two_change_nothing(a, b, kind):
     assert_array_equal(plain.q, other.q)
 
 
+@pytest.mark.parametrize("end", [1.0, -1.0])
+def test_a_state_within_a_step_does_not_depend_on_other_times(end):
+    """Times of a step are evaluated together, more of them here than at once: see ``taylor_samples``."""
+    problem = ph.Problem(MOMENTS, STATE, forces.gravity(0.5, (0, 0, 1)), (0.0, end))
+    t = np.linspace(0.0, end, 301)
+    traj = ph.integrate(problem, method=ph.Taylor(1e-12), t_eval=t)
+    assert traj.stats.steps < 6
+    for i in range(0, len(t), 20):
+        alone = ph.integrate(problem, method=ph.Taylor(1e-12), t_eval=t[i : i + 1])
+        assert_array_equal(alone.m[0], traj.m[i])
+        assert_array_equal(alone.q[0], traj.q[i])
+    other = ph.integrate(problem, method=ph.Adaptive(1e-13), t_eval=t)
+    np.testing.assert_allclose(traj.m, other.m, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(traj.q, other.q, rtol=0, atol=1e-11)
+
+
 def test_t_eval_costs_no_steps():
     whole = ph.integrate(top(), method=ph.Taylor())
     for count in (1, 2, 5000):

@@ -85,7 +85,11 @@ def _short(
     problem: Problem, span: tuple[float, float], tolerances: tuple[float, float], structure: TimeStructure,
     output: OutputOptions | None,
 ) -> Task | None:  # fmt: skip
-    """Return the task if ``Taylor`` takes less time than it takes to measure the torque, which then does not matter."""
+    """Return the task of one body if ``Taylor`` is chosen whatever the size of its torque; otherwise None.
+
+    Its runs then take less time than the trial run that splittings need more. Time is measured in radians of the first
+    angular velocity.
+    """
     rows = problem.rows
     speed = 0.0 if rows.batch or structure.rough.any() else rows.speed(rows.m).item()
     if not speed > 0.0:
