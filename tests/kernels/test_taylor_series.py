@@ -282,6 +282,43 @@ def test_equations_of_a_body(turned, drag):
         np.testing.assert_allclose(found, np.array(wanted, dtype=float), rtol=0, atol=1e-15)
 
 
+# Sums of products, which generated code for one body adds as vectors.
+
+STATE = {"q0": 0.6, "q1": -0.3, "q2": 0.8, "q3": 0.2, "u0": 0.375, "cgyro0": -0.5, "cgyro1": 0.75, "cgyro2": -0.25}
+STATE |= {"ckick0": 1.0, "ckick1": 0.75, "ckick2": 1.5}
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 5, 16, 17, 40])
+@pytest.mark.parametrize("seed", range(4))
+def test_sums_of_products(count, seed):
+    """Terms in any order, with constants and signs; a component with none, one of many, and one with a root."""
+    rng = np.random.default_rng([count, seed])
+    graph = Graph()
+    names = ["q0", "q1", "q2", "q3", "u0", "u1", "u2", "t"]
+
+    def term():
+        product = graph.multiply(*(graph.input(name) for name in rng.choice(names, 2)))
+        constant = graph.input(f"p{rng.integers(2)}")
+        return graph.multiply(graph.multiply(constant, graph.number(rng.uniform(-1, 1))), product)
+
+    def total(number):
+        signs = rng.choice([graph.add, graph.subtract], number)
+        result = graph.number(0.5)
+        for sign in signs:
+            result = sign(result, term())
+        return result
+
+    y = graph.input("u2")
+    root = graph.multiply(graph.function("sqrt", graph.multiply(y, y)), graph.input("q1"))
+    system = Equations(graph, tuple(rng.permutation([total(count), total(3), graph.add(total(1), root)]).tolist()))
+    values = inputs_of(**STATE)
+    with mp.workdps(DIGITS):
+        exact = np.array(interpreted(system, values, 9, mpf, IN_DIGITS), dtype=float)
+    size = abs(exact).max(axis=1, keepdims=True)
+    for lane in (None, 2):
+        assert (abs(generated(system, values, 9, lane) - exact) / size).max() < 1e-14
+
+
 # Random graphs: generated code against plain Python.
 
 NAMES = ("t", "q0", "q2", "u0", "u1", "u2", "p0", "p1")
@@ -304,9 +341,7 @@ def test_generated_code_agrees_with_plain_python(three):
     graph = Graph()
     g = tuple(as_node(graph, expression) for expression in three)
     system = Equations(graph, g)
-    given = {"q0": 0.6, "q2": 0.8, "u0": 0.375, "cgyro0": -0.5, "cgyro1": 0.75, "cgyro2": -0.25}
-    given |= {"ckick0": 1.0, "ckick1": 0.75, "ckick2": 1.5}
-    values, order = inputs_of(**given), 9
+    values, order = inputs_of(**STATE), 9
     plain = np.array(interpreted(system, values, order))
     assume(np.isfinite(plain).all() and abs(plain).max() < 1e12)
     size = np.maximum(abs(plain).max(axis=1, keepdims=True), 1.0)

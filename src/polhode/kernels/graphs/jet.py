@@ -48,7 +48,7 @@ class Layout:
     unstored: frozenset[Column] = frozenset()  # columns that are not stored
 
     def __init__(self, graph: Graph, outputs: Sequence[int], number: str) -> None:
-        self.graph = graph
+        self.graph, self.outputs = graph, outputs
         self.used = [i for i in graph.used(outputs) if graph.kinds[i] != Kind.CONSTANT]
         self.groups: list[Group] = []
         self.add_groups()

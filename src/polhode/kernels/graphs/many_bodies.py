@@ -49,8 +49,7 @@ class OrderOfMany(Order):
 
     def new_column(self, column: Factor) -> Value:
         """Return the coefficients of a factor."""
-        value = self.factor(column)
-        return value if isinstance(value, Value) else self.writer.constant(value)
+        return self.writer.everywhere(self.factor(column))
 
     def sum_in_lanes(self, pair: Sum) -> Value:
         """Return an interior sum that a loop has computed."""
@@ -58,8 +57,7 @@ class OrderOfMany(Order):
 
     def slopes(self) -> list[Value]:
         """Return the coefficients of dq/dT and du/dT."""
-        values = [self.value(i) for i in self.jet.slopes]
-        return [value if isinstance(value, Value) else self.writer.constant(value) for value in values]
+        return [self.writer.everywhere(self.value(i)) for i in self.jet.slopes]
 
 
 class BeginningOfMany(Beginning, OrderOfMany):

@@ -5,7 +5,8 @@ Sums of products of the same depth form groups, whose end terms are computed in 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
+from math import prod
 
 from polhode.kernels.graphs.equations import (
     ATTITUDE,
@@ -21,6 +22,7 @@ from polhode.kernels.graphs.equations import (
 from polhode.kernels.graphs.interior_loop import Column, Group
 from polhode.kernels.graphs.jet import ROW, Beginning, Jet, Layout, Order
 from polhode.kernels.graphs.recurrences import Factor, Sum
+from polhode.kernels.graphs.vector_terms import Term, VectorTerm, vector_terms
 from polhode.kernels.graphs.writer import LANES, VECTOR, Value
 
 # The product q u is the sum of these three vectors, each with signs, times u_0, u_1 and u_2.
@@ -66,6 +68,12 @@ class LanesOfSums(Layout):
         rest = [pair for pair in others if not self._fill_lane(pair)]
         for first in range(0, len(rest), LANES):
             self._add_group(rest[first : first + LANES])
+        self.torque = vector_terms(self.graph, self.outputs, {**self._state(), **self.products}, depths)
+
+    def _state(self) -> dict[int, tuple[str, int]]:
+        """Return the components of q and u that are nodes, and their lanes."""
+        inputs = {i: self.graph.nodes[i].value for i in self.used if self.graph.nodes[i].operation == "input"}
+        return {i: (name[0], int(name[1])) for i, name in inputs.items() if name[0] in "qu"}
 
     def _add_products(self, nodes: list[int]) -> list[Sum]:
         """Add a group of products; return the sum of a single one, for which a group does not pay."""
@@ -130,20 +138,28 @@ class OrderOfOne(Order):
         if column not in self._begun:
             lanes = {lane for number, lane in self.jet.layout.products.values() if number == group}
             factors = [factor if lane in lanes else None for lane, factor in enumerate(column)]
-            self._begun[column] = self.writer.vector([self.factor(factor) for factor in factors])
+            self._begun[column] = self._vector(factors, self.factor)
         return self._begun[column]
 
     def new_column(self, column: str | Lanes) -> Value:
         """Write the code for a vector of coefficients."""
         writer, (q, u) = self.writer, self.state
         if isinstance(column, tuple):
-            return writer.vector([self.factor(factor) for factor in column])
+            return self._vector(column, self.factor)
         if column in BROADCAST:
             return writer.shuffled(u, (BROADCAST[column],) * LANES)
         if column[0] == "q":
             lanes, signs = TURNED[int(column[1])]
             return writer.with_signs(writer.shuffled(q, lanes), signs)
         return writer.shuffled(u, NEXT_AXIS if column == "next" else AFTER_NEXT)
+
+    def _vector(self, lanes: Iterable[Hashable], value: Callable[..., Value | float]) -> Value:
+        """Return the vector of values, 0 where there is none; a single one is put into all lanes, which is faster."""
+        lanes = tuple(lanes)
+        distinct = set(lanes) - {None}
+        if len(distinct) == 1:
+            return self.writer.everywhere(value(distinct.pop()))
+        return self.writer.vector([0.0 if lane is None else value(lane) for lane in lanes])
 
     def new_value(self, i: int) -> Value | float:
         """Write the code for the coefficient of a node."""
@@ -168,8 +184,20 @@ class OrderOfOne(Order):
     def slopes(self) -> list[Value]:
         """Return the coefficients of dq/dT, and of du/dT divided by ``kick``."""
         turned = self.product(0) + self.product(1) + self.product(2)
-        g = self.writer.vector([self.value(i) for i in self.jet.equations.g])
-        return [turned, self.jet.gyro * self.product(3) + g]
+        return [turned, self.with_torque(self.jet.gyro * self.product(3))]
+
+    def with_torque(self, spin: Value) -> Value:
+        """Return a vector plus the coefficients of the torque."""
+        for term in self.jet.layout.torque:
+            spin = spin + self.jet.constants(term) * self._nodes(term)
+        return spin
+
+    def _nodes(self, term: VectorTerm) -> Value:
+        """Return the nodes of a term, in the lanes of their components."""
+        if term.source is None:
+            return self._vector((part and part.node for part in term.terms), self.value)
+        source = self.state["qu".index(term.source)] if isinstance(term.source, str) else self.product(term.source)
+        return source if term.lanes == tuple(range(LANES)) else self.writer.shuffled(source, term.lanes)
 
 
 class BeginningOfOne(Beginning, OrderOfOne):
@@ -179,6 +207,10 @@ class BeginningOfOne(Beginning, OrderOfOne):
         """Return the products of a group."""
         left, right = self.jet.layout.groups[group]
         return self.column(left) * self.column(right)
+
+    def with_torque(self, spin: Value) -> Value:
+        """Return a vector plus the torque."""
+        return spin + self.writer.vector([self.value(i) for i in self.jet.layout.outputs])
 
 
 class OneBody(Jet):
@@ -190,8 +222,8 @@ class OneBody(Jet):
 
     def __init__(self, equations: Equations) -> None:
         super().__init__()
-        self.equations = equations
         self.layout = LanesOfSums(equations.graph, equations.g, self.number)
+        self._constants: dict[VectorTerm, Value] = {}
 
     def first_state(self) -> list[Value]:
         """Make the new state the first one of a step, and return the vectors q and u."""
@@ -204,6 +236,16 @@ class OneBody(Jet):
         """Return coefficients k of q and u; ``kick`` is multiplied by 1/k first, which need not wait for the torque."""
         turned, spin = slopes
         return [turned * per_k, (self.kick * per_k) * spin]
+
+    def constants(self, term: VectorTerm) -> Value:
+        """Return the constants of the terms of all components; 0 where there is none."""
+        if term not in self._constants:
+            self._constants[term] = self.writer.vector([self._constant(part) for part in term.terms])
+        return self._constants[term]
+
+    def _constant(self, term: Term | None) -> Value | float:
+        """Return the constant of a term."""
+        return prod((self.first(constant) for constant in term.constants), start=term.sign) if term else 0.0
 
     def _load(self, place: int) -> Value:
         """Return a vector from the block."""

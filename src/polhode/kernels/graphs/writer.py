@@ -179,10 +179,6 @@ class Writer:
                 name = self.value(f"insertelement {VECTOR} {name}, double {operand(x, 'double')}, i32 {lane}")
         return Value(self, name, VECTOR)
 
-    def constant(self, number: float) -> Value:
-        """Return the vector with a float in all lanes."""
-        return Value(self, operand(number, VECTOR), VECTOR)
-
     def lane(self, vector: Value, lane: int) -> Value:
         """Return a number of a vector."""
         return Value(self, self.value(f"extractelement {VECTOR} {vector.name}, i32 {lane}"))
@@ -207,10 +203,10 @@ class Writer:
         halves = combine(vector, self.shuffled(vector, (2, 3, 2, 3)))
         return self.lane(combine(halves, self.shuffled(halves, (1, 1, 1, 1))), 0)
 
-    def everywhere(self, x: Value) -> Value:
-        """Return the vector with a number in all lanes."""
-        if x.kind == VECTOR:
-            return x
+    def everywhere(self, x: Value | float) -> Value:
+        """Return the vector with a number in all lanes; a vector as it is."""
+        if isinstance(x, float) or x.kind == VECTOR:
+            return Value(self, operand(x, VECTOR), VECTOR)
         first = self.value(f"insertelement {VECTOR} poison, double {x.name}, i32 0")
         return self.shuffled(Value(self, first, VECTOR), (0,) * LANES)
 
