@@ -43,6 +43,13 @@ def two_prod(a, b, c, d):
     return x, y, p, e, p + e * c
 
 
+@entry_point("UniTuple(f8,5)(f8,f8,f8,f8)", cache=False)
+def two_quot(a, b, c, d):
+    x, y = a + c, b + d
+    q, e = eft.two_quot(x, y)
+    return x, y, q, e, q * c + e
+
+
 @entry_point("UniTuple(f8,7)(f8,f8,f8,f8,f8)", cache=False)
 def dd_mul(ah, al, bh, bl, c):
     ah, al, bh, bl = ah * c, al * c, bh * c, bl * c
@@ -150,6 +157,15 @@ def test_product_and_its_error_are_exact(rng):
             assert (x, y) == (a + c, b + d)
             assert p == x * y
             assert Fraction(p) + Fraction(e) == Fraction(x) * Fraction(y), (x, y)
+
+
+def test_quotient_and_its_error_are_exact_to_twice_the_digits(rng):
+    for a, b in zip(*wide_pairs(rng, 400, 120), strict=True):
+        for c, d in ((0.0, 0.0), (0.3 * a, -0.7 * b)):
+            x, y, q, e, _ = two_quot(a, b, c, d)
+            assert q == x / y
+            exact = Fraction(x) / Fraction(y)
+            assert abs(Fraction(q) + Fraction(e) - exact) <= abs(exact) / 2**105, (x, y)
 
 
 def double_doubles(rng, count):

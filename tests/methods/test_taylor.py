@@ -22,7 +22,7 @@ from polhode.core.progress import Progress
 from polhode.files import long_run_writer
 from polhode.integration import running
 from polhode.kernels.compiler import JIT
-from test_torqued_golden import CASES, PROBLEMS, errors, times
+from test_torqued_golden import CASES, PROBLEMS, errors, numbers, times
 
 MOMENTS = (1.0, 1.65, 1.97)
 STATE = ph.State(m=(0.3, 2.2, 0.9), q=(0.8, 0.0, 0.6, 0.0))
@@ -81,10 +81,23 @@ def test_it_agrees_with_adaptive_steps(name, body, span):
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_golden_states(name):
     traj = ph.integrate(PROBLEMS[name](), method=ph.Taylor(), t_eval=times(CASES[name]))
-    # Fast tops turn by 141 radians: q depends on the relative errors of I and m with a condition number of 153, so that
-    # rounding these inputs alone costs 1.7e-14.
-    least = {"satellite": 2e-13, "gyro_top_steady": 2e-14, "gyro_top_nutating": 2e-14}
-    assert max(errors(CASES[name], traj.m, traj.q)) <= least.get(name, 1e-14)
+    assert max(errors(CASES[name], traj.m, traj.q)) <= (2e-13 if name == "satellite" else 1e-14)
+
+
+@pytest.mark.dense
+@pytest.mark.parametrize("order", [20, 22, 24, 26])
+@pytest.mark.parametrize("name", ["gyro_top_steady", "gyro_top_nutating"])
+def test_constants_are_not_rounded_alike_in_every_step(name, order):
+    """1/k, the moments of inertia and their differences: a fast top would turn too far, by 2e-14 to 4e-14."""
+    case = CASES[name]
+    weight = forces.gravity(numbers(case, "s")[2], (0.0, 0.0, 1.0))
+    state = ph.State(numbers(case, "m0"), numbers(case, "q0"))
+    problem = ph.Problem(numbers(case, "I"), state, weight, (0.0, times(case)[-1]))
+    found = []
+    for rtol in (1e-15, 8e-16, 5e-16, 3e-16, 2 * EPS):
+        traj = ph.integrate(problem, method=ph.Taylor(rtol, order=order), t_eval=times(case))
+        found.append(max(errors(case, traj.m, traj.q)))
+    assert np.sqrt(np.mean(np.square(found))) < 1.2e-14
 
 
 @pytest.mark.dense

@@ -8,8 +8,9 @@ order
     g_i = scale f_i - sum_j drag_ij u_j,    scale = s^2/(2 J).
 
 The factor kick_i is rounded, but it is the same for all torques. With rounded numbers, too, these equations conserve an
-energy, of which the kinetic part is the sum of u_i^2/kick_i, if the three numbers gyro_i add up to 0. f is the torque
-in principal axes. The graph of the torque has the body axes of the user: x_user = A x, Q_user = Q A^T.
+energy, of which the kinetic part is the sum of u_i^2/kick_i, if the three numbers gyro_i add up to 0. Generated code
+also knows the errors of gyro and kick, which would make the motion drift. f is the torque in principal axes. The graph
+of the torque has the body axes of the user: x_user = A x, Q_user = Q A^T.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ from polhode.kernels.graphs.graph import Graph
 # that depend on the unit of time for the unit 1; times. Vectors begin at multiples of four.
 ATTITUDE, MOMENTUM, NEW_ATTITUDE, NEW_MOMENTUM = 0, 4, 8, 12
 INERTIA, GYRO, KICK, WEIGHT = 16, 20, 24, 28  # WEIGHT: the moments of inertia in units of J
-T, NEW_T, UNIT, LENGTH = 32, 33, 34, 35  # LENGTH: of the next step, by which its unit of time is chosen
-END, LONGEST, SIGN, NEXT, LEFT, ACTIVE, FACTOR = 36, 37, 38, 39, 40, 41, 42  # see ``steps``
-RATE, SCALE, DRAG, AXES, PARAMS = 43, 44, 45, 54, 63
+LOW_GYRO, LOW_KICK = 32, 36  # what GYRO and KICK lack
+T, NEW_T, UNIT, LENGTH = 40, 41, 42, 43  # LENGTH: of the next step, by which its unit of time is chosen
+END, LONGEST, SIGN, NEXT, LEFT, ACTIVE, FACTOR = 44, 45, 46, 47, 48, 49, 50  # see ``steps``
+RATE, SCALE, DRAG, AXES, PARAMS = 51, 52, 53, 62, 71
 ATTITUDES = ("q0", "q1", "q2", "q3")
 TURNS = ("u0", "u1", "u2")
 
@@ -102,8 +104,17 @@ def _scaled(graph: Graph, factor: int, i: int) -> int:
     return graph.multiply(factor, i)
 
 
-def slopes(equations: Equations) -> tuple[Graph, list[int]]:
-    """Return a graph with the components of dq/dT and du/dT, and their nodes."""
+class Slopes(NamedTuple):
+    """The graph of all that is needed for dq/dT and du/dT."""
+
+    graph: Graph
+    turned: list[int]  # q u
+    products: list[int]  # u_j u_k
+    g: list[int]
+
+
+def slopes(equations: Equations) -> Slopes:
+    """Return the graph of the slopes, for code that computes all of its nodes alike."""
     graph = Graph(equations.graph.exact)
     names = equations.graph.inputs(equations.g)
     g = equations.graph.copied(equations.g, graph, {name: graph.input(name) for name in names})
@@ -114,11 +125,7 @@ def slopes(equations: Equations) -> tuple[Graph, list[int]]:
         graph.subtract(graph.dot((u[1], u[0]), (q[0], q[3])), graph.multiply(u[2], q[1])),
         graph.subtract(graph.dot((u[2], u[1]), (q[0], q[1])), graph.multiply(u[0], q[2])),
     ]
-    for i in range(3):
-        j, k = (i + 1) % 3, (i + 2) % 3
-        gyroscopic = graph.multiply(graph.input(f"cgyro{i}"), graph.multiply(u[j], u[k]))
-        turned.append(graph.multiply(graph.input(f"ckick{i}"), graph.add(gyroscopic, g[i])))
-    return graph, turned
+    return Slopes(graph, turned, [graph.multiply(u[i - 2], u[i - 1]) for i in range(3)], g)
 
 
 def principal_torque(

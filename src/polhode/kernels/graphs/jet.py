@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from fractions import Fraction
 from itertools import pairwise
 from math import inf
 from typing import Any, NamedTuple
@@ -37,8 +38,12 @@ begin:
   %work = inttoptr i64 %work_at to ptr
   br label %step"""
 LARGEST_ORDER = 64
-NUMBERS = ", ".join(f"double {operand(1.0 / max(k, 1), 'double')}" for k in range(LARGEST_ORDER + 1))
-RECIPROCALS = f"@reciprocals = private constant [{LARGEST_ORDER + 1} x double] [{NUMBERS}]"
+HIGH = [1.0 / max(k, 1) for k in range(LARGEST_ORDER + 1)]
+LOW = [float(Fraction(1, max(k, 1)) - Fraction(high)) for k, high in enumerate(HIGH)]
+RECIPROCALS = "\n".join(
+    f"@{name} = private constant [{len(numbers)} x double] [{', '.join(f'double {operand(x)}' for x in numbers)}]"
+    for name, numbers in (("high", HIGH), ("low", LOW))
+)
 ROW = 8  # numbers of a row of coefficients of a body: q and u, and one that is not used
 
 
@@ -168,7 +173,7 @@ class Order:
         raise NotImplementedError
 
     def slopes(self) -> list[Value]:
-        """Return the coefficients of dq/dT and du/dT, in the form of the state; see `Jet.coefficients`."""
+        """Return the coefficients of dq/dT and du/dT, in the form of the state; those of u are divided by ``kick``."""
         raise NotImplementedError
 
     def store(self, row: str) -> None:
@@ -212,6 +217,7 @@ class Jet(ABC):
     order: type[Order]
     beginning: type[Order]
     layout: Layout
+    kick: list[Pair]  # factors of the slopes of u
 
     def __init__(self) -> None:
         self.writer = Writer()
@@ -294,7 +300,7 @@ class Jet(ABC):
 
     @abstractmethod
     def first_state(self) -> list[Value]:
-        """Make the new state the first one of a step, and return the vectors q and u."""
+        """Make the new state the first one of a step, and return the vectors q and u; load constants of the body."""
 
     def _begin(self, state: list[Value]) -> None:
         """Write the code for orders 0 and 1."""
@@ -306,7 +312,7 @@ class Jet(ABC):
             self.zero.value(i)
         for column in columns:
             self.zero.column(column)
-        state = self.coefficients(self.zero.slopes(), 1.0)
+        state = self._coefficients(self.zero.slopes(), Pair(1.0, 0.0))
         self._store_row(state, writer.at("%rows", self.row_size))
         self._one = self.order(self, state, 1.0, 1.0, [0.0] * len(self.layout.groups))
         for column in columns:
@@ -316,9 +322,21 @@ class Jet(ABC):
         self._one.store(writer.at(self._work, self.layout.stride))
         self._after_one = self._one.slopes()
 
-    def coefficients(self, slopes: list[Value], per_k: Value | float) -> list[Value]:
+    def _coefficients(self, slopes: list[Value], per_k: Pair) -> list[Value]:
         """Return coefficients k of q and u, from slopes of the order before, and 1/k as a factor of vectors."""
-        return [slope * per_k for slope in slopes]
+        count = len(self.kick)
+        kick = [self._divided(pair, per_k) for pair in self.kick]
+        return [self.times(x, y) for x, y in zip(slopes, [per_k] * (len(slopes) - count) + kick, strict=True)]
+
+    def _divided(self, kick: Pair, per_k: Pair) -> Pair:
+        """Return kick/k, which need not wait for the torque."""
+        high = kick.high * per_k.high
+        low = kick.high * per_k.low + kick.low * per_k.high
+        return Pair(high, self.writer.fused(kick.high, per_k.high, -high) + low)
+
+    def times(self, x: Value, pair: Pair) -> Value:
+        """Return the product of a number and a pair."""
+        return self.writer.fused(x, pair.high, x * pair.low)
 
     def _store_row(self, state: list[Value], row: str) -> None:
         """Store coefficients of q and u."""
@@ -360,9 +378,9 @@ class Jet(ABC):
         offset = self.writer.value(f"mul i64 {k}, {self.layout.stride}")
         return self.writer.at(self._work, offset)
 
-    def reciprocal(self, k: str) -> Value:
-        """Return 1/k as a number of each body."""
-        at = self.writer.value(f"getelementptr double, ptr @reciprocals, i64 {k}")
+    def reciprocal(self, k: str, part: str = "high") -> Value:
+        """Return 1/k, or the low part of it, as a number of each body."""
+        at = self.writer.value(f"getelementptr double, ptr @{part}, i64 {k}")
         return self.of_each_body(self.writer.load(at, 0))
 
     def of_each_body(self, x: Value) -> Value:
@@ -374,7 +392,7 @@ class Jet(ABC):
         writer = self.writer
         number = self.of_each_body(Value(writer, writer.value(f"sitofp i64 {k} to double")))
         per_k = self.reciprocal(k)
-        state = self.coefficients(slopes, self.spread(per_k))
+        state = self._coefficients(slopes, Pair(self.spread(per_k), self.spread(self.reciprocal(k, "low"))))
         offset = writer.value(f"mul i64 {k}, {self.row_size}")
         self._store_row(state, writer.at("%rows", offset))
         is_last = writer.value(f"icmp eq i64 {k}, %order")
@@ -412,6 +430,13 @@ class Jet(ABC):
     def load_column(self, column: Column, j: str, row: str) -> Value:
         """Return a column of coefficients j, from its row."""
         return self.writer.load(row, self.layout.columns[column], VECTOR)
+
+
+class Pair(NamedTuple):
+    """A constant as the sum of two numbers: an error that is the same in every step makes the motion drift."""
+
+    high: Value | float
+    low: Value | float
 
 
 class State(NamedTuple):

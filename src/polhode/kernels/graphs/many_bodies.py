@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from polhode.kernels.graphs.equations import (
     ATTITUDE,
+    GYRO,
     INERTIA,
+    KICK,
+    LOW_GYRO,
+    LOW_KICK,
     MOMENTUM,
     NEW_ATTITUDE,
     NEW_MOMENTUM,
@@ -13,7 +17,7 @@ from polhode.kernels.graphs.equations import (
     slopes,
 )
 from polhode.kernels.graphs.interior_loop import Group, fits
-from polhode.kernels.graphs.jet import Beginning, Jet, Layout, Order
+from polhode.kernels.graphs.jet import Beginning, Jet, Layout, Order, Pair
 from polhode.kernels.graphs.recurrences import Factor, Sum
 from polhode.kernels.graphs.writer import VECTOR, Value
 
@@ -56,8 +60,14 @@ class OrderOfMany(Order):
         return self.S[self.jet.layout.places[pair]]
 
     def slopes(self) -> list[Value]:
-        """Return the coefficients of dq/dT and du/dT."""
-        return [self.writer.everywhere(self.value(i)) for i in self.jet.slopes]
+        """Return the coefficients of dq/dT, and of du/dT divided by ``kick``."""
+        turned, products, g = ([self._vector(i) for i in nodes] for nodes in self.jet.slopes[1:])
+        spins = map(self.jet.times, products, self.jet.gyro)
+        return [*turned, *(spin + torque for spin, torque in zip(spins, g, strict=True))]
+
+    def _vector(self, i: int) -> Value:
+        """Return the coefficient of a node as a vector, also if it is a number."""
+        return self.writer.everywhere(self.value(i))
 
 
 class BeginningOfMany(Beginning, OrderOfMany):
@@ -73,15 +83,21 @@ class ManyBodies(Jet):
 
     def __init__(self, equations: Equations) -> None:
         super().__init__()
-        graph, self.slopes = slopes(equations)
-        self.layout = LanesOfBodies(graph, self.slopes, self.number)
+        self.slopes = slopes(equations)
+        graph, turned, products, g = self.slopes
+        self.layout = LanesOfBodies(graph, [*turned, *products, *g], self.number)
 
     def first_state(self) -> list[Value]:
         """Make the new state the first one of a step, and return the vectors q and u."""
+        self.gyro, self.kick = self._load_pairs(GYRO, LOW_GYRO), self._load_pairs(KICK, LOW_KICK)
         state = self.load_state(NEW_ATTITUDE, NEW_MOMENTUM)
         self.store_state(state, ATTITUDE, MOMENTUM)
         half = 0.5 * self.unit
         return [*state[:4], *(half * (m / self.load_number(INERTIA + i)) for i, m in enumerate(state[4:]))]
+
+    def _load_pairs(self, high: int, low: int) -> list[Pair]:
+        """Return three constants from the block."""
+        return [Pair(self.load_number(high + i), self.load_number(low + i)) for i in range(3)]
 
     def load_state(self, q_place: int, m_place: int) -> list[Value]:
         """Return the vectors of q and of another quantity, such as m, from the block."""

@@ -13,6 +13,8 @@ from polhode.kernels.graphs.equations import (
     GYRO,
     INERTIA,
     KICK,
+    LOW_GYRO,
+    LOW_KICK,
     MOMENTUM,
     NEW_ATTITUDE,
     NEW_MOMENTUM,
@@ -20,7 +22,7 @@ from polhode.kernels.graphs.equations import (
     Equations,
 )
 from polhode.kernels.graphs.interior_loop import Column, Group
-from polhode.kernels.graphs.jet import ROW, Beginning, Jet, Layout, Order
+from polhode.kernels.graphs.jet import ROW, Beginning, Jet, Layout, Order, Pair
 from polhode.kernels.graphs.recurrences import Factor, Sum
 from polhode.kernels.graphs.vector_terms import Term, VectorTerm, vector_terms
 from polhode.kernels.graphs.writer import LANES, VECTOR, Value
@@ -184,10 +186,11 @@ class OrderOfOne(Order):
     def slopes(self) -> list[Value]:
         """Return the coefficients of dq/dT, and of du/dT divided by ``kick``."""
         turned = self.product(0) + self.product(1) + self.product(2)
-        return [turned, self.with_torque(self.jet.gyro * self.product(3))]
+        return [turned, self.spin()]
 
-    def with_torque(self, spin: Value) -> Value:
-        """Return a vector plus the coefficients of the torque."""
+    def spin(self) -> Value:
+        """Return the coefficients of du/dT divided by ``kick``."""
+        spin = self.jet.times(self.product(3), self.jet.gyro)
         for term in self.jet.layout.torque:
             spin = spin + self.jet.constants(term) * self._nodes(term)
         return spin
@@ -208,9 +211,10 @@ class BeginningOfOne(Beginning, OrderOfOne):
         left, right = self.jet.layout.groups[group]
         return self.column(left) * self.column(right)
 
-    def with_torque(self, spin: Value) -> Value:
-        """Return a vector plus the torque."""
-        return spin + self.writer.vector([self.value(i) for i in self.jet.layout.outputs])
+    def spin(self) -> Value:
+        """Return du/dT divided by ``kick``."""
+        torque = self.writer.vector([self.value(i) for i in self.jet.layout.outputs])
+        return self.jet.times(self.product(3), self.jet.gyro) + torque
 
 
 class OneBody(Jet):
@@ -227,15 +231,11 @@ class OneBody(Jet):
 
     def first_state(self) -> list[Value]:
         """Make the new state the first one of a step, and return the vectors q and u."""
-        self.gyro, self.kick = self._load(GYRO), self._load(KICK)
+        self.gyro = Pair(self._load(GYRO), self._load(LOW_GYRO))
+        self.kick = [Pair(self._load(KICK), self._load(LOW_KICK))]
         q, m = state = self.load_state(NEW_ATTITUDE, NEW_MOMENTUM)
         self.store_state(state, ATTITUDE, MOMENTUM)
         return [q, self.spread(0.5 * self.unit) * (m / self._load(INERTIA))]
-
-    def coefficients(self, slopes: list[Value], per_k: Value | float) -> list[Value]:
-        """Return coefficients k of q and u; ``kick`` is multiplied by 1/k first, which need not wait for the torque."""
-        turned, spin = slopes
-        return [turned * per_k, (self.kick * per_k) * spin]
 
     def constants(self, term: VectorTerm) -> Value:
         """Return the constants of the terms of all components; 0 where there is none."""

@@ -66,8 +66,9 @@ def vector_terms(
             for terms, row in zip(components, sources, strict=True)
         ]
         for n in range(max(map(len, queues))):
-            found.append(_joined(source, [queue[n] if n < len(queue) else None for queue in queues], places))
-    return sorted(found, key=lambda vector: _depth(vector, depths))
+            terms = tuple(queue[n] if n < len(queue) else None for queue in queues)
+            found.append(VectorTerm(source, _lanes(source, terms, places), terms))
+    return sorted(found, key=lambda vector: max(depths[term.node] for term in vector.terms if term))
 
 
 def _terms(graph: Graph, node: int, shared: Set[int]) -> list[Term]:
@@ -91,15 +92,10 @@ def _terms(graph: Graph, node: int, shared: Set[int]) -> list[Term]:
     return terms
 
 
-def _joined(source: Source, terms: list[Term | None], places: Mapping[int, tuple[Source, int]]) -> VectorTerm:
-    """Return a term of a vector; lanes that no component needs stay in their places."""
+def _lanes(source: Source, terms: Sequence[Term | None], places: Mapping[int, tuple[Source, int]]) -> tuple[int, ...]:
+    """Return which lanes of the source are the nodes of terms; lanes that no component needs stay in their places."""
     lanes = list(range(LANES))
     for component, term in enumerate(terms):
         if source is not None and term is not None:
             lanes[component] = places[term.node][1]
-    return VectorTerm(source, tuple(lanes), tuple(terms))
-
-
-def _depth(vector: VectorTerm, depths: Mapping[int, int]) -> tuple[int, bool]:
-    """Return what decides when a term is known: its depth, and whether its nodes are no lanes."""
-    return max(depths.get(term.node, 0) for term in vector.terms if term), vector.source is None
+    return tuple(lanes)

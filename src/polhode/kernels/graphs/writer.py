@@ -79,6 +79,12 @@ class Writer:
         given = ", ".join(f"{kind} {operand(x, kind)}" for x in arguments)
         return Value(self, self.value(f"call {kind} @{name}({given})"), kind)
 
+    def fused(self, x: Value, y: Value | float, z: Value | float) -> Value:
+        """Return x y + z, rounded once; floats are simplified as in operations."""
+        if isinstance(y, float) or isinstance(z, float):
+            return x * y + z
+        return self._call("llvm.fma", x.kind, [x, y, z], SUFFIX[x.kind])
+
     def magnitude(self, x: Value) -> Value:
         """Return |x|."""
         return self._call("llvm.fabs", x.kind, [x], SUFFIX[x.kind])
@@ -276,7 +282,7 @@ def _integer(number: int, kind: str) -> str:
     return f"<{', '.join([f'{kind.split()[-1][:-1]} {number}'] * LANES)}>"
 
 
-def operand(x: Value | float, kind: str) -> str:
+def operand(x: Value | float, kind: str = "double") -> str:
     """Return a value as text: its name, or the bits of a float."""
     if isinstance(x, Value):
         return x.name

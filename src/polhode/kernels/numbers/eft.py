@@ -40,6 +40,11 @@ if JIT:
         p = a * b
         return p, fma(a, b, -p)
 
+    @inline_strict
+    def remainder(a, b, q):
+        """Return a - q b, which is exact if q is the rounded quotient a/b (fused multiply-add)."""
+        return fma(-q, b, a)
+
 else:
 
     def _split(a):
@@ -54,6 +59,18 @@ else:
         a1, a2 = _split(a)
         b1, b2 = _split(b)
         return p, ((a1 * b1 - p) + a1 * b2 + a2 * b1) + a2 * b2
+
+    def remainder(a, b, q):
+        """Return a - q b, which is exact if q is the rounded quotient a/b."""
+        p, e = two_prod(q, b)
+        return (a - p) - e
+
+
+@inline_strict
+def two_quot(a, b):
+    """Return (q, e) with q + e = a/b to a relative error below 2^-105, where q is the rounded quotient."""
+    q = a / b
+    return q, remainder(a, b, q) / b
 
 
 @inline_strict

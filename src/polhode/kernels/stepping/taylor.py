@@ -26,6 +26,8 @@ from polhode.kernels.graphs.equations import (
     LEFT,
     LENGTH,
     LONGEST,
+    LOW_GYRO,
+    LOW_KICK,
     MOMENTUM,
     NEW_ATTITUDE,
     NEW_MOMENTUM,
@@ -39,6 +41,7 @@ from polhode.kernels.graphs.equations import (
     WEIGHT,
     T,
 )
+from polhode.kernels.numbers.eft import two_quot, two_sum
 from polhode.kernels.numbers.lanes import LANES
 from polhode.kernels.numbers.vectors import largest, times
 from polhode.kernels.stepping.adaptive import is_passed
@@ -126,8 +129,13 @@ def put_body(space, settings, bodies, i, lane):
     J, per_J = power_of_two(I[0])
     put_vector(space, INERTIA, lane, I)
     put_number(space, INERTIA + 3, lane, 1.0)  # the last number of a vector, by which it is divided
-    put_vector(space, GYRO, lane, times(2.0 * per_J, (I[1] - I[2], I[2] - I[0], I[0] - I[1])))
-    put_vector(space, KICK, lane, (J / I[0], J / I[1], J / I[2]))
+    for k in range(3):
+        gyro, low_gyro = two_sum(I[(k + 1) % 3], -I[(k + 2) % 3])
+        kick, low_kick = two_quot(J, I[k])
+        put_number(space, GYRO + k, lane, 2.0 * per_J * gyro)
+        put_number(space, LOW_GYRO + k, lane, 2.0 * per_J * low_gyro)
+        put_number(space, KICK + k, lane, kick)
+        put_number(space, LOW_KICK + k, lane, low_kick)
     put_vector(space, WEIGHT, lane, times(power_of_two(largest(I))[1], I))
     put_number(space, FACTOR, lane, settings.factor)
     put_number(space, RATE, lane, 2.0)
