@@ -28,6 +28,8 @@ LOW_GYRO, LOW_KICK = 32, 36  # what GYRO and KICK lack
 T, NEW_T, UNIT, LENGTH = 40, 41, 42, 43  # LENGTH: of the next step, by which its unit of time is chosen
 END, LONGEST, SIGN, NEXT, LEFT, ACTIVE, FACTOR = 44, 45, 46, 47, 48, 49, 50  # see ``steps``
 RATE, SCALE, DRAG, AXES, PARAMS = 51, 52, 53, 62, 71
+ROW = 8  # length of a row of coefficients of a body: q and u, and one that is not used
+ROUNDING = 3.0 * 2.0**-52  # of the square of the length of q
 ATTITUDES = ("q0", "q1", "q2", "q3")
 TURNS = ("u0", "u1", "u2")
 

@@ -23,7 +23,7 @@ from itertools import pairwise
 from math import inf
 from typing import Any, NamedTuple
 
-from polhode.kernels.graphs.equations import LENGTH, NEW_T, UNIT, T, in_unit, place
+from polhode.kernels.graphs.equations import LENGTH, NEW_T, ROW, UNIT, T, in_unit, place
 from polhode.kernels.graphs.functions import functions
 from polhode.kernels.graphs.graph import Graph, Kind, computed
 from polhode.kernels.graphs.interior_loop import Column, Group, InteriorLoop, fits
@@ -44,7 +44,6 @@ RECIPROCALS = "\n".join(
     f"@{name} = private constant [{len(numbers)} x double] [{', '.join(f'double {operand(x)}' for x in numbers)}]"
     for name, numbers in (("high", HIGH), ("low", LOW))
 )
-ROW = 8  # numbers of a row of coefficients of a body: q and u, and one that is not used
 
 
 class Layout:

@@ -18,11 +18,12 @@ from polhode.kernels.graphs.equations import (
     MOMENTUM,
     NEW_ATTITUDE,
     NEW_MOMENTUM,
+    ROW,
     WEIGHT,
     Equations,
 )
 from polhode.kernels.graphs.interior_loop import Column, Group
-from polhode.kernels.graphs.jet import ROW, Beginning, Jet, Layout, Order, Pair
+from polhode.kernels.graphs.jet import Beginning, Jet, Layout, Order, Pair
 from polhode.kernels.graphs.recurrences import Factor, Sum
 from polhode.kernels.graphs.vector_terms import Term, VectorTerm, vector_terms
 from polhode.kernels.graphs.writer import LANES, VECTOR, Value

@@ -20,6 +20,8 @@ from polhode.kernels.graphs.equations import (
     NEW_MOMENTUM,
     NEW_T,
     NEXT,
+    ROUNDING,
+    ROW,
     SIGN,
     TURNS,
     UNIT,
@@ -31,9 +33,7 @@ from polhode.kernels.graphs.equations import (
 )
 from polhode.kernels.graphs.recurrences import Series, series
 from polhode.kernels.graphs.step_rule import Floats, Sizes, end_of, radius
-from polhode.kernels.graphs.steps import MOST_GROWTH, ROUNDING
-
-ROW = 8
+from polhode.kernels.graphs.steps import MOST_GROWTH
 
 Numbers = MutableSequence[float]
 

@@ -27,13 +27,13 @@ from polhode.kernels.graphs.equations import (
     NEW_MOMENTUM,
     NEW_T,
     NEXT,
+    ROUNDING,
     SIGN,
 )
 from polhode.kernels.graphs.jet import HEAD, RECIPROCALS, Jet
 from polhode.kernels.graphs.step_rule import Sizes, end_of, radius
 from polhode.kernels.graphs.writer import VECTOR, Value
 
-ROUNDING = 3.0 * 2.0**-52  # of the square of the length of q
 MOST_GROWTH = 256.0  # of the unit of time from step to step
 
 

@@ -35,6 +35,7 @@ from polhode.kernels.graphs.equations import (
     NEXT,
     PARAMS,
     RATE,
+    ROW,
     SCALE,
     SIGN,
     UNIT,
@@ -59,7 +60,7 @@ from polhode.kernels.stepping.header import (
     row_of,
 )
 from polhode.kernels.stepping.repeat import new_constants
-from polhode.kernels.stepping.taylor_samples import ROW, SAMPLES, TIME, Series, evaluate, sampled
+from polhode.kernels.stepping.taylor_samples import SAMPLES, TIME, Series, evaluate, sampled
 
 STEPS = "void(i8, i8, i8, i8, i8)"  # steps(block, rows, work, order, only): addresses of arrays, and numbers
 call_steps = call_by_address(STEPS, None)

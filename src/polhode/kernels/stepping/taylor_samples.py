@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 from polhode.kernels.compiler.intrinsics import stay_separate
 from polhode.kernels.compiler.jit import inline, noinline
+from polhode.kernels.graphs.equations import ROUNDING, ROW
 from polhode.kernels.numbers.lanes import LANES, groups_for, lanes_of
 
-ROW = 8  # length of a row of coefficients of a body: q, u, and one that is not used
-ROUNDING = 3.0 * 2.0**-52  # of the square of the length of q
 TIME, Q, M = 0, LANES, 5 * LANES  # fields of a block
 SAMPLES = 8 * LANES  # length of a block
 
