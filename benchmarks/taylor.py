@@ -187,11 +187,14 @@ def least(calls: Sequence[Callable[[], Any]], seconds: float = SECONDS) -> list[
 
 
 def _time_of(call: Callable[[], Any], count: int) -> float:
-    """Time of the processor that a call takes, repeated so often."""
-    began = time.process_time()
-    for _ in range(count):
-        call()
-    return max((time.process_time() - began) / count, 1e-6)
+    """Time of the processor that a call takes, repeated so often; measured again if the clock stood still."""
+    passed = 0.0
+    while passed <= 0.0:
+        began = time.process_time()
+        for _ in range(count):
+            call()
+        passed = time.process_time() - began
+    return passed / count
 
 
 def heyoka_call(case: Case, tolerance: float) -> tuple[Callable[[], Any], Any]:
