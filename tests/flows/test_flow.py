@@ -327,6 +327,7 @@ def test_too_many_turns(flow):
     assert caught.value.done == 0
 
 
+@pytest.mark.dense
 def test_threads_report_every_failure(monkeypatch):
     monkeypatch.setenv("POLHODE_NUM_THREADS", "4")
     n, steps = 40, 600

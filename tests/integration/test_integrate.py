@@ -187,6 +187,7 @@ def test_from_rest():
     assert abs(run.energy - run.energy[0]).max() < 1e-11
 
 
+@pytest.mark.dense
 def test_a_batch_is_a_loop_over_batches_of_one(monkeypatch):
     rng = np.random.default_rng(4)
     moments, m = rng.uniform(1, 2, (6, 1, 3)), rng.normal(size=(4, 3))

@@ -31,6 +31,7 @@ def alone(problem, i, **more):
 SIZES = np.array([0.1, 0.013, 0.1, 0.05, 0.5, 0.0999, 9.0])
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("method", ["V2", "ABA1064", "PABA1264", "RKN6_14a", ph.Rattle()])
 def test_every_body_moves_as_alone(method):
     """States at start and end, and at times between steps, to the bit."""
@@ -103,6 +104,7 @@ def test_breaks():
         assert np.array_equal(result.m[:, i], integrate(body, method="RKN6_14a", h=h, t_eval=[1.0, 1.3, 2.9]).m[:, 0])
 
 
+@pytest.mark.dense
 def test_dense_output_with_and_without_steps():
     problem = tops()
     kept = integrate(problem, method="ABA82", h=SIZES, dense_output=True)
@@ -115,6 +117,7 @@ def test_dense_output_with_and_without_steps():
             assert np.allclose(q_own[:, i], q[:, 0], rtol=0, atol=1e-12)
 
 
+@pytest.mark.dense
 def test_events():
     """Events, which may depend on the body, are found as with each body alone; terminal ones end a body."""
     levels = np.linspace(-0.2, 0.2, 7)

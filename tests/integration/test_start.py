@@ -357,6 +357,7 @@ def test_own_steps_of_a_batch_have_no_common_time() -> None:
         run.step()
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(("method", "h"), [("V2", H), (ph.Adaptive(1e-9), None)])
 @pytest.mark.parametrize("batch", [(), (3,)])
 def test_a_failure_keeps_the_last_good_state(method, h, batch) -> None:

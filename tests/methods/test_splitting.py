@@ -117,6 +117,7 @@ def assert_steered_order(method):
     assert_order(method.order_for(STEERED.force), {n: steered_error(method, n) for n in STEPS})
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("name", OF_VELOCITIES)
 def test_order_with_a_torque_of_the_velocity(name):
     """What is declared for such a torque is measured: 2, or the order of a composition of Strang's steps."""

@@ -185,6 +185,7 @@ def test_a_state_within_a_step_does_not_depend_on_other_times(end):
     np.testing.assert_allclose(traj.q, other.q, rtol=0, atol=1e-11)
 
 
+@pytest.mark.dense
 def test_t_eval_costs_no_steps():
     whole = ph.integrate(top(), method=ph.Taylor())
     for count in (1, 2, 5000):
@@ -312,6 +313,7 @@ def test_a_batch_of_tensors(rng):
 # Runs: events, streams, steps of the caller.
 
 
+@pytest.mark.dense
 def test_events():
     """The third axis of a pendulum passes the vertical."""
     problem = ph.Problem((1.0, 1.0, 1.0), ph.State((0, 0, 0), (math.cos(0.5), math.sin(0.5), 0, 0)), t_span=(0, 20))
@@ -428,6 +430,7 @@ def test_an_equilibrium_stays_one():
     assert_array_equal(traj.q[-1], (0, 1, 0, 0))
 
 
+@pytest.mark.dense
 def test_a_sleeping_top():
     """It spins upright: a rotation about one axis, which no torque disturbs."""
     problem = ph.Problem((1.0, 1.0, 0.5), ph.State((0, 0, 4.0)), forces.gravity(1.0, (0, 0, 1)), (0.0, 100.0))
@@ -436,6 +439,7 @@ def test_a_sleeping_top():
     np.testing.assert_allclose(traj.q[-1], [math.cos(400.0), 0, 0, math.sin(400.0)], rtol=0, atol=1e-12)
 
 
+@pytest.mark.dense
 def test_damping_to_a_full_stop():
     """|m| falls through all powers of ten that there are."""
     problem = ph.Problem(MOMENTS, ph.State((0, 0, 1.0)), forces.damping(1.97), (0.0, 2000.0))
@@ -473,6 +477,7 @@ def test_other_bodies_of_a_batch_go_on():
     assert np.isnan(traj.m[1, 0]).all()
 
 
+@pytest.mark.dense
 def test_a_singularity_in_time_is_approached():
     force = ph.Torque(lambda t, Q, w, p: (0.0, 0.0, (1.0 - t) ** -1.5))
     problem = ph.Problem(MOMENTS, ph.State((0, 0, 1.0)), force, (0.0, 2.0))

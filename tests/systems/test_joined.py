@@ -189,6 +189,7 @@ def test_the_default_step_is_that_of_the_fastest_motion():
     assert ph.integrate(at_rest).success
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("method", [None, "RKN4_6b", "Adaptive"])
 def test_short_runs_have_the_error_that_was_asked_for(method):
     traj = ph.integrate(golden_system(), (0.0, 1.0), method=method, rtol=1e-7)
@@ -223,6 +224,7 @@ def test_an_error_that_cannot_be_reached_is_warned_of():
 # Long runs
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(("method", "h"), METHODS)
 @pytest.mark.parametrize("cutoff", [None, 2.5])
 def test_a_resumed_run_is_the_uninterrupted_one(method, h, cutoff, tmp_path):
@@ -285,6 +287,7 @@ def test_other_functions_and_numbers_are_noticed():
 # Runs beside each other
 
 
+@pytest.mark.dense
 def test_two_runs_of_one_system_do_not_disturb_each_other():
     gas = System.lattice(BODY, 4, 2.0, DipolarSoftSpheres((0, 1, 1), cutoff=3.0), kT=0.5, seed=1, box=8.0)
     alone = [ph.integrate(gas, (0.0, t), method="V2", h=0.01, save_every=10) for t in (0.5, -0.5)]
