@@ -81,9 +81,9 @@ def interpreted(system, values, order=ORDER, number=float, functions=None):
     return [[*q, *u] for q, u in zip(found.q, found.u, strict=True)]
 
 
-def generated(system, values, order=ORDER, lane=None):
+def generated(system, values, order=ORDER, lane=None, in_pairs=True):
     """Rows of coefficients of q and u, by generated code: of one body, or of one of the lanes, with NaN in others."""
-    steps = compiled_steps(system, in_lanes=lane is not None)
+    steps = compiled_steps(system, lane is not None, in_pairs)
     W, lane = steps.lanes, lane if steps.lanes > 1 else 0
     block, rows, work = aligned(W * len(values)), aligned(W * ROW * (order + 2)), aligned(steps.work(order))
     block.reshape(-1, W)[:, lane] = values
@@ -277,7 +277,13 @@ def test_equations_of_a_body(turned, drag):
     T = 0.125
     with mp.workdps(30):
         wanted = motion(T, turned, drag)
-    for rows in (interpreted(system, values), generated(system, values), generated(system, values, lane=1)):
+    for rows in (
+        interpreted(system, values),
+        generated(system, values),
+        generated(system, values, lane=1),
+        generated(system, values, in_pairs=False),
+        generated(system, values, lane=3, in_pairs=False),
+    ):
         found = np.polynomial.polynomial.polyval(T, np.array(rows))
         np.testing.assert_allclose(found, np.array(wanted, dtype=float), rtol=0, atol=1e-15)
 

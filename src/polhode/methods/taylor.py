@@ -38,6 +38,7 @@ MOST_STEPS = 100_000_000  # a minute or so
 ORDER_PER_LOG = 0.6
 # Jorba and Zou, section 3.2, for any order: the term of the last order is a part of rtol, for those that are neglected.
 NEGLECTED = 1.6
+PAIRS_BELOW = 1e-13  # tolerance below which constants are sums of two numbers; this takes up to a tenth more time
 ROUNDED = 100.0 * EPS  # lower tolerances are reduced: truncation errors accumulate, and must be below rounding errors
 
 
@@ -254,6 +255,7 @@ class Codes:
     def __init__(self, force: Force, method: Taylor, in_lanes: bool = False) -> None:
         self._force, self._order, self._factor = force, method.order, method.step_factor
         self._in_lanes = in_lanes  # bodies are advanced several at a time
+        self._in_pairs = method.rtol < PAIRS_BELOW
         self._trace = force.traced()
         self._known: tuple[Any, Code] | None = None  # for the latest bodies
 
@@ -291,7 +293,7 @@ class Codes:
         from polhode.kernels.stepping.taylor import TaylorSettings
 
         order = self._order
-        steps = generated(*kind, self._in_lanes)
+        steps = generated(*kind, self._in_lanes, self._in_pairs)
         sizes = steps.lanes, PARAMS + params, steps.work(order)
         return Code(steps.address, TaylorSettings(order, self._factor, MOST_STEPS, *sizes))
 
@@ -303,6 +305,6 @@ def generated_equations(trace: Trace, turned: bool, drag: str) -> Equations:
 
 
 @lru_cache(maxsize=256)
-def generated(trace: Trace, turned: bool, drag: str, in_lanes: bool) -> CompiledSteps:
+def generated(trace: Trace, turned: bool, drag: str, in_lanes: bool, in_pairs: bool) -> CompiledSteps:
     """Return the code that is generated from the equations of motion for a graph."""
-    return compiled_steps(generated_equations(trace, turned, drag), in_lanes)
+    return compiled_steps(generated_equations(trace, turned, drag), in_lanes, in_pairs)

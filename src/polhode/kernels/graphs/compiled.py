@@ -26,14 +26,17 @@ class CompiledSteps(NamedTuple):
     work: Callable[[int], int]
 
 
-def compiled_steps(equations: Equations, in_lanes: bool) -> CompiledSteps:
-    """Return the function that makes steps of one body, or of as many as there are lanes."""
+def compiled_steps(equations: Equations, in_lanes: bool, in_pairs: bool = True) -> CompiledSteps:
+    """Return the function that makes steps of one body, or of as many as there are lanes.
+
+    With `in_pairs`, constants are sums of two numbers, for tolerances near rounding; see ``jet.Pair``.
+    """
     if not JIT:
         return CompiledSteps(partial(plain_steps, equations), 1, lambda order: 0)
     from polhode.kernels.compiler.generated import address_of
 
-    jet: OneBody | ManyBodies = ManyBodies(equations) if in_lanes else OneBody(equations)
+    jet: OneBody | ManyBodies = (ManyBodies if in_lanes else OneBody)(equations, in_pairs)
     if in_lanes and len(jet.layout.groups) > MOST_PRODUCTS:
-        return compiled_steps(equations, False)
+        return compiled_steps(equations, False, in_pairs)
     lanes = LANES if in_lanes else 1
     return CompiledSteps(address_of(text_of_steps(jet)), lanes, lambda order: jet.work_size(order) // NUMBER)

@@ -17,7 +17,7 @@ The lanes of a vector are four sums of one body (``one_body``), or one sum of fo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from math import inf
@@ -218,7 +218,8 @@ class Jet(ABC):
     layout: Layout
     kick: list[Pair]  # factors of the slopes of u
 
-    def __init__(self) -> None:
+    def __init__(self, in_pairs: bool) -> None:
+        self.in_pairs = in_pairs  # constants are sums of two numbers: see `Pair`
         self.writer = Writer()
         self.functions = functions(self.writer)
 
@@ -323,13 +324,19 @@ class Jet(ABC):
 
     def _coefficients(self, slopes: list[Value], per_k: Pair) -> list[Value]:
         """Return coefficients k of q and u, from slopes of the order before, and 1/k as a factor of vectors."""
-        count = len(self.kick)
-        kick = [self._divided(pair, per_k) for pair in self.kick]
-        return [self.times(x, y) for x, y in zip(slopes, [per_k] * (len(slopes) - count) + kick, strict=True)]
+        count = len(slopes) - len(self.kick)
+        q = [self.times(slope, per_k) for slope in slopes[:count]]  # first, because the next order waits for it
+        return q + [self.times(x, self._divided(y, per_k)) for x, y in zip(slopes[count:], self.kick, strict=True)]
+
+    def load_pair(self, high: int, low: int, load: Callable[[int], Value]) -> Pair:
+        """Return a constant from two places of the block."""
+        return Pair(load(high), load(low) if self.in_pairs else 0.0)
 
     def _divided(self, kick: Pair, per_k: Pair) -> Pair:
         """Return kick/k, which need not wait for the torque."""
         high = kick.high * per_k.high
+        if not self.in_pairs:
+            return Pair(high, 0.0)
         low = kick.high * per_k.low + kick.low * per_k.high
         return Pair(high, self.writer.fused(kick.high, per_k.high, -high) + low)
 
@@ -391,7 +398,8 @@ class Jet(ABC):
         writer = self.writer
         number = self.of_each_body(Value(writer, writer.value(f"sitofp i64 {k} to double")))
         per_k = self.reciprocal(k)
-        state = self._coefficients(slopes, Pair(self.spread(per_k), self.spread(self.reciprocal(k, "low"))))
+        low = self.spread(self.reciprocal(k, "low")) if self.in_pairs else 0.0
+        state = self._coefficients(slopes, Pair(self.spread(per_k), low))
         offset = writer.value(f"mul i64 {k}, {self.row_size}")
         self._store_row(state, writer.at("%rows", offset))
         is_last = writer.value(f"icmp eq i64 {k}, %order")
@@ -432,7 +440,10 @@ class Jet(ABC):
 
 
 class Pair(NamedTuple):
-    """A constant as the sum of two numbers: an error that is the same in every step makes the motion drift."""
+    """A constant as the sum of two numbers: an error that is the same in every step makes the motion drift.
+
+    The low part is 0 in code for tolerances that are far above rounding.
+    """
 
     high: Value | float
     low: Value | float

@@ -81,8 +81,8 @@ class ManyBodies(Jet):
     order, beginning = OrderOfMany, BeginningOfMany
     layout: LanesOfBodies
 
-    def __init__(self, equations: Equations) -> None:
-        super().__init__()
+    def __init__(self, equations: Equations, in_pairs: bool = True) -> None:
+        super().__init__(in_pairs)
         self.slopes = slopes(equations)
         graph, turned, products, g = self.slopes
         self.layout = LanesOfBodies(graph, [*turned, *products, *g], self.number)
@@ -97,7 +97,7 @@ class ManyBodies(Jet):
 
     def _load_pairs(self, high: int, low: int) -> list[Pair]:
         """Return three constants from the block."""
-        return [Pair(self.load_number(high + i), self.load_number(low + i)) for i in range(3)]
+        return [self.load_pair(high + i, low + i, self.load_number) for i in range(3)]
 
     def load_state(self, q_place: int, m_place: int) -> list[Value]:
         """Return the vectors of q and of another quantity, such as m, from the block."""

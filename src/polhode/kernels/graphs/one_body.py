@@ -23,7 +23,7 @@ from polhode.kernels.graphs.equations import (
     Equations,
 )
 from polhode.kernels.graphs.interior_loop import Column, Group
-from polhode.kernels.graphs.jet import Beginning, Jet, Layout, Order, Pair
+from polhode.kernels.graphs.jet import Beginning, Jet, Layout, Order
 from polhode.kernels.graphs.recurrences import Factor, Sum
 from polhode.kernels.graphs.vector_terms import Term, VectorTerm, vector_terms
 from polhode.kernels.graphs.writer import LANES, VECTOR, Value
@@ -225,15 +225,15 @@ class OneBody(Jet):
     order, beginning = OrderOfOne, BeginningOfOne
     layout: LanesOfSums
 
-    def __init__(self, equations: Equations) -> None:
-        super().__init__()
+    def __init__(self, equations: Equations, in_pairs: bool = True) -> None:
+        super().__init__(in_pairs)
         self.layout = LanesOfSums(equations.graph, equations.g, self.number)
         self._constants: dict[VectorTerm, Value] = {}
 
     def first_state(self) -> list[Value]:
         """Make the new state the first one of a step, and return the vectors q and u."""
-        self.gyro = Pair(self._load(GYRO), self._load(LOW_GYRO))
-        self.kick = [Pair(self._load(KICK), self._load(LOW_KICK))]
+        self.gyro = self.load_pair(GYRO, LOW_GYRO, self._load)
+        self.kick = [self.load_pair(KICK, LOW_KICK, self._load)]
         q, m = state = self.load_state(NEW_ATTITUDE, NEW_MOMENTUM)
         self.store_state(state, ATTITUDE, MOMENTUM)
         return [q, self.spread(0.5 * self.unit) * (m / self._load(INERTIA))]
