@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from itertools import pairwise
 from math import inf
 from typing import Any, NamedTuple
@@ -39,7 +38,7 @@ begin:
   br label %step"""
 LARGEST_ORDER = 64
 HIGH = [1.0 / max(k, 1) for k in range(LARGEST_ORDER + 1)]
-LOW = [float(Fraction(1, max(k, 1)) - Fraction(high)) for k, high in enumerate(HIGH)]
+LOW = [(d - k * n) / (k * d) if k else 0.0 for k, (n, d) in enumerate(x.as_integer_ratio() for x in HIGH)]
 RECIPROCALS = "\n".join(
     f"@{name} = private constant [{len(numbers)} x double] [{', '.join(f'double {operand(x)}' for x in numbers)}]"
     for name, numbers in (("high", HIGH), ("low", LOW))
