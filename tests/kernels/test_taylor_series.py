@@ -15,8 +15,12 @@ from polhode.kernels.compiler import JIT
 from polhode.kernels.graphs.compiled import compiled_steps
 from polhode.kernels.graphs.equations import (
     ATTITUDE,
+    GYRO,
     INERTIA,
+    KICK,
     LENGTH,
+    LOW_GYRO,
+    LOW_KICK,
     MOMENTUM,
     NEW_ATTITUDE,
     NEW_MOMENTUM,
@@ -323,6 +327,25 @@ def test_sums_of_products(count, seed):
     size = abs(exact).max(axis=1, keepdims=True)
     for lane in (None, 2):
         assert (abs(generated(system, values, 9, lane) - exact) / size).max() < 1e-14
+
+
+@pytest.mark.skipif(not JIT, reason="plain Python has no low parts")
+@pytest.mark.parametrize("lane", [None, 1])
+def test_low_parts_of_constants(lane):
+    """Each is added to its own constant; numbers that are far larger than rounding errors show that."""
+    graph = Graph()
+    u, q = graph.input("u1"), graph.input("q2")
+    system = Equations(graph, (graph.multiply(u, q), graph.multiply(q, q), graph.multiply(u, u)))
+    values = inputs_of(**STATE)
+    exact = values.copy()
+    for high, low, numbers in ((GYRO, LOW_GYRO, (1, -2, 4)), (KICK, LOW_KICK, (3, 5, -7))):
+        values[low : low + 3] = np.array(numbers) / 2**20
+        exact[high : high + 3] += values[low : low + 3]
+    with mp.workdps(DIGITS):
+        wanted = np.array(interpreted(system, exact, 9, mpf, IN_DIGITS), dtype=float)
+    size = abs(wanted).max(axis=1, keepdims=True)
+    assert (abs(generated(system, values, 9, lane) - wanted) / size).max() < 1e-14
+    assert (abs(generated(system, values, 9, lane, in_pairs=False) - wanted) / size).max() > 1e-7
 
 
 # Random graphs: generated code against plain Python.

@@ -81,7 +81,7 @@ class ManyBodies(Jet):
     order, beginning = OrderOfMany, BeginningOfMany
     layout: LanesOfBodies
 
-    def __init__(self, equations: Equations, in_pairs: bool = True) -> None:
+    def __init__(self, equations: Equations, in_pairs: bool) -> None:
         super().__init__(in_pairs)
         self.slopes = slopes(equations)
         graph, turned, products, g = self.slopes

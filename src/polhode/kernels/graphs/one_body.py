@@ -225,7 +225,7 @@ class OneBody(Jet):
     order, beginning = OrderOfOne, BeginningOfOne
     layout: LanesOfSums
 
-    def __init__(self, equations: Equations, in_pairs: bool = True) -> None:
+    def __init__(self, equations: Equations, in_pairs: bool) -> None:
         super().__init__(in_pairs)
         self.layout = LanesOfSums(equations.graph, equations.g, self.number)
         self._constants: dict[VectorTerm, Value] = {}
