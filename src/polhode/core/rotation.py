@@ -190,8 +190,8 @@ def conjugate(q: npt.ArrayLike) -> FloatArray:
 
     Examples
     --------
-    >>> conjugate((0.6, 0.8, 0, 0))
-    array([ 0.6, -0.8, -0. , -0. ])
+    >>> conjugate((0.5, 0.5, 0.5, -0.5))
+    array([ 0.5, -0.5, -0.5,  0.5])
     """
     return as_floats(q, "q", 4) * CONJUGATION
 
@@ -299,8 +299,8 @@ def from_rotation_vector(vector: npt.ArrayLike, degrees: bool = False) -> FloatA
 
     Examples
     --------
-    >>> from_rotation_vector((0, 0, np.pi)).round(15)
-    array([0., 0., 0., 1.])
+    >>> from_rotation_vector((0.3, 0.2, 0.9)).round(4)
+    array([0.8848, 0.1442, 0.0961, 0.4326])
     >>> from_rotation_vector((0, 0, 90), degrees=True).round(4)
     array([0.7071, 0.    , 0.    , 0.7071])
     """
@@ -352,10 +352,10 @@ def dexp(vector: npt.ArrayLike) -> FloatArray:
 
     Examples
     --------
-    >>> dexp((0, 0, np.pi)).round(4)
-    array([[ 0.    , -0.6366,  0.    ],
-           [ 0.6366,  0.    ,  0.    ],
-           [ 0.    ,  0.    ,  1.    ]])
+    >>> dexp((0.3, 0.2, 0.9)).round(4)
+    array([[ 0.8648, -0.4063,  0.1353],
+           [ 0.4254,  0.8569, -0.11  ],
+           [-0.0495,  0.1672,  0.9793]])
     """
     u, angle, small = _angle_of(vector)
     safe = np.where(small, 1.0, angle)

@@ -156,7 +156,7 @@ class Flow(Comparable):
         Examples
         --------
         >>> from polhode import Exact, State
-        >>> Exact().step((1.0, 2.0, 2.0), State(m=(0.0, 0.0, 4.0)), np.pi / 16, steps=4).q.round(6)
+        >>> Exact().step((1.0, 2.0, 2.0), State(m=(0.0, 0.0, 4.0)), np.pi / 16, steps=4).q.round(6) + 0.0
         array([0.707107, 0.      , 0.      , 0.707107])
         """
         body = as_body(body)

@@ -257,7 +257,7 @@ class Magnus(Flow):
         Examples
         --------
         >>> m, Q = Magnus(4).step_matrix((1.0, 2.0, 3.0), (0.0, 0.0, 3.0), np.eye(3), np.pi / 2)
-        >>> Q.round(15) + 0.0
+        >>> Q.round(12) + 0.0
         array([[ 0., -1.,  0.],
                [ 1.,  0.,  0.],
                [ 0.,  0.,  1.]])

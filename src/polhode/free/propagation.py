@@ -174,7 +174,7 @@ def propagate(
     >>> m, q = propagate((1.0, 2.0, 2.0), (0.0, 0.0, 4.0), t=np.pi / 2)
     >>> m
     array([0., 0., 4.])
-    >>> q.round(15)
+    >>> q.round(12) + 0.0
     array([0., 0., 0., 1.])
 
     >>> m, q, J, error = propagate((1.0, 2.0, 3.0), (0.3, 0.2, 0.9), t=50.0, jacobian=True, return_error=True)

@@ -120,7 +120,7 @@ def mass_center(
 
     Examples
     --------
-    >>> mass_center(0.0).round(6)
+    >>> mass_center(0.0).round(6) + 0.0
     array([ 0.      , -0.064952,  0.0375  ])
     """
     from scipy.special import ellipj, ellipkinc

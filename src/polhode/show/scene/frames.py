@@ -206,8 +206,8 @@ def slerp(a: FloatArray, b: FloatArray, part: FloatArray) -> FloatArray:
 
     `part` is the fraction of that rotation, an array of shape (..., 1).
 
-    >>> slerp(np.array([1.0, 0, 0, 0]), np.array([0.0, 0, 0, -1]), np.array([0.5])).round(6)
-    array([ 0.707107,  0.      ,  0.      , -0.707107])
+    >>> slerp(np.array([1.0, 0, 0, 0]), np.array([0.6, 0, 0, -0.8]), np.array([0.5])).round(6) + 0.0
+    array([ 0.894427,  0.      ,  0.      , -0.447214])
     """
     turn = multiply(conjugate(a), b)
     turn = np.where(turn[..., :1] < 0, -turn, turn)

@@ -190,9 +190,9 @@ def state_of_atoms(atoms: Any, molecule: Molecular, *, tolerance: float = 0.01) 
     >>> import ase
     >>> from polhode.systems.interactions import water
     >>> model = water("SPC/E")
-    >>> state = state_of_atoms(ase.Atoms("OHH", positions=10 * model.sites + (0, 0, 7)), model)
-    >>> (state.x + 0.0).round(12)
-    array([[0. , 0. , 0.7]])
+    >>> state = state_of_atoms(ase.Atoms("OHH", positions=10 * model.sites + (3, 4, 7)), model)
+    >>> state.x.round(12)
+    array([[0.3, 0.4, 0.7]])
     """
     if not 0 <= tolerance < np.inf:
         raise InputError(f"tolerance = {tolerance!r}: expected a number, 0 or more, relative to the size of a molecule")
