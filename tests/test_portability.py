@@ -149,6 +149,7 @@ def test_cores_are_counted_without_affinities_and_control_groups(monkeypatch, tm
 
 
 def test_a_processor_without_cpuinfo_has_a_name(monkeypatch, tmp_path):
+    monkeypatch.setattr(environment, "CPU", "native")
     known = environment.processor()
     monkeypatch.setattr(environment, "Path", lambda name: tmp_path / name.lstrip("/"))
     assert environment.processor() != known

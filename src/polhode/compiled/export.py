@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
 
 from polhode.compiled.headers import c_header, fortran_module
@@ -29,7 +30,6 @@ TARGETS = {
     "x86-64": Target("x86_64", "x86-64"),
     "aarch64": Target("aarch64", "generic"),
 }
-NEEDED = {"avx2", "bmi2", "fma"}  # instructions of x86-64-v3 that x86-64 does not have
 SUFFIXES = {"darwin": ".dylib", "win32": ".dll"}
 LINKER = {"darwin": ("-dynamiclib",)}
 
@@ -73,7 +73,7 @@ def export(
         raise InputError("nothing is compiled with POLHODE_JIT=0; unset that environment variable")
     from polhode.kernels.compiler import machine
 
-    chosen = TARGETS[_known(target or _usual(machine.process_triple(), machine.host_features()))]
+    chosen = TARGETS[_known(target or _usual(machine))]
     native = machine.process_triple().split("-")[0] == chosen.architecture
     tools = _tools(compiler) if native else None
     triple = machine.process_triple() if native else f"{chosen.architecture}-unknown-linux-gnu"
@@ -105,10 +105,11 @@ def _known(name: str) -> str:
     return name
 
 
-def _usual(triple: str, features: set[str]) -> str:
+def _usual(machine: ModuleType) -> str:
     """Return the name of the target for this processor."""
+    triple = machine.process_triple()
     if triple.startswith("x86_64"):
-        return "x86-64-v3" if features >= NEEDED else "x86-64"
+        return "x86-64" if machine.missing_instructions("x86-64-v3") else "x86-64-v3"
     return "aarch64" if triple.startswith(("aarch64", "arm64")) else triple.split("-")[0]
 
 

@@ -8,6 +8,7 @@ import platform
 from pathlib import Path
 
 from polhode._version import __version__
+from polhode.kernels.compiler import CPU
 
 PACKAGES = ("numpy", "numba", "llvmlite")
 # Virtual machines name different processors alike; family and model tell them apart.
@@ -27,8 +28,10 @@ def environment() -> dict[str, str]:
 def processor() -> str:
     """Return the architecture and a digest of the processor's model and instruction sets.
 
-    They determine the machine code that the compiler generates.
+    They determine the machine code that the compiler generates, unless ``POLHODE_CPU`` names a processor.
     """
+    if CPU != "native":
+        return CPU
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         features = {line for line in lines if line.partition(":")[0].strip() in FACTS}

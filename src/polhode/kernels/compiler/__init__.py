@@ -6,3 +6,4 @@ Nothing in this package depends on rigid bodies.
 import os
 
 JIT = os.environ.get("POLHODE_JIT", "1") != "0"  # whether kernels are compiled
+CPU = os.environ.get("POLHODE_CPU") or "native"  # the processor that machine code is made for: see ``machine``

@@ -32,6 +32,7 @@ SETTINGS = {
     "NUMBA_OPT": "3",
     "NUMBA_DISABLE_JIT": "0",
     "POLHODE_JIT": "1",
+    "POLHODE_CPU": "native",  # which leaves Numba the processor above
 }
 
 

@@ -1,6 +1,8 @@
 """Machine code for this processor: made by LLVM from its intermediate code, and loaded into this process.
 
-Numba is not needed for that.
+Numba is not needed for that. The environment variable ``POLHODE_CPU`` names the processor, if code shall not be made
+for all the instructions that this one has: "x86-64-v3", for example, gives the same bits on all processors that have
+the instructions of that level.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ import re
 import sys
 
 import llvmlite.binding as llvm
+
+from polhode.kernels.compiler import CPU
 
 # Functions of C that kernels may call. The others are inlined, so that code on disk fits every process.
 C_FUNCTIONS = set(
@@ -30,19 +34,55 @@ llvm.initialize_all_asmprinters()
 machine = llvm.Target.from_triple(sys.argv[1]).create_target_machine(cpu=sys.argv[2])
 machine.emit_object(llvm.parse_assembly("define void @nothing() { ret void }"))
 """
+# Levels of the architecture x86-64, and the instructions that each has beyond the one before it, in LLVM's words.
+LEVELS = {
+    "x86-64-v2": {"cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"},
+    "x86-64-v3": {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"},
+    "x86-64-v4": {"avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"},
+}
 QUICK = 1  # level of optimization of generated code
 LLVM_VERSION = llvm.llvm_version_info[0]
 
 
+def missing_instructions(level):
+    """Return the instructions of one of LEVELS that this processor does not have, by name."""
+    available = {name for name, is_available in llvm.get_host_cpu_features().items() if is_available}
+    names = list(LEVELS)
+    return set().union(*(LEVELS[name] for name in names[: names.index(level) + 1])) - available
+
+
+@functools.cache
+def processor():
+    """Return LLVM's name of the processor that machine code is made for, and its instructions.
+
+    Raises
+    ------
+    ValueError
+        If ``POLHODE_CPU`` names no processor, or one with instructions that this one does not have.
+    """
+    if CPU == "native":
+        return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    setting = f"the environment variable POLHODE_CPU is {CPU!r}"
+    if CPU not in LEVELS:
+        raise ValueError(f"{setting}; expected 'native' or one of {list(LEVELS)}; unset it to use this processor")
+    if missing := missing_instructions(CPU):
+        raise ValueError(
+            f"{setting}, but this processor ({llvm.get_host_cpu_name()}) lacks {', '.join(sorted(missing))}; unset it, "
+            "or choose an older processor"
+        )
+    return CPU, ""
+
+
 @functools.cache
 def target(level=3):
-    """Return the target machine: this processor with all its instructions; ``level`` is that of code generation."""
+    """Return the target machine: ``processor`` in this process; ``level`` is that of code generation."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     triple = llvm.get_process_triple()
+    cpu, features = processor()
     return llvm.Target.from_triple(triple).create_target_machine(
-        cpu=llvm.get_host_cpu_name(),
-        features=llvm.get_host_cpu_features().flatten(),
+        cpu=cpu,
+        features=features,
         opt=level,
         reloc="static" if triple.startswith("x86") else "default",
         codemodel="jitdefault",
@@ -53,13 +93,13 @@ def target(level=3):
 def target_of(triple, cpu):
     """Return the target machine for code that other programs are linked with.
 
-    The processor has LLVM's name ``cpu``, or is this one if that is "native".
+    The processor has LLVM's name ``cpu``, or is that of this process if that is "native".
     """
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     features = ""
     if cpu == "native":
-        cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+        cpu, features = processor()
     return llvm.Target.from_triple(triple).create_target_machine(
         cpu=cpu, features=features, opt=3, reloc="pic", codemodel="default"
     )
@@ -81,16 +121,10 @@ def process_triple():
     return llvm.get_process_triple()
 
 
-def host_features():
-    """Return the instructions that this processor has, by name."""
-    return {name for name, available in llvm.get_host_cpu_features().items() if available}
-
-
 @functools.cache
 def version():
     """Return a digest of what machine code depends on besides its source: processor, instructions, version of LLVM."""
-    features = llvm.get_host_cpu_features().flatten()
-    facts = llvm.get_process_triple(), llvm.get_host_cpu_name(), features, llvm.llvm_version_info
+    facts = llvm.get_process_triple(), *processor(), llvm.llvm_version_info
     return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
 
 

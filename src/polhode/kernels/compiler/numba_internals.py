@@ -3,6 +3,7 @@
 ``dispatcher``, ``type_of_intrinsic``: Numba is imported only if something is compiled.
 ``bitcode``: code of LLVM that needs neither Numba nor its runtime library can be kept on disk.
 ``make_no_machine_code``: Numba makes it for every function that another one calls.
+``config.CPU_NAME``: functions of the user, and kernels that they call, are compiled for the processor of ``machine``.
 ``without_scipy_linalg``: Numba imports scipy.linalg at every start.
 
 Definitions of intrinsics are in ``numba_intrinsics``.
@@ -25,6 +26,9 @@ from numba.core.registry import cpu_target
 from polhode.kernels.compiler import machine, numba_intrinsics
 from polhode.kernels.compiler.code import Code, Loaded, NeedsNumba, words
 from polhode.kernels.compiler.numba_signatures import signature_of
+
+if machine.CPU != "native":
+    numba.config.CPU_NAME, numba.config.CPU_FEATURES = machine.processor()
 
 WORD, STATUS = ir.IntType(64), ir.IntType(32)
 WORDS, RESULTS, ARRAYS = 512, 64, 64  # room of ``call.ll``
