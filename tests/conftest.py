@@ -58,11 +58,12 @@ def distance(computed, exact):
 
 
 def pytest_report_header():
-    from frozen_cases import frozen, machine, to_the_bit
+    from frozen_cases import frozen, is_comparable, versions
 
-    if to_the_bit():
-        return "frozen results: compared to the bit"
-    return f"frozen results: compared to 5 eps (1 + cond) per step; frozen with {frozen()['machine']}, here {machine()}"
+    machine = frozen()["machine"]
+    if is_comparable():
+        return f"frozen results: compared to the bit, by machine code for {machine['cpu']}"
+    return f"frozen results: compared to 5 eps (1 + cond) per step; frozen with {machine}, here {versions()}"
 
 
 @pytest.fixture
