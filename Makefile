@@ -9,16 +9,23 @@ LOWEST := .venv-lowest
 # plain Python, orders above 8 are verified in 60 digits and line coverage of kernels is measured; tests marked `dense`
 # are excluded.
 PLAIN_TESTS = $(addprefix tests/,kernels free flows forces methods integration systems problems)
+# Tests that are also run as on an older processor, whatever this one is.
+REFERENCE_TESTS = $(addprefix tests/,free/test_golden.py integration/test_torqued_golden.py methods/test_declared.py frozen)
 # Use all cores; each process runs neighboring tests as long as possible, because these share compiled kernels.
 PARALLEL = -n auto --dist worksteal
 
-.PHONY: help run papers test test-long test-release docs linkcheck claims lint format bench series clean
+# The parts of test-release, in their order; each fits an evening.
+RELEASE = draws lowest older newer threads order
+EVERYTHING = -m "not release" tests
+
+.PHONY: help run papers test test-long test-release $(addprefix test-release-,$(RELEASE)) docs linkcheck claims lint format bench series clean
 
 help:
 	@echo "make run        install into .venv and run the main example (table, files, plot and 3-D page in out/dzhanibekov)"
 	@echo "make test       install the test extra into .venv and run the tests (about eight minutes on two cores)"
 	@echo "make test-long  run the longer tests: papers, gallery, 50 killed runs, kernels as plain Python"
-	@echo "make test-release  run tests that take hours: many random draws, and the lowest versions of all dependencies"
+	@echo "make test-release  run tests that take hours, in parts that can also be run alone:"
+	@echo "                   $(addprefix test-release-,$(RELEASE))"
 	@echo "make docs       build the documentation in docs/_build/html (make linkcheck checks its external links)"
 	@echo "make lint       run ruff, mypy and import-linter"
 	@echo "make papers     reproduce the figures and tables of five papers in out/papers (one: ONLY=betsch2009_fig1)"
@@ -60,12 +67,35 @@ test-long: $(VENV)/installed-test
 	$(BIN)/python -m pytest -n 3 --dist worksteal -m "long and not release" tests
 	@echo "== kernels as plain Python: in 60 digits, and line by line"
 	POLHODE_JIT=0 $(BIN)/python -m pytest $(PARALLEL) -m "not dense and not long and not release" $(PLAIN_TESTS)
+	@echo "== reference solutions as on a processor without fused products"
+	$(BIN)/python scripts/imitate.py x86-64-v2 $(BIN)/python -m pytest $(PARALLEL) $(REFERENCE_TESTS)
 
-test-release: $(VENV)/installed-test $(LOWEST)/installed
+test-release: $(addprefix test-release-,$(RELEASE))
+
+test-release-draws: $(VENV)/installed-test
 	@echo "== many random draws"
 	$(BIN)/python -m pytest $(PARALLEL) -m "release or hypothesis" --hypothesis-profile=many tests
+
+test-release-lowest: $(LOWEST)/installed
 	@echo "== the lowest versions of all dependencies"
 	$(LOWEST)/bin/python -m pytest $(PARALLEL) -m "not long and not release" -W ignore::DeprecationWarning tests
+
+test-release-older test-release-newer: $(VENV)/installed-test
+	@echo "== all tests as on another processor, compiled and as plain Python"
+	$(IMITATED) $(BIN)/python -m pytest $(PARALLEL) $(EVERYTHING)
+	POLHODE_JIT=0 $(IMITATED) $(BIN)/python -m pytest $(PARALLEL) -m "not dense and not long and not release" $(PLAIN_TESTS)
+
+test-release-older: IMITATED = $(BIN)/python scripts/imitate.py x86-64-v2
+test-release-newer: IMITATED = $(BIN)/python scripts/imitate.py x86-64-v3
+
+test-release-threads: $(VENV)/installed-test
+	@echo "== all tests with one thread, and with four"
+	POLHODE_NUM_THREADS=1 $(BIN)/python -m pytest $(PARALLEL) $(EVERYTHING)
+	POLHODE_NUM_THREADS=4 $(BIN)/python -m pytest $(PARALLEL) $(EVERYTHING)
+
+test-release-order: $(VENV)/installed-release
+	@echo "== all tests in a random order, which the first lines name"
+	$(BIN)/python -m pytest $(PARALLEL) -p randomly $(EVERYTHING)
 
 # FULL=1 uses the sizes of the papers, which may take minutes or longer.
 papers: $(VENV)/installed-test
