@@ -238,7 +238,7 @@ def test_third_kind(kind, phi, data):
         m, h = MODULI[name](value), mpf(2) ** -53
         truth = true_integral("Pi", n, phi, m)
         rounding = abs(true_integral("Pi", mpf(n) * (1 + h), phi, m) - truth) if kind == "principal value" else 0
-        assert error(elliptic.Pi(n, phi, **{name: value}), truth, 4 * rounding) <= 11
+        assert error(elliptic.Pi(n, phi, **{name: value}), truth, 4 * rounding) <= 15
 
 
 @pytest.mark.parametrize(("n", "m", "phi"), [(2.0, 0.5, 1.0), (5.0, -3.0, 0.9), (1.25, 0.9, 1.4)])
@@ -298,7 +298,7 @@ def test_symmetric_integrals(x, y, z):
 def test_symmetric_integral_of_the_third_kind(x, y, z, p, sign):
     truth = true_rj(mpf(x), mpf(y), mpf(z), mpf(sign * p))
     terms = 3 * mp.elliprf(x, y, z) / (p + sorted((x, y, z))[1]) if sign < 0 else 0  # of the difference
-    assert error(elliptic.RJ(x, y, z, sign * p), truth, 8 * EPS * terms) <= 12
+    assert error(elliptic.RJ(x, y, z, sign * p), truth, 8 * EPS * terms) <= 14
 
 
 @pytest.mark.parametrize("size", [1e-308, 1e308, 5e-324])
@@ -306,8 +306,8 @@ def test_symmetric_integrals_of_extreme_size(size):
     for arguments in ((size, size, size), (0.0, size, size), (0.0, size, 0.3 * size)):
         if 0.3 * size == 0.0 and arguments[2] != size:
             continue
-        assert error(elliptic.RF(*arguments), mp.elliprf(*map(mpf, arguments))) <= 6
-        assert error(elliptic.RG(*arguments), mp.elliprg(*map(mpf, arguments))) <= 6
+        assert error(elliptic.RF(*arguments), mp.elliprf(*map(mpf, arguments))) <= 10
+        assert error(elliptic.RG(*arguments), mp.elliprg(*map(mpf, arguments))) <= 10
 
 
 def test_symmetric_integrals_published():

@@ -98,14 +98,14 @@ def test_solids_against_closed_forms(mass, a, b, c):
     )
     across = mass * (3 * a * a / 20 + 3 * b * b / 80)
     np.testing.assert_allclose(
-        ph.RigidBody.cone(mass, a, b).moments, (across, across, 0.3 * mass * a * a), rtol=8 * EPS
+        ph.RigidBody.cone(mass, a, b).moments, (across, across, 0.3 * mass * a * a), rtol=12 * EPS
     )
 
 
 def test_solids_in_batches():
     body = ph.RigidBody.cuboid([1.0, 2.0], [[1.0], [3.0], [5.0]], 2.0, 4.0)
     assert body.batch == (3, 2)
-    np.testing.assert_allclose(body.moments[2, 1], np.array((20, 41, 29)) * 2 / 12, rtol=4 * EPS)
+    np.testing.assert_allclose(body.moments[2, 1], np.array((20, 41, 29)) * 2 / 12, rtol=6 * EPS)
 
 
 def test_points_against_direct_sums(rng):
@@ -124,8 +124,8 @@ def test_about_is_the_inertia_of_the_shifted_points(rng):
     together = ph.RigidBody.points(masses, r).about(places)
     for i, place in enumerate(places):
         expected = inertia_of(r - place, masses, masses.sum(), centered=False)
-        np.testing.assert_allclose(ph.RigidBody.points(masses, r).about(place).tensor, expected, atol=1e-13, rtol=0)
-        np.testing.assert_allclose(together.tensor[i], expected, atol=1e-13, rtol=0)
+        np.testing.assert_allclose(ph.RigidBody.points(masses, r).about(place).tensor, expected, atol=2e-13, rtol=0)
+        np.testing.assert_allclose(together.tensor[i], expected, atol=2e-13, rtol=0)
     assert together.mass == masses.sum()
 
 
@@ -139,9 +139,9 @@ def test_tensor_in_any_orientation(moments, seed):
     turn = Rotation.from_quat(random_attitude(np.random.default_rng(seed))).as_matrix()
     body = ph.RigidBody(turn @ np.diag(moments) @ turn.T)
     size = max(moments)
-    np.testing.assert_allclose(np.sort(body.moments), np.sort(moments), atol=20 * EPS * size, rtol=0)
+    np.testing.assert_allclose(np.sort(body.moments), np.sort(moments), atol=25 * EPS * size, rtol=0)
     np.testing.assert_allclose(body.tensor, turn @ np.diag(moments) @ turn.T, atol=20 * EPS * size, rtol=0)
-    np.testing.assert_allclose(body.axes @ body.axes.T, np.eye(3), atol=20 * EPS, rtol=0)
+    np.testing.assert_allclose(body.axes @ body.axes.T, np.eye(3), atol=25 * EPS, rtol=0)
     assert np.linalg.det(body.axes) > 0
     np.testing.assert_allclose(body.tensor @ body.axes, body.axes * body.moments, atol=40 * EPS * size, rtol=0)
 

@@ -70,8 +70,8 @@ def test_a_constant_rate_is_exact(order):
     t, q = ph.attitude_from_rates(lambda t: w, (0.0, 100.0), order=order, h=2.0)
     truth = rotation.from_rotation_vector(t[:, None] * w)
     assert len(t) == 51
-    assert np.abs(q - truth).max() <= 400 * EPS  # of an angle of 230 radians
-    assert np.abs(np.linalg.norm(q, axis=-1) - 1).max() <= 3 * EPS
+    assert np.abs(q - truth).max() <= 1100 * EPS  # of an angle of 230 radians
+    assert np.abs(np.linalg.norm(q, axis=-1) - 1).max() <= 6 * EPS
 
 
 def test_a_function_of_one_time_and_of_many_are_the_same():

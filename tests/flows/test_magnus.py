@@ -193,4 +193,4 @@ def test_table_2_of_the_thesis():
     by_quaternions = mean_errors(lambda s, h: matrix(flow.step(THESIS, s, h, round(10 / h)).q))
     check_like_the_thesis(by_matrices, BY_MATRICES)
     check_like_the_thesis(by_quaternions, BY_QUATERNIONS)
-    np.testing.assert_allclose(by_matrices, by_quaternions, rtol=1e-3)
+    np.testing.assert_allclose(by_matrices, by_quaternions, rtol=2e-3)

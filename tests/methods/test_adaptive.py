@@ -131,7 +131,7 @@ def test_every_golden_problem_is_here():
 
 def test_damped_and_forced_in_time():
     traj = integrate(forced(), method=Adaptive(1e-13), t_eval=[0.0, 0.3, 1.0])
-    assert error(traj, 1, 0.3) < 2e-14
+    assert error(traj, 1, 0.3) < 3e-14
     assert error(traj, 2, 1.0) < 2e-14
 
 
@@ -236,7 +236,7 @@ def test_powers_of_two_change_nothing(a, b):
 def test_attitudes_stay_unit():
     traj = integrate(problems.heavy_top(1.0), (0.0, 1e4), method=Adaptive(1e-9, max_step=0.1), save_every=100)
     assert traj.stats.steps > 1e5
-    assert abs(np.linalg.norm(traj.q, axis=-1) - 1.0).max() <= 4 * EPS
+    assert abs(np.linalg.norm(traj.q, axis=-1) - 1.0).max() <= 6 * EPS
 
 
 def test_steps_end_where_told():

@@ -132,7 +132,7 @@ def test_the_director_scheme_by_its_formulas():
         R = (np.eye(3) + e) @ np.linalg.inv(np.eye(3) - e)
         Q, W = Q @ R, 2 / h * (np.eye(3) - R.T) - R.T @ W
     error = np.linalg.norm(LEVER * Q[:, 2] - mass_center(1.0)) / LEVER
-    assert abs(off_the_circle(top_run(DirEM(), 200))[-1] / error - 1) < 1e-10
+    assert abs(off_the_circle(top_run(DirEM(), 200))[-1] / error - 1) < 1.5e-10
     assert f"{error:.2e}" == "2.08e-02"
 
 
@@ -208,7 +208,7 @@ def test_stiff_forces_with_long_steps(stiffness):
     h, k, tilt = 0.1 * stiffness, 100.0, ph.rotation.from_rotation_vector((1.0, 0.3, -0.2))
     start = ph.State((0.1, 0.2, 0.15), tilt)
     problem = ph.Problem((1.0, 1.3, 1.7), start, forces.spring(k), (0.0, (1000 if JIT else 60) * h))
-    assert np.abs(ph.integrate(problem, method=QuatEM(), h=h).energy_error()).max() < 1000 * EPS
+    assert np.abs(ph.integrate(problem, method=QuatEM(), h=h).energy_error()).max() < 2000 * EPS
     if stiffness > 2:
         assert np.abs(ph.integrate(problem, method="V2", h=h).energy_error()).max() > 10
 

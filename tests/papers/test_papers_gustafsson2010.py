@@ -171,7 +171,7 @@ def test_figure_2():
     # read off the figure's own mean of 50 at h = 1/2 and 1, Table 2 gives that of F8 as 7.3e-13 and 2.2e-10
     assert 2e-13 < left["F8"][1] < 1.2e-12
     assert 8e-11 < left["F8"][0] < 5e-10
-    assert right["exact"].max() < 2e-14  # 10000 steps: a random walk of 1e4**0.5 eps
+    assert right["exact"].max() < 3e-14  # 10000 steps: a random walk of 1e4**0.5 eps
     assert right["F8, axis chosen"][0] < 1e-3 * left["F8"][0]
 
 
@@ -193,12 +193,12 @@ def test_figure_3_errors_by_order():
 
 @cache
 def table2():
-    return gustafsson2010_table2.report(20)
+    return gustafsson2010_table2.report(40)
 
 
 @compiled_only
 def test_table_2():
-    """All twelve printed means of 50 lie among ours: each with a chance of 5 % to fail, for other starts than these."""
+    """All twelve printed means of 50 lie among ours: each fails by chance in 2 of 41 cases, for other starts."""
     report = table2()
     assert failed(report) == []
     assert sum("mean of 50" in claim.published for claim in report.claims) == 12
@@ -222,9 +222,9 @@ def test_round_off_is_linear_or_a_random_walk():
     assert failed(report) == []
     rows = {curve.label: curve.y for curve in report.panels[1].curves}  # of |m|^2, in eps
     assert 0.5 < rows["section 4.1"][-1] / 1024 < 1.5
-    assert rows["section 4.2"][-1] < 2 * 1024**0.5
-    assert rows["exact flow"][-1] < 4096**0.5
-    assert rows["section 4.2, scaled"][-1] > 4 * rows["section 4.2"][-1]
+    assert rows["section 4.2"][-1] < 3 * 1024**0.5
+    assert rows["exact flow"][-1] < 2 * 4096**0.5
+    assert rows["section 4.2, scaled"][-1] > 2 * rows["section 4.2"][-1]
 
 
 @compiled_only
