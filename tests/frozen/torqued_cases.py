@@ -36,8 +36,8 @@ def waves(t, Q, w, p):
 
 
 def branching(t, Q, w, p):
-    """No graph stands for it: Numba compiles it."""
-    return (p[0] * Q[2][1] if Q[0][0] > 0.0 else p[1]), -p[0] * Q[2][0], 0.0
+    """No graph stands for it: Numba compiles it. It always takes one branch: rounding would decide when another."""
+    return (p[0] * Q[2][1] if Q[0][0] > -2.0 else p[1]), -p[0] * Q[2][0], 0.0
 
 
 def top(nudge, t_span=SPAN):
