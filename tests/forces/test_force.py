@@ -96,17 +96,30 @@ def test_torques_of_gradients_are_those_of_the_energy(rng):
 
 def test_energies_with_kinks_want_a_gradient():
     def kinked(t, Q, p):
-        return abs(Q[2][2])
+        return max(Q[2][2], 0.0)
 
     def kinked_gradient(t, Q, p):
-        return (0, 0, 0), (0, 0, 0), (0, 0, 1 if Q[2][2] > 0 else -1)
+        return (0, 0, 0), (0, 0, 0), (0, 0, 1 if Q[2][2] > 0 else 0)
 
     words = (
-        r"kinked .*not a polynomial .*type Potential\(energy, gradient=.*test_force.py:\d+\): abs of the state \(Q22\)"
+        r"kinked .*not a polynomial .*type Potential\(energy, gradient=.*test_force.py:\d+\): "
+        r"a branch on the state \(Q22\)"
     )
     with pytest.raises(InputError, match=words):
         Potential(kinked)
     Potential(kinked, kinked_gradient)
+
+
+def test_the_torque_of_a_magnitude_is_that_of_its_gradient(rng):
+    def magnitude(t, Q, p):
+        return abs(Q[2][2] - 0.25)
+
+    def gradient(t, Q, p):
+        return (0, 0, 0), (0, 0, 0), (0, 0, 1 if Q[2][2] > 0.25 else -1)
+
+    q = random_attitude(rng, 20)
+    expected = Potential(magnitude, gradient).torque(0.0, q)
+    np.testing.assert_allclose(Potential(magnitude).torque(0.0, q), expected, rtol=0, atol=30 * EPS)
 
 
 def test_the_torque_of_a_steep_energy_is_that_of_its_gradient(rng):

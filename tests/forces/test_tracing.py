@@ -327,8 +327,12 @@ def switch(t, Q, w, p):
     return 0.0, 0.0, 0.0
 
 
-def absolute(t, Q, w, p):
-    return -abs(w[0]) * w[0], 0.0, 0.0
+def sign(t, Q, w, p):
+    return -np.sign(w[0]) * w[0], 0.0, 0.0
+
+
+def decided_by_sign(t, Q, w, p):
+    return (1.0 if w[0] / abs(w[0]) > 0.0 else 2.0), 0.0, 0.0
 
 
 def clipped(t, Q, w, p):
@@ -383,7 +387,8 @@ def long_loop(t, Q, w, p):
     [
         (branch, r"a branch on the state \(w0\) cannot be traced; use the method Adaptive, and pass the times"),
         (switch, r"a branch on the state \(t\) cannot be traced; .* as breaks"),
-        (absolute, r"abs of the state \(w0\)"),
+        (sign, r"sign of the state \(w0\)"),
+        (decided_by_sign, "a branch on the state"),
         (clipped, "a branch on the state"),
         (largest, "a branch on the state"),
         (integer, r"int\(\) of the state \(10\*w0\)"),
@@ -645,3 +650,12 @@ def test_the_gradient_of_an_energy_by_all_entries():
     Q = ((0.3, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.5, 0.0))
     found = graph_values(trace, nodes, 0.0, Q, (0.0, 0.0, 0.0), ())
     np.testing.assert_allclose(found, [math.exp(0.5), 0, 0, 0, 0, 0, 0, 0.3 * math.exp(0.5), 0], rtol=4 * EPS)
+
+
+def test_a_function_without_a_module():
+    """As `exec` makes it in a dictionary without a name; its error has no other place either."""
+    names = {"math": math, "erf": math.erf}
+    exec("def torque(t, Q, w, p):\n    return math.sin(w[0]), p[0] * Q[2][1], 0.0", names)
+    exec("def refused(t, Q, w, p):\n    return erf(w[0]), 0.0, 0.0", names)
+    assert Torque(names["torque"], params=(2.0,)).is_traced
+    assert "the function erf cannot be traced" in Torque(names["refused"]).why_not_traced

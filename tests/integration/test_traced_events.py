@@ -122,6 +122,7 @@ def stateful(t, m, q):
 
 TRACED = {
     "component": lambda t, m, q: m[..., 1] - 0.25,
+    "absolute": lambda t, m, q: np.abs(m[..., 0]) - 0.5,
     "matrix": lambda t, m, q: ph.rotation.matrix(q)[..., 2, 2] - 0.5,
     "rotated": lambda t, m, q: ph.rotation.rotate(q, m)[..., 2],
     "forcing": lambda t, m, q: np.sin(3.0 * t) * m[..., 0] / np.linalg.norm(m, axis=-1),
@@ -130,7 +131,6 @@ TRACED = {
 }
 NOT_TRACED = {
     "branch": lambda t, m, q: np.where(m[..., 0] > 0.0, m[..., 1], m[..., 2]),
-    "absolute": lambda t, m, q: np.abs(m[..., 0]) - 0.5,
     "bodies": lambda t, m, q: m[..., 0] - THRESHOLDS,
     "stateful": stateful,
 }

@@ -46,7 +46,7 @@ START = 0.375  # t at the beginning
 X, DX, Y = 0.625, 0.25, 0.75  # x = X + DX T + (DX/4) T^2, y = Y - 1/4 + e^T/4
 P = 1.25, 0.4375
 IN_DIGITS = {name: getattr(mp, name) for name in (*FUNCTIONS, "atan2")}
-IN_DIGITS |= {"power": lambda x, r: x ** mpf(r), "divide": lambda x, y: x / y}
+IN_DIGITS |= {"power": lambda x, r: x ** mpf(r), "divide": lambda x, y: x / y, "sign": lambda x: -1 if x < 0 else 1}
 
 
 def inputs_of(**given):
@@ -136,6 +136,15 @@ CASES |= {
         argument,
     )
     for exponent in (2, 3, 16, 17, -1, -2, 0.5, -0.5, 0.75, -2.5)
+    for argument in ONE
+}
+CASES |= {
+    f"|{argument} - {shift}|": (
+        lambda graph, node, shift=shift: graph.absolute(graph.subtract(node, graph.number(shift))),
+        lambda T, value, shift=shift: (value(T) - shift) * (1 if value(0) > shift else -1),
+        argument,
+    )
+    for shift in (0.125, 1.0)
     for argument in ONE
 }
 TWO = {
@@ -301,7 +310,7 @@ STATE |= {"ckick0": 1.0, "ckick1": 0.75, "ckick2": 1.5}
 @pytest.mark.parametrize("count", [0, 1, 2, 5, 16, 17, 40])
 @pytest.mark.parametrize("seed", range(4))
 def test_sums_of_products(count, seed):
-    """Terms in any order, with constants and signs; a component with none, one of many, and one with a root."""
+    """Terms in any order, with constants and signs; a component with none, one of many, and one with roots."""
     rng = np.random.default_rng([count, seed])
     graph = Graph()
     names = ["q0", "q1", "q2", "q3", "u0", "u1", "u2", "t"]
@@ -319,7 +328,8 @@ def test_sums_of_products(count, seed):
         return result
 
     y = graph.input("u2")
-    root = graph.multiply(graph.function("sqrt", graph.multiply(y, y)), graph.input("q1"))
+    root = graph.multiply(graph.function("sqrt", graph.multiply(y, y)), graph.input("q1"))  # |y|
+    root = graph.add(root, graph.function("sqrt", graph.add(graph.number(1.0), graph.multiply(y, y))))
     system = Equations(graph, tuple(rng.permutation([total(count), total(3), graph.add(total(1), root)]).tolist()))
     values = inputs_of(**STATE)
     with mp.workdps(DIGITS):

@@ -496,14 +496,13 @@ def pulse(t, Q, w, p):
 
 
 def test_a_short_pulse_is_seen():
-    """By default; without a bound, a step of a slow body passes over it, as the documentation says."""
+    """By samples that are taken in advance, and by the verification of steps."""
     slow = ph.Problem(MOMENTS, ph.State((0.01, 0.02, 0.01)), ph.Torque(pulse), (0.0, 20.0))
     expected = ph.integrate(slow, method=ph.Adaptive(1e-13, max_step=0.02))
-    traj = ph.integrate(slow, method=ph.Taylor())
-    assert distance(traj.q[-1], expected.q[-1]) < 1e-12
-    assert traj.stats.steps < 200
-    blind = ph.integrate(slow, method=ph.Taylor(max_step=math.inf))
-    assert distance(blind.q[-1], expected.q[-1]) > 1.0
+    for max_step in (None, math.inf):
+        traj = ph.integrate(slow, method=ph.Taylor(max_step=max_step))
+        assert distance(traj.q[-1], expected.q[-1]) < 1e-12
+        assert traj.stats.steps < 200
 
 
 # The class, and the other mode.
@@ -530,7 +529,7 @@ def test_bad_settings(arguments, said):
 
 
 def test_the_order_follows_from_the_tolerance():
-    assert [ph.Taylor(10.0**-k).order for k in (2, 6, 10, 15)] == [4, 10, 15, 24]
+    assert [ph.Taylor(10.0**-k).order for k in (2, 6, 10, 15)] == [6, 11, 17, 24]
     assert ph.Taylor(1e-10, order=30).order == 30
 
 

@@ -158,6 +158,9 @@ def test_refused(monkeypatch):
     with pytest.raises(InputError, match="15 to 1000"):
         ph.referee(problem, 1.0, digits=2000)
     switch = ph.Torque(lambda t, Q, w, p: (1.0 if w[0] > 0 else 0.0, 0.0, 0.0))
+    bent = ph.Problem((1.0, 2.0, 3.0), ph.State((0.1, 0.2, 0.3)), ph.Torque(lambda t, Q, w, p: (-abs(w[0]), 0.0, 0.0)))
+    with pytest.raises(InputError, match=r"bends where w0 is 0.*type integrate"):
+        ph.referee(bent, 1.0)
     with pytest.raises(InputError, match="branch on the state"):
         ph.referee(problem.replaced(force=switch), 1.0)
     root = ph.Torque(lambda t, Q, w, p: (math.sqrt(w[0] * w[0] + w[1] * w[1]), 0.0, 0.0))

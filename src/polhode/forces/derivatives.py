@@ -41,7 +41,7 @@ def _dependent(graph: Graph, node: int, names: Sequence[str]) -> list[int]:
 def _factors(graph: Graph, index: int) -> Iterator[tuple[int, int]]:
     """Yield the arguments of a node, and its derivatives by them."""
     operation, arguments, _ = graph.nodes[index]
-    if operation == "input":
+    if operation in ("input", "sign"):
         return
     x = arguments[0]
     if operation in ("add", "subtract"):

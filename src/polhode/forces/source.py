@@ -10,7 +10,7 @@ from typing import Any
 from polhode.kernels.graphs.graph import FUNCTIONS, Graph
 
 SIGNS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
-NAMES: dict[str, Any] = {name: getattr(math, name) for name in (*FUNCTIONS, "atan2", "pow")} | {
+NAMES: dict[str, Any] = {name: getattr(math, name) for name in (*FUNCTIONS, "atan2", "copysign", "pow")} | {
     "inf": math.inf,
     "nan": math.nan,
 }
@@ -53,6 +53,8 @@ def _expression(graph: Graph, index: int, texts: dict[int, str]) -> str:
         return f"{x[0]} {SIGNS[operation]} {x[1]}"
     if operation == "square":
         return f"{x[0]} * {x[0]}"
+    if operation == "sign":
+        return f"copysign(1.0, {x[0]})"
     if operation == "power":
         return f"pow({x[0]}, {value!r})"
     return f"{operation}({', '.join(x)})"

@@ -251,7 +251,8 @@ class Symbol:
     @property
     def _is_variable(self) -> bool:
         """Return whether the symbol depends on more than parameters."""
-        return self.recording.graph.kinds[self.node] != Kind.CONSTANT
+        graph = self.recording.graph
+        return graph.kinds[self.node] != Kind.CONSTANT or any(name[0] != "p" for name in graph.inputs([self.node]))
 
     def rounded(self, function: np.ufunc, name: str) -> float:
         """Return the value of a function that jumps, such as the floor, of parameters."""
@@ -294,9 +295,9 @@ class Symbol:
         return int(self.rounded(np.ceil, "ceil"))
 
     def __abs__(self) -> Symbol:
-        """Return the absolute value of a parameter; raise NotTraceable if it depends on the state."""
+        """Return the absolute value."""
         if self._is_variable:
-            refuse(f"abs of the state ({self}) cannot be traced", f"write sqrt(x*x) if x is never 0, or {OTHERWISE}")
+            return Symbol(self.recording, self.recording.graph.absolute(self.node))
         return self if self >= 0.0 else -self
 
     def __mod__(self, other: Any) -> NoReturn:
@@ -336,9 +337,12 @@ def located(code: CodeType, line: int) -> str:
     return f"{code.co_qualname} ({code.co_filename}:{line})"
 
 
-def is_inner(module: str) -> bool:
-    """Return whether code of a module is called by functions of the user to compute with symbols."""
-    return module in OWN_MODULES or module.partition(".")[0] in ("numpy", "functools")
+def is_inner(module: str | None) -> bool:
+    """Return whether code of a module is called by functions of the user to compute with symbols.
+
+    Code that ``exec`` runs has no module.
+    """
+    return module in OWN_MODULES or (module or "").partition(".")[0] in ("numpy", "functools")
 
 
 def text_length(graph: Graph, node: int) -> int:
@@ -378,6 +382,11 @@ def _common_value(y: Symbol) -> float | None:
 def hypot(*x: Symbol) -> Symbol:
     """Return the length of a vector."""
     return sum(component * component for component in x)._function("sqrt")
+
+
+def copysign(x: Symbol, y: Symbol) -> Symbol:
+    """Return |x| with the sign of y."""
+    return abs(x) * Symbol(y.recording, y.recording.graph.sign(y.node))
 
 
 def cbrt(x: Symbol) -> Symbol:
@@ -446,6 +455,7 @@ LOWERED: Mapping[str, Callable[..., Any]] = {
     "expm1": expm1,
     "hypot": hypot,
     "cbrt": cbrt,
+    "copysign": copysign,
     "square": lambda x: x * x,
     "reciprocal": lambda x: 1.0 / x,
     "power": power,
@@ -476,7 +486,7 @@ LOWERED: Mapping[str, Callable[..., Any]] = {
 }
 
 # Functions of LOWERED that lose digits near a zero, or fail at numbers where those of Python do not.
-UNFAITHFUL = {"arccos", "arcsinh", "arccosh", "arctanh", "log1p", "logaddexp", "cbrt"}
+UNFAITHFUL = {"arccos", "arcsinh", "arccosh", "arctanh", "log1p", "logaddexp", "cbrt", "copysign"}
 
 # NumPy calls methods of these names on the elements of arrays of objects.
 METHODS = (

@@ -38,7 +38,11 @@ MOST_STEPS = 100_000_000  # a minute or so
 ORDER_PER_LOG = 0.6
 # Jorba and Zou, section 3.2, for any order: the term of the last order is a part of rtol, for those that are neglected.
 NEGLECTED = 1.6
+PER_STEP = 0.1  # part of rtol that the truncation error of a step may have: errors add up
 PAIRS_BELOW = 1e-13  # tolerance below which constants are sums of two numbers; this takes up to a tenth more time
+# Defects at the ends of steps of smooth torques are below rtol/5. Larger bounds miss nothing, but each jump may cost as
+# much as the bound.
+DEFECT, ROUNDING_DEFECT = 1.0, 160.0 * EPS
 ROUNDED = 100.0 * EPS  # lower tolerances are reduced: truncation errors accumulate, and must be below rounding errors
 
 
@@ -46,15 +50,16 @@ class Taylor(Method):
     """Taylor series of the motion, suited to smooth torques of any kind and to the highest accuracy.
 
     The torque is traced once: it is called with symbols, and code that computes the Taylor coefficients of the motion
-    is generated from the expression that it returns. Each step has its own length, which follows from the coefficients;
-    no step is rejected. Attitudes stay unit quaternions. States between steps cost nothing but a polynomial. Events are
+    is generated from the expression that it returns. Each step has its own length, which follows from the coefficients.
+    It is verified at its end and, where the torque may saturate or peak, within; where it is wrong, it is shortened.
+    Attitudes stay unit quaternions. States between steps cost nothing but a polynomial. Events are
     traced, too, and all their sign changes within a step are found, unless they branch on the state or are not the same
     function for all bodies; these are sampled, as with other methods. The bodies of a batch are advanced four at a time
     in vector lanes; their results depend neither on their place nor on others, and differ by rounding from those of a
     body alone.
 
     Torques that branch on the state, or call functions that cannot be traced, are refused with the reason:
-    use `Adaptive` for these.
+    use `Adaptive` for these. ``abs`` is traced: a step ends where its argument vanishes.
 
     Parameters
     ----------
@@ -66,7 +71,7 @@ class Taylor(Method):
         that depends on t is sampled at 2040 times of the whole span, and steps are limited such that none passes over a
         feature visible in the samples; ``numpy.inf`` turns this off.
     order : int, optional
-        Order of the series, from 4 to 64. The default follows from `rtol`: 15 for 1e-10, 24 for the default
+        Order of the series, from 4 to 64. The default follows from `rtol`: 17 for 1e-10, 24 for the default
         tolerance. Steps become longer as the order increases.
 
     Raises
@@ -77,7 +82,7 @@ class Taylor(Method):
     Examples
     --------
     >>> Taylor(1e-10).order
-    15
+    17
     >>> Taylor(rtol=1e-10, max_step=0.5)
     Taylor(rtol=1e-10, max_step=0.5)
     """
@@ -88,6 +93,7 @@ class Taylor(Method):
     takes_h = False
     smallest_rtol = SMALLEST_RTOL
     smooth_only = True
+    memory = 4  # see ``kernels.stepping.taylor_block``
 
     def __init__(self, rtol: float = 1e-15, max_step: float | None = None, order: int | None = None) -> None:
         self.rtol = one_number(rtol, "rtol")
@@ -113,12 +119,17 @@ class Taylor(Method):
     @property
     def _last_term(self) -> float:
         """Return the tolerance that the term of the last order has to meet."""
-        return self.rtol**2 / (self.rtol + ROUNDED)
+        return self.rtol**2 / (self.rtol / PER_STEP + ROUNDED)
 
     @property
     def step_factor(self) -> float:
         """Return the ratio of the step length to the radius that the coefficients suggest."""
         return exp((log(self._last_term) - NEGLECTED) / (self.order - 1))
+
+    @property
+    def bound(self) -> float:
+        """Return the largest defect of a step: by its length times an error of dm/dt, relative to the scale of m."""
+        return DEFECT * self.rtol + ROUNDING_DEFECT
 
     @property
     def stages(self) -> int:
@@ -253,7 +264,7 @@ class Codes:
     """Generated code for a force: one for each kind of axes and damping, and for parameters that decide branches."""
 
     def __init__(self, force: Force, method: Taylor, in_lanes: bool = False) -> None:
-        self._force, self._order, self._factor = force, method.order, method.step_factor
+        self._force, self._order, self._factor, self._bound = force, method.order, method.step_factor, method.bound
         self._in_lanes = in_lanes  # bodies are advanced several at a time
         self._in_pairs = method.rtol < PAIRS_BELOW
         self._trace = force.traced()
@@ -290,12 +301,13 @@ class Codes:
 
     def _new(self, kind: tuple[Trace, bool, str], params: int) -> Code:
         """Return the code for a kind of bodies with so many parameters."""
-        from polhode.kernels.stepping.taylor import TaylorSettings
+        from polhode.kernels.stepping.taylor_block import TaylorSettings
 
         order = self._order
         steps = generated(*kind, self._in_lanes, self._in_pairs)
         sizes = steps.lanes, PARAMS + params, steps.work(order)
-        return Code(steps.address, TaylorSettings(order, self._factor, MOST_STEPS, *sizes))
+        settings = TaylorSettings(order, self._factor, self._bound, MOST_STEPS, *sizes, *steps.watched)
+        return Code(steps.address, settings)
 
 
 @lru_cache(maxsize=256)

@@ -15,7 +15,8 @@ from polhode.core.checks import all_finite, as_floats, whole_number
 from polhode.core.errors import InputError, PolhodeError, TimeError
 from polhode.core.extras import optional
 from polhode.core.rotation import from_matrix
-from polhode.forces.tracing import exact_trace
+from polhode.forces.base import Force
+from polhode.forces.tracing import Trace, exact_trace
 from polhode.integration.problem import Problem
 from polhode.integration.rows import ACROSS
 from polhode.kernels.graphs.equations import equations
@@ -97,6 +98,17 @@ def referee(problem: Problem, t: npt.ArrayLike, digits: int = 50, *, max_step: f
     return ReferenceStates(times, _arranged(m, shape), _arranged(q, shape))
 
 
+def _check_smooth(force: Force, trace: Trace) -> None:
+    """Raise InputError if the torque bends somewhere: steps of many digits are not verified."""
+    for i in trace.graph.used(trace.torque):
+        operation, arguments, _ = trace.graph.nodes[i]
+        if operation == "sign":
+            raise InputError(
+                f"{force!r} bends where {trace.graph.text(arguments[0])} is 0, because of abs or sqrt(x*x); expected a "
+                "smooth torque; type integrate(problem, method=Taylor()), which ends a step there"
+            )
+
+
 def _arranged(x: Any, shape: tuple[int, ...]) -> Any:
     """Return an array (bodies, times, n) with the shape (*shape, n)."""
     return np.moveaxis(x, 0, 1).reshape(*shape, x.shape[-1])
@@ -120,6 +132,7 @@ class Bodies:
         self.damping = rows(force.damping * ACROSS if body.is_linear else force.damping, 3, 3)
         self.params = rows(force.params, force.params.shape[-1])
         trace = exact_trace(force)
+        _check_smooth(force, trace)
         self.equations = equations(
             trace.graph, trace.torque, not body.is_principal, "full" if force.is_damped else "none"
         )

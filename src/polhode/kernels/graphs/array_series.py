@@ -5,7 +5,7 @@ The curves are given by polynomials of the inputs, such as the states within ste
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from polhode.kernels.graphs.graph import FUNCTIONS, Graph, Kind, Node, computed
 from polhode.kernels.graphs.recurrences import Factor, Sum, end_term, sums
+from polhode.kernels.graphs.watches import Watch
 
 Floats = npt.NDArray[np.float64]
 
@@ -20,7 +21,15 @@ Floats = npt.NDArray[np.float64]
 OF_ARRAYS: dict[str, Callable[..., Any]] = {
     **{name: getattr(np, name) for name in FUNCTIONS if hasattr(np, name)},
     "asin": np.arcsin, "atan": np.arctan, "atan2": np.arctan2, "power": np.power, "divide": np.divide,
+    "sign": lambda x: np.where(x < 0.0, -1.0, 1.0),
 }  # fmt: skip
+
+
+class WatchedArgument(NamedTuple):
+    """Coefficients (order + 1, n) of an argument of a function, and the square (n,) of its limit: see ``watches``."""
+
+    coefficients: Floats
+    square_of_limit: Floats
 
 
 class NodeSeries(NamedTuple):
@@ -28,9 +37,12 @@ class NodeSeries(NamedTuple):
 
     coefficients: Floats
     size: Floats
+    watched: list[WatchedArgument]
 
 
-def array_series(graph: Graph, output: int, inputs: Mapping[str, Floats], order: int) -> NodeSeries:
+def array_series(
+    graph: Graph, output: int, inputs: Mapping[str, Floats], order: int, watches: Sequence[Watch] = ()
+) -> NodeSeries:
     """Return the Taylor coefficients of a node, up to an order, from those of the inputs along n curves.
 
     Parameters
@@ -43,6 +55,8 @@ def array_series(graph: Graph, output: int, inputs: Mapping[str, Floats], order:
         Coefficients (k, n) of the inputs, by name; those that are missing at the end are 0.
     order : int
         Highest order.
+    watches : sequence of Watch, optional
+        Arguments of functions whose coefficients are returned, too.
 
     Returns
     -------
@@ -63,7 +77,10 @@ def array_series(graph: Graph, output: int, inputs: Mapping[str, Floats], order:
         for k in range(1, order + 1):
             for i in varying:
                 rows[i][k] = _next(graph.nodes[i], i, pairs[i], rows, k)
-        return NodeSeries(rows[output], _size(graph, output, rows))
+        watched = [
+            WatchedArgument(rows[watch.argument], np.asarray(watch.limit(lambda i: rows[i][0]))) for watch in watches
+        ]
+        return NodeSeries(rows[output], _size(graph, output, rows), watched)
 
 
 def _first_rows(graph: Graph, used: list[int], inputs: Mapping[str, Floats], order: int) -> dict[int, Floats]:

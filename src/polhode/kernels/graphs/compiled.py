@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from polhode.kernels.compiler import JIT
 from polhode.kernels.graphs.equations import Equations
 from polhode.kernels.graphs.many_bodies import ManyBodies
 from polhode.kernels.graphs.one_body import OneBody
-from polhode.kernels.graphs.plain_steps import plain_steps
+from polhode.kernels.graphs.plain_steps import PlainSteps
 from polhode.kernels.graphs.steps import text_of_steps
+from polhode.kernels.graphs.watches import Watch
 from polhode.kernels.graphs.writer import LANES
 
 NUMBER = 8  # bytes
 MOST_PRODUCTS = 100  # for lanes: rows of more do not stay in the cache of a processor
+
+
+class WatchedSeries(NamedTuple):
+    """Where the work array has what is known of watched arguments, in numbers; see ``watches``."""
+
+    count: int  # of arguments, each with a number per lane
+    bending: int  # number of the first ones at whose zeros a function bends or jumps
+    limits: int  # index of the squares of their limits
+    first: int  # index of their coefficients of order 0
+    stride: int  # from order to order
 
 
 class CompiledSteps(NamedTuple):
@@ -24,6 +34,12 @@ class CompiledSteps(NamedTuple):
     address: Any
     lanes: int
     work: Callable[[int], int]
+    watched: WatchedSeries
+
+
+def watched_series(watches: Sequence[Watch], *places: int) -> WatchedSeries:
+    """Return where the work array has what is known of watched arguments."""
+    return WatchedSeries(len(watches), sum(watch.bends for watch in watches), *places)
 
 
 def compiled_steps(equations: Equations, in_lanes: bool, in_pairs: bool = True) -> CompiledSteps:
@@ -32,11 +48,15 @@ def compiled_steps(equations: Equations, in_lanes: bool, in_pairs: bool = True) 
     With `in_pairs`, constants are sums of two numbers, for tolerances near rounding; see ``jet.Pair``.
     """
     if not JIT:
-        return CompiledSteps(partial(plain_steps, equations), 1, lambda order: 0)
+        steps = PlainSteps(equations)
+        return CompiledSteps(steps, 1, steps.work_size, watched_series(steps.watches, *steps.places))
     from polhode.kernels.compiler.generated import address_of
 
     jet: OneBody | ManyBodies = (ManyBodies if in_lanes else OneBody)(equations, in_pairs)
-    if in_lanes and len(jet.layout.groups) > MOST_PRODUCTS:
+    layout = jet.layout
+    if in_lanes and len(layout.groups) > MOST_PRODUCTS:
         return compiled_steps(equations, False, in_pairs)
-    lanes = LANES if in_lanes else 1
-    return CompiledSteps(address_of(text_of_steps(jet)), lanes, lambda order: jet.work_size(order) // NUMBER)
+    places = (size // NUMBER for size in (layout.limits, jet.head_size + layout.watched, layout.stride))
+    watched = watched_series(layout.watches, *places)
+    address = address_of(text_of_steps(jet))
+    return CompiledSteps(address, LANES if in_lanes else 1, lambda order: jet.work_size(order) // NUMBER, watched)

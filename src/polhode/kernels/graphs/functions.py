@@ -27,6 +27,7 @@ def functions(writer: Writer) -> dict[str, Callable[..., Value]]:
     names = ("sqrt", "tan", "sinh", "cosh", "tanh", "asin", "atan", "atan2", "power")
     return {name: named(name) for name in names} | {
         "divide": lambda x, y: x / y,
+        "sign": lambda x: writer.choose(writer.compared("olt", x, 0.0), -1.0, 1.0),
         "exp": lambda x: _exp(writer, x),
         "log": lambda x: _log(writer, x),
         **_sine_and_cosine(writer),

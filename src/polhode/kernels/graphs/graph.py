@@ -1,8 +1,9 @@
-"""Graphs of arithmetic expressions, in which equal subexpressions exist once and are simplified when they are created.
+"""Graphs of arithmetic expressions, in which equal subexpressions exist once and are simplified when created.
 
-A node is an operation on earlier nodes. It belongs to one of three kinds: constants depend on parameters only; linear
-nodes are constants plus a constant times t; all others are variables. Constant factors are moved out of products and
-quotients, so that few products of variables remain: only these are expensive in series of Taylor.
+A node is an operation on earlier nodes. It belongs to one of three kinds: constants do not change within a step,
+because they depend on parameters only, or are signs; linear nodes are constants plus a constant times t; all others are
+variables. Constant factors are moved out of products and quotients, so that few products of variables remain: only
+these are expensive in series of Taylor.
 
 Some functions have a partner, the last of their arguments, with which their derivative is computed: the cosine of a
 sine, 1 + tan^2 of a tangent. It may be a later node.
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple
 FUNCTIONS = ("sqrt", "exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "atan")
 CONSTANT_INPUTS = "pc"  # first letters of the names of inputs that do not change during a step
 MOST_TERMS = 16  # of sums in which equal terms are collected
-LARGEST_POWER = 16  # exponents up to this one are computed by products
+LARGEST_POWER = 2**16  # exponents up to this one are computed by products
 WITH_PARTNER = {"sin": "cos", "cos": "sin", "sinh": "cosh", "cosh": "sinh"}
 
 
@@ -35,7 +36,7 @@ class Node(NamedTuple):
     """An operation on nodes.
 
     The operations are "number" and "input" without arguments, "add", "subtract", "multiply", "square", "divide",
-    "power" (a constant exponent), "atan2", and those of FUNCTIONS.
+    "power" (a constant exponent), "atan2", "sign" (1 or -1), and those of FUNCTIONS.
     """
 
     operation: str
@@ -146,6 +147,8 @@ class Graph:
 
     def function(self, name: str, a: int) -> int:
         """Return the value of one of FUNCTIONS."""
+        if name == "sqrt" and (absolute := self._root_of_square(a)) is not None:
+            return absolute
         if name == "asin":
             partner = self.function("sqrt", self.subtract(self.number(1.0), self.multiply(a, a)))
             return self._apply("asin", a, partner)
@@ -156,6 +159,16 @@ class Graph:
         if Node(name, (a,)) not in self._index:
             self._add_with_partner(name, a)
         return self._index[Node(name, (a,))]
+
+    def sign(self, a: int) -> int:
+        """Return 1 or, if a is negative, -1; it is a constant of a step, which must not pass a zero of a."""
+        node = Node("sign", (a,))
+        number = self.nodes[a].value if self.nodes[a].operation == "number" and not self.exact else None
+        return self._node(node, Kind.CONSTANT) if number is None else self.number(MATH["sign"](number))
+
+    def absolute(self, a: int) -> int:
+        """Return |a|."""
+        return self.multiply(self.sign(a), a)
 
     def atan2(self, y: int, x: int) -> int:
         """Return the angle of the vector (x, y)."""
@@ -322,6 +335,13 @@ class Graph:
             return self.multiply(self.number(-factor), arguments[1]) if factor < 0.0 else None
         return None
 
+    def _root_of_square(self, a: int) -> int | None:
+        """Return the square root of a if it is a constant times the square of a variable, otherwise None."""
+        factor, square = self._factors(a)
+        if square is None or self.nodes[square].operation != "square":
+            return None
+        return self.multiply(self.function("sqrt", factor), self.absolute(self.nodes[square].arguments[0]))
+
     def _whole_power(self, a: int, exponent: int) -> int:
         """Return a to the power of a whole number that is not negative, by squares and products."""
         if exponent == 0:
@@ -429,4 +449,5 @@ MATH: dict[str, Callable[..., Any]] = {
     **{name: _or_nan(getattr(math, name)) for name in (*FUNCTIONS, "atan2")},
     "power": _or_nan(math.pow),
     "divide": _or_nan(lambda x, y: x / y),
+    "sign": lambda x: -1.0 if x < 0.0 else 1.0,
 }

@@ -22,11 +22,24 @@ from itertools import pairwise
 from math import inf
 from typing import Any, NamedTuple
 
-from polhode.kernels.graphs.equations import LENGTH, NEW_T, ROW, UNIT, T, in_unit, place
+from polhode.kernels.graphs.equations import (
+    ATTITUDE,
+    LENGTH,
+    MOMENTUM,
+    NEW_ATTITUDE,
+    NEW_MOMENTUM,
+    NEW_T,
+    ROW,
+    UNIT,
+    T,
+    in_unit,
+    place,
+)
 from polhode.kernels.graphs.functions import functions
 from polhode.kernels.graphs.graph import Graph, Kind, computed
 from polhode.kernels.graphs.interior_loop import Column, Group, InteriorLoop, fits
 from polhode.kernels.graphs.recurrences import Factor, Sum, end_term, sums
+from polhode.kernels.graphs.watches import Watch
 from polhode.kernels.graphs.writer import LANES, VECTOR, Value, Writer, operand
 
 # The first two parameters are not used: see ``compiler.generated``.
@@ -34,8 +47,7 @@ HEAD = """define i32 @generated(ptr %0, ptr %1, i64 %block_at, i64 %rows_at, i64
 begin:
   %block = inttoptr i64 %block_at to ptr
   %rows = inttoptr i64 %rows_at to ptr
-  %work = inttoptr i64 %work_at to ptr
-  br label %step"""
+  %work = inttoptr i64 %work_at to ptr"""
 LARGEST_ORDER = 64
 HIGH = [1.0 / max(k, 1) for k in range(LARGEST_ORDER + 1)]
 LOW = [(d - k * n) / (k * d) if k else 0.0 for k, (n, d) in enumerate(x.as_integer_ratio() for x in HIGH)]
@@ -50,16 +62,19 @@ class Layout:
 
     unstored: frozenset[Column] = frozenset()  # columns that are not stored
 
-    def __init__(self, graph: Graph, outputs: Sequence[int], number: str) -> None:
-        self.graph, self.outputs = graph, outputs
+    def __init__(self, graph: Graph, outputs: Sequence[int], number: str, watches: Sequence[Watch]) -> None:
+        self.graph, self.outputs, self.watches = graph, outputs, watches
         self.used = [i for i in graph.used(outputs) if graph.kinds[i] != Kind.CONSTANT]
         self.groups: list[Group] = []
         self.add_groups()
         columns = dict.fromkeys(column for group in self.groups for column in group if column not in self.unstored)
         self.columns = {column: 8 * LANES * place for place, column in enumerate(columns)}  # offset in a row, bytes
-        self.stride = 8 * LANES * len(columns)
         self.size = 8 if number == "double" else 8 * LANES  # bytes of a number
+        self.watched = 8 * LANES * len(columns)  # offset in a row of the arguments that are watched
+        self.watched_vectors = aligned(self.size * len(watches)) // (8 * LANES)
+        self.stride = self.watched + 8 * LANES * self.watched_vectors
         self.previous = self._previous()
+        self.limits = aligned(self.size * len(self.previous))  # offset in the work array
 
     def add_groups(self) -> None:
         """Divide the sums into groups."""
@@ -93,6 +108,11 @@ class Layout:
         pairs = [self.linear(pair) for i in self.used for pair in sums(self.graph, i) if pair]
         nodes = dict.fromkeys(pair[1].node for pair in pairs if pair)
         return {node: self.size * number for number, node in enumerate(nodes)}
+
+
+def aligned(size: int) -> int:
+    """Return a number of bytes rounded up to whole vectors."""
+    return -(-size // (8 * LANES)) * (8 * LANES)
 
 
 class Order:
@@ -181,6 +201,13 @@ class Order:
             self.writer.store(self.column(column), row, offset, VECTOR)
         for node, offset in layout.previous.items():
             self.writer.store(self.value(node), "%previous", offset, self.jet.number)
+        self.store_watched(row)
+
+    def store_watched(self, row: str) -> None:
+        """Store the coefficients of all arguments that are watched in a row."""
+        layout = self.jet.layout
+        values = [self.value(watch.argument) for watch in layout.watches]
+        self.jet.store_numbers(values, row, layout.watched)
 
 
 class Beginning(Order):
@@ -231,8 +258,33 @@ class Jet(ABC):
         """Store vectors of q and m in the block."""
 
     @abstractmethod
+    def load_slopes(self, place: int) -> list[Value]:
+        """Return three numbers of each body as vectors, in the form of u."""
+
+    @abstractmethod
+    def store_slopes(self, slopes: list[Value], place: int) -> None:
+        """Store three numbers of each body."""
+
+    @abstractmethod
+    def weighted(self, u: list[Value]) -> list[Value]:
+        """Return vectors of u in units of m."""
+
+    @abstractmethod
+    def largest(self, vectors: list[Value]) -> Value:
+        """Return the largest magnitude of the components of q, or of u, as a number of each body."""
+
+    def of_some(self, conditions: list[Value]) -> Value:
+        """Return whether one of the conditions is true for a body, also if the lanes are its numbers."""
+        total = conditions[0]
+        for condition in conditions[1:]:
+            total = self.writer.either(total, condition)
+        return total if self.number == VECTOR else self.writer.anywhere(total)
+
     def sizes(self, row: str) -> tuple[Value, Value]:
         """Return the largest component of q and of m, in units of inertia, of a row of coefficients."""
+        vectors = self.load_row(row)
+        q, u = vectors[: self.attitude_parts], vectors[self.attitude_parts :]
+        return self.largest(q), self.largest(self.weighted(u))
 
     @abstractmethod
     def square(self, q: list[Value]) -> Value:
@@ -260,18 +312,30 @@ class Jet(ABC):
         return 7 if self.number == VECTOR else 2
 
     @property
+    def attitude_parts(self) -> int:
+        """Number of vectors of an attitude."""
+        return 4 if self.number == VECTOR else 1
+
+    def store_numbers(self, values: Sequence[Value | float], pointer: str, offset: int) -> None:
+        """Store numbers of each body at an offset, and zeros up to the end of the last vector."""
+        size = self.layout.size
+        rest = (aligned(size * len(values)) - size * len(values)) // size
+        for n, value in enumerate([*values, *([0.0] * rest)]):
+            self.writer.store(value, pointer, offset + size * n, self.number)
+
+    @property
     def row_size(self) -> int:
         """Number of bytes of a row of coefficients."""
         return self.layout.size * ROW
 
     def work_size(self, order: int) -> int:
         """Return the number of bytes of the work array."""
-        return self._head_size + self.layout.stride * order
+        return self.head_size + self.layout.stride * order
 
     @property
-    def _head_size(self) -> int:
+    def head_size(self) -> int:
         """Return the number of bytes before the rows of columns."""
-        return -(-self.layout.size * len(self.layout.previous) // 32) * 32
+        return self.layout.limits + 8 * LANES * self.layout.watched_vectors
 
     def first(self, i: int) -> Value | float:
         """Return coefficient 0 of a node."""
@@ -285,36 +349,53 @@ class Jet(ABC):
         """Return coefficient 1 of a node that is linear in t."""
         return self._one.value(i)
 
-    def write(self) -> None:
-        """Write the code for the coefficients of a step that begins at the new state; a block %done follows."""
+    def write_beginning(self) -> None:
+        """Write the code for orders 0 and 1 of q and u at the new state, in the unit of time of the next step."""
         writer = self.writer
-        writer.put("%previous = getelementptr i8, ptr %work, i64 0")
-        self._work = writer.at("%work", self._head_size)
         self.t = self.load_number(NEW_T)
-        self.store_number(self.t, T)
         self.unit, self.per_unit = writer.power_of_two(self.load_number(LENGTH))
+        self.new_state = self.load_state(NEW_ATTITUDE, NEW_MOMENTUM)
+        self.begin()
+        self._zero_state = self.first_state(self.new_state)
+        self.zero = self.beginning(self, self._zero_state, 0.0, inf, [])
+        for i in self.layout.used:
+            self.zero.value(i)
+        for column in self._columns():
+            self.zero.column(column)
+        self.one_state = self._coefficients(self.zero.slopes(), Pair(1.0, 0.0))
+
+    def write_orders(self) -> None:
+        """Write the code for the coefficients of a step that begins at the new state; a block %done follows."""
+        self.writer.put("%previous = getelementptr i8, ptr %work, i64 0")
+        self._work = self.writer.at("%work", self.head_size)
+        self.store_number(self.t, T)
         self.store_number(self.unit, UNIT)
-        self._begin(self.first_state())
+        self.store_state(self.new_state, ATTITUDE, MOMENTUM)
+        self._begin()
         self._go_on()
 
     @abstractmethod
-    def first_state(self) -> list[Value]:
-        """Make the new state the first one of a step, and return the vectors q and u; load constants of the body."""
+    def begin(self) -> None:
+        """Load constants of the body."""
 
-    def _begin(self, state: list[Value]) -> None:
-        """Write the code for orders 0 and 1."""
+    @abstractmethod
+    def first_state(self, state: list[Value]) -> list[Value]:
+        """Return the vectors q and u of the vectors q and m."""
+
+    def _columns(self) -> list[Column]:
+        """Return the columns of all groups."""
+        return [column for group in self.layout.groups for column in group]
+
+    def _begin(self) -> None:
+        """Store orders 0 and 1 of the state, and write the code for those of all other columns."""
         writer = self.writer
-        columns = [column for group in self.layout.groups for column in group]
-        self._store_row(state, "%rows")
-        self.zero = self.beginning(self, state, 0.0, inf, [])
-        for i in self.layout.used:
-            self.zero.value(i)
-        for column in columns:
-            self.zero.column(column)
-        state = self._coefficients(self.zero.slopes(), Pair(1.0, 0.0))
-        self._store_row(state, writer.at("%rows", self.row_size))
-        self._one = self.order(self, state, 1.0, 1.0, [0.0] * len(self.layout.groups))
-        for column in columns:
+        self._store_row(self._zero_state, "%rows")
+        self._store_row(self.one_state, writer.at("%rows", self.row_size))
+        self.zero.store_watched(self._work)
+        limits = [watch.limit(self.zero.value) for watch in self.layout.watches]
+        self.store_numbers(limits, "%work", self.layout.limits)
+        self._one = self.order(self, self.one_state, 1.0, 1.0, [0.0] * len(self.layout.groups))
+        for column in self._columns():
             self._one.column(column)
         for i in self.layout.used:
             self._one.value(i)

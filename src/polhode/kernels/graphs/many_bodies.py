@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from polhode.kernels.graphs.equations import (
-    ATTITUDE,
     GYRO,
     INERTIA,
     KICK,
     LOW_GYRO,
     LOW_KICK,
-    MOMENTUM,
-    NEW_ATTITUDE,
-    NEW_MOMENTUM,
     WEIGHT,
     Equations,
     slopes,
@@ -19,6 +15,7 @@ from polhode.kernels.graphs.equations import (
 from polhode.kernels.graphs.interior_loop import Group, fits
 from polhode.kernels.graphs.jet import Beginning, Jet, Layout, Order, Pair
 from polhode.kernels.graphs.recurrences import Factor, Sum
+from polhode.kernels.graphs.watches import watches
 from polhode.kernels.graphs.writer import VECTOR, Value
 
 
@@ -85,13 +82,14 @@ class ManyBodies(Jet):
         super().__init__(in_pairs)
         self.slopes = slopes(equations)
         graph, turned, products, g = self.slopes
-        self.layout = LanesOfBodies(graph, [*turned, *products, *g], self.number)
+        self.layout = LanesOfBodies(graph, [*turned, *products, *g], self.number, watches(graph, g))
 
-    def first_state(self) -> list[Value]:
-        """Make the new state the first one of a step, and return the vectors q and u."""
+    def begin(self) -> None:
+        """Load constants of the bodies."""
         self.gyro, self.kick = self._load_pairs(GYRO, LOW_GYRO), self._load_pairs(KICK, LOW_KICK)
-        state = self.load_state(NEW_ATTITUDE, NEW_MOMENTUM)
-        self.store_state(state, ATTITUDE, MOMENTUM)
+
+    def first_state(self, state: list[Value]) -> list[Value]:
+        """Return the vectors q and u of the vectors q and m."""
         half = 0.5 * self.unit
         return [*state[:4], *(half * (m / self.load_number(INERTIA + i)) for i, m in enumerate(state[4:]))]
 
@@ -108,13 +106,26 @@ class ManyBodies(Jet):
         for value, place in zip(state, _places(q_place, m_place), strict=True):
             self.store_number(value, place)
 
-    def sizes(self, row: str) -> tuple[Value, Value]:
-        """Return the largest component of q and of m, in units of inertia, of a row of coefficients."""
-        largest, magnitude = self.writer.largest, self.writer.magnitude
-        values = self.load_row(row)
-        values[4:] = [self.load_number(WEIGHT + i) * u for i, u in enumerate(values[4:])]
-        a, b, c, d, u, v, w = (magnitude(value) for value in values)
-        return largest(largest(a, b), largest(c, d)), largest(largest(u, v), w)
+    def load_slopes(self, place: int) -> list[Value]:
+        """Return three numbers of each body, in the form of u."""
+        return [self.load_number(place + i) for i in range(3)]
+
+    def store_slopes(self, slopes: list[Value], place: int) -> None:
+        """Store three numbers of each body."""
+        for i, slope in enumerate(slopes):
+            self.store_number(slope, place + i)
+
+    def weighted(self, u: list[Value]) -> list[Value]:
+        """Return the vectors of u in units of m."""
+        return [self.load_number(WEIGHT + i) * x for i, x in enumerate(u)]
+
+    def largest(self, vectors: list[Value]) -> Value:
+        """Return the largest magnitude of the components of q, or of u, of each body."""
+        sizes = [self.writer.magnitude(x) for x in vectors]
+        while len(sizes) > 1:
+            pairs = zip(sizes[::2], sizes[1::2], strict=False)
+            sizes = [self.writer.largest(a, b) for a, b in pairs] + sizes[len(sizes) & ~1 :]
+        return sizes[0]
 
     def square(self, q: list[Value]) -> Value:
         """Return the sum of the squares of the components of q."""

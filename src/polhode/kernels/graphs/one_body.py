@@ -9,15 +9,11 @@ from collections.abc import Callable, Hashable, Iterable
 from math import prod
 
 from polhode.kernels.graphs.equations import (
-    ATTITUDE,
     GYRO,
     INERTIA,
     KICK,
     LOW_GYRO,
     LOW_KICK,
-    MOMENTUM,
-    NEW_ATTITUDE,
-    NEW_MOMENTUM,
     ROW,
     WEIGHT,
     Equations,
@@ -26,6 +22,7 @@ from polhode.kernels.graphs.interior_loop import Column, Group
 from polhode.kernels.graphs.jet import Beginning, Jet, Layout, Order
 from polhode.kernels.graphs.recurrences import Factor, Sum
 from polhode.kernels.graphs.vector_terms import Term, VectorTerm, vector_terms
+from polhode.kernels.graphs.watches import watches
 from polhode.kernels.graphs.writer import LANES, VECTOR, Value
 
 # The product q u is the sum of these three vectors, each with signs, times u_0, u_1 and u_2.
@@ -227,15 +224,17 @@ class OneBody(Jet):
 
     def __init__(self, equations: Equations, in_pairs: bool) -> None:
         super().__init__(in_pairs)
-        self.layout = LanesOfSums(equations.graph, equations.g, self.number)
+        self.layout = LanesOfSums(equations.graph, equations.g, self.number, watches(equations.graph, equations.g))
         self._constants: dict[VectorTerm, Value] = {}
 
-    def first_state(self) -> list[Value]:
-        """Make the new state the first one of a step, and return the vectors q and u."""
+    def begin(self) -> None:
+        """Load constants of the body."""
         self.gyro = self.load_pair(GYRO, LOW_GYRO, self._load)
         self.kick = [self.load_pair(KICK, LOW_KICK, self._load)]
-        q, m = state = self.load_state(NEW_ATTITUDE, NEW_MOMENTUM)
-        self.store_state(state, ATTITUDE, MOMENTUM)
+
+    def first_state(self, state: list[Value]) -> list[Value]:
+        """Return the vectors q and u of the vectors q and m."""
+        q, m = state
         return [q, self.spread(0.5 * self.unit) * (m / self._load(INERTIA))]
 
     def constants(self, term: VectorTerm) -> Value:
@@ -261,12 +260,21 @@ class OneBody(Jet):
         for vector, place in zip(state, (q_place, m_place), strict=True):
             self.writer.store(vector, "%block", 8 * place, VECTOR)
 
-    def sizes(self, row: str) -> tuple[Value, Value]:
-        """Return the largest component of q and of m, in units of inertia, of a row of coefficients."""
-        q, u = self.load_row(row)
-        vectors = [self.writer.magnitude(vector) for vector in (q, self._load(WEIGHT) * u)]
-        a, b = (self.writer.reduced(vector, self.writer.largest) for vector in vectors)
-        return a, b
+    def load_slopes(self, place: int) -> list[Value]:
+        """Return three numbers as a vector, in the form of u."""
+        return [self._load(place)]
+
+    def store_slopes(self, slopes: list[Value], place: int) -> None:
+        """Store three numbers."""
+        self.writer.store(slopes[0], "%block", 8 * place, VECTOR)
+
+    def weighted(self, u: list[Value]) -> list[Value]:
+        """Return the vector u in units of m."""
+        return [self._load(WEIGHT) * u[0]]
+
+    def largest(self, vectors: list[Value]) -> Value:
+        """Return the largest magnitude of the components of q, or of u."""
+        return self.writer.reduced(self.writer.magnitude(vectors[0]), self.writer.largest)
 
     def square(self, q: list[Value]) -> Value:
         """Return the sum of the squares of the components of q."""

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import MutableSequence, Sequence
-from math import frexp, isfinite, ldexp
+from math import frexp, inf, isfinite, ldexp
 from typing import Any
 
 from polhode.kernels.graphs.equations import (
     ATTITUDE,
     ATTITUDES,
+    BOUND,
+    COEFFICIENTS,
+    DOUBT,
+    DOUBTFUL,
     END,
     FACTOR,
+    GROWTH,
     INERTIA,
     LEFT,
     LENGTH,
@@ -20,41 +25,149 @@ from polhode.kernels.graphs.equations import (
     NEW_MOMENTUM,
     NEW_T,
     NEXT,
+    REACH,
+    RECOVERY,
     ROUNDING,
     ROW,
     SIGN,
+    SIZE,
+    TRIAL,
     TURNS,
     UNIT,
     WEIGHT,
+    WRONG,
     Equations,
     T,
     in_unit,
     place,
 )
 from polhode.kernels.graphs.recurrences import Series, series
-from polhode.kernels.graphs.step_rule import Floats, Sizes, end_of, radius
-from polhode.kernels.graphs.steps import MOST_GROWTH
+from polhode.kernels.graphs.step_rule import Floats, Sizes, end_of, rule
+from polhode.kernels.graphs.steps import MOST_GROWTH, NO_TURN
+from polhode.kernels.graphs.watches import watches
 
 Numbers = MutableSequence[float]
 
 
-def plain_steps(equations: Equations, block: Numbers, rows: Numbers, work: Any, order: int, only: int) -> None:
-    """Make steps until the body needs the attention of the caller; or compute coefficients only."""
-    while True:
+class PlainSteps:
+    """The function of ``steps`` for one body; it makes steps until the body needs the attention of the caller.
+
+    The work array has the squares of limits of watched arguments, and then their coefficients, order by order.
+    """
+
+    def __init__(self, equations: Equations) -> None:
+        self._equations = equations
+        self.watches = watches(equations.graph, equations.g)
+
+    @property
+    def places(self) -> tuple[int, int, int]:
+        """Return where the work array has limits and coefficients, and the length of a row of these."""
+        count = len(self.watches)
+        return 0, count, count
+
+    def work_size(self, order: int) -> int:
+        """Return the length of the work array."""
+        return len(self.watches) * (order + 1)
+
+    def __call__(self, block: Numbers, rows: Numbers, work: Numbers, order: int, only: int) -> None:
+        """Make steps, compute coefficients, or make a trial."""
+        if only == TRIAL:
+            self._end_step(block, rows, work, order)
+            return
+        while True:
+            self._begin_step(block, rows, work, order)
+            if only == COEFFICIENTS:
+                return
+            _choose_length(block, rows, order)
+            self._end_step(block, rows, work, order)
+            if _needs_attention(block):
+                return
+
+    def _begin_step(self, block: Numbers, rows: Numbers, work: Numbers, order: int) -> None:
+        """Write the coefficients of a step that begins at the new state."""
         block[ATTITUDE : ATTITUDE + 4] = block[NEW_ATTITUDE : NEW_ATTITUDE + 4]
         block[MOMENTUM : MOMENTUM + 3] = block[NEW_MOMENTUM : NEW_MOMENTUM + 3]
         block[T] = block[NEW_T]
-        block[UNIT] = ldexp(1.0, frexp(block[LENGTH])[1] - 1)
-        found = coefficients(equations, block, order)
+        block[UNIT] = unit_below(block[LENGTH])
+        found = coefficients(self._equations, block, order)
         for k in range(order + 1):
             rows[ROW * k : ROW * k + 7] = [*found.q[k], *found.u[k]]
-        if only:
-            return
-        _make_step(block, found, order)
-        t, is_reached = block[NEW_T], block[SIGN] * block[NEW_T] >= block[SIGN] * block[NEXT]
-        state = [*block[NEW_ATTITUDE : NEW_ATTITUDE + 4], *block[NEW_MOMENTUM : NEW_MOMENTUM + 3]]
-        if is_reached or t == block[T] or block[LEFT] <= 0.0 or not all(map(isfinite, state)):
-            return
+        count = len(self.watches)
+        for n, watch in enumerate(self.watches):
+            work[n] = watch.limit(lambda i: found.nodes[i][0])
+            for k in range(order):
+                work[count * (k + 1) + n] = found.nodes[watch.argument][k]
+
+    def _end_step(self, block: Numbers, rows: Numbers, work: Numbers, order: int) -> None:
+        """Write the state at the end of a step, and whether there is doubt about it."""
+        unit = block[UNIT]
+        x = (block[NEW_T] - block[T]) / unit
+        q, u = ([list(rows[ROW * k + n : ROW * k + m]) for k in range(order + 1)] for n, m in ((0, 4), (4, 7)))
+        dq, du = _change(q, x), _change(u, x)
+        q_sum = [a + d for a, d in zip(q[0], dq, strict=True)]
+        excess = sum(a * a for a in q_sum) - 1.0
+        z = 0.5 * excess if abs(excess) > ROUNDING else 0.0
+        for i in range(4):
+            block[NEW_ATTITUDE + i] = q[0][i] + (dq[i] - z * q_sum[i])
+        for i in range(3):
+            block[NEW_MOMENTUM + i] = block[MOMENTUM + i] + 2.0 / unit * block[INERTIA + i] * du[i]
+        block[DOUBT] = DOUBTFUL if self._is_doubtful(work, order, abs(x)) else 0.0
+        if self._is_wrong(block, _slope(u, x)):
+            block[DOUBT] = WRONG
+
+    def _is_doubtful(self, work: Numbers, order: int, x: float) -> bool:
+        """Return whether a watched argument changes more than its limit up to the time x."""
+        count = len(self.watches)
+        for n in range(count):
+            change = 0.0
+            for k in range(order - 1, 0, -1):
+                change = x * (abs(work[count * (k + 1) + n]) + change)
+            if change * change > work[n]:
+                return True
+        return False
+
+    def _is_wrong(self, block: Numbers, predicted: Sequence[float]) -> bool:
+        """Return whether the series misses the slopes of u at the end of the step."""
+        trial = list(block)
+        trial[ATTITUDE : ATTITUDE + 8], trial[T] = block[NEW_ATTITUDE : NEW_ATTITUDE + 8], block[NEW_T]
+        found = coefficients(self._equations, trial, 1).u[1]
+        missed = [a - b for a, b in zip(predicted, found, strict=True)]
+        if not all(map(isfinite, missed)):
+            return True
+        reach = abs(block[REACH]) / block[UNIT]
+        of_m = reach * max(abs(block[WEIGHT + i] * x) for i, x in enumerate(missed))
+        turn = reach * max(map(abs, missed)) * block[LENGTH] / block[UNIT]
+        return of_m > block[BOUND] * block[SIZE] and turn > NO_TURN
+
+
+def unit_below(length: float) -> float:
+    """Return the power of two below a length."""
+    return ldexp(1.0, frexp(length)[1] - 1)
+
+
+def _choose_length(block: Numbers, rows: Numbers, order: int) -> None:
+    """Write the end of a step, and what is needed to verify it."""
+    unit = block[UNIT]
+    q = [max(abs(x) for x in rows[ROW * k : ROW * k + 4]) for k in (order - 1, order)]
+    m = [max(abs(block[WEIGHT + i] * rows[ROW * k + 4 + i]) for i in range(3)) for k in range(order + 1)]
+    sizes = Sizes(*q, m[order - 1], m[order], (m[0], m[1], m[2], m[3]))
+    radius, size = rule(Floats, sizes, 1.0 / (order - 1), 1.0 / order)
+    length = unit * radius * block[FACTOR]
+    allowed, growth = min(length, block[LONGEST]), block[GROWTH]
+    block[GROWTH] = RECOVERY * growth if growth < allowed else inf
+    block[NEW_T] = end_of(Floats, block[T], min(allowed, growth), block[END])
+    block[REACH] = block[NEW_T] - block[T]
+    block[SIZE] = size
+    block[LENGTH] = min(length, MOST_GROWTH * unit)
+    block[LEFT] -= 1.0
+
+
+def _needs_attention(block: Numbers) -> bool:
+    """Return whether the body has reached a time, or cannot go on without the caller."""
+    t = block[NEW_T]
+    state = [*block[NEW_ATTITUDE : NEW_ATTITUDE + 4], *block[NEW_MOMENTUM : NEW_MOMENTUM + 3]]
+    is_reached = block[SIGN] * t >= block[SIGN] * block[NEXT]
+    return is_reached or t == block[T] or block[LEFT] <= 0.0 or block[DOUBT] > 0.0 or not all(map(isfinite, state))
 
 
 def coefficients(equations: Equations, block: Any, order: int) -> Series:
@@ -67,31 +180,17 @@ def coefficients(equations: Equations, block: Any, order: int) -> Series:
     return series(equations, values | turns, unit, order)
 
 
-def _make_step(block: Numbers, found: Series, order: int) -> None:
-    """Write the end of a step to the block."""
-    unit = block[UNIT]
-    q = [max(map(abs, row)) for row in found.q]
-    m = [max(abs(block[WEIGHT + i] * x) for i, x in enumerate(row)) for row in found.u]
-    sizes = Sizes(q[order - 1], q[order], m[order - 1], m[order], (m[0], m[1], m[2], m[3]))
-    length = unit * radius(Floats, sizes, 1.0 / (order - 1), 1.0 / order) * block[FACTOR]
-    t = end_of(Floats, block[T], min(length, block[LONGEST]), block[END])
-    block[NEW_T] = t
-    block[LENGTH] = min(length, MOST_GROWTH * unit)
-    block[LEFT] -= 1.0
-    x = (t - block[T]) / unit
-    dq, du = (_change(rows, x) for rows in (found.q, found.u))
-    q_sum = [a + d for a, d in zip(found.q[0], dq, strict=True)]
-    excess = sum(a * a for a in q_sum) - 1.0
-    z = 0.5 * excess if abs(excess) > ROUNDING else 0.0
-    for i in range(4):
-        block[NEW_ATTITUDE + i] = found.q[0][i] + (dq[i] - z * q_sum[i])
-    for i in range(3):
-        block[NEW_MOMENTUM + i] = block[MOMENTUM + i] + 2.0 / unit * block[INERTIA + i] * du[i]
-
-
 def _change(rows: Sequence[Sequence[float]], x: float) -> list[float]:
     """Return a polynomial at x without its first coefficient."""
     result = [0.0] * len(rows[0])
     for row in rows[:0:-1]:
         result = [x * (a + b) for a, b in zip(row, result, strict=True)]
+    return result
+
+
+def _slope(rows: Sequence[Sequence[float]], x: float) -> list[float]:
+    """Return the derivative of a polynomial at x."""
+    result = [0.0] * len(rows[0])
+    for k in range(len(rows) - 1, 0, -1):
+        result = [k * a + x * b for a, b in zip(rows[k], result, strict=True)]
     return result

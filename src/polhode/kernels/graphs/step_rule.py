@@ -4,10 +4,10 @@ The step is
 
     h = rho (e^-0.7 rtol)^(1/(P - 1)),   rho = min over j = P - 1, P of (scale/|c_j|)^(1/j),
 
-so that the terms of the last two orders are about rtol times the scale; no step is rejected. Jorba and Zou choose the
-order such that the factor of rho is about e^-2. q and m have scales of their own, so that units do not matter: 1 for q,
-and the largest of |m_j| rho_q^j, j = 0..3, for m, where rho_q is the radius that follows from q alone; this is also
-meaningful for a body at rest.
+so that the terms of the last two orders are about rtol times the scale. Jorba and Zou choose the order such that the
+factor of rho is about e^-2. q and m have scales of their own, so that units do not matter: 1 for q, and the largest of
+|m_j| (rho_q/4)^j, j = 0..3, for m, where rho_q is the radius that follows from q alone, so that rho_q/4 is the time of
+about two radians; this is also meaningful for a body at rest.
 
 Logarithms are divided by the order, so that rough ones change the step by a percent at most.
 """
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 UNDERFLOW_RADIUS = 8.0  # in units of time, so that the unit is kept
 SMALLEST_RATE = -8.0  # -log2 of the largest radius, in units of time
+TURN = 2.0  # log2 of the ratio of rho_q to the time in which changes of m count as much as m
 STRETCH = 1.01  # the last step may be longer by this factor, so that no tiny step remains
 
 
@@ -30,6 +31,13 @@ class Sizes(NamedTuple):
     m_before: Any
     m_last: Any
     m: tuple[Any, Any, Any, Any]
+
+
+class Rule(NamedTuple):
+    """What follows from the coefficients of a step."""
+
+    radius: Any  # in units of time; infinity if all coefficients vanish
+    size: Any  # scale of m, in units of inertia per unit of time
 
 
 class Floats:
@@ -93,8 +101,8 @@ def exp2(numbers: Any, x: Any) -> Any:
     return numbers.two_to_the(k) * (1.0 + z * (1.0 + (z - 1.0) * (0.07912522 * z + 0.30407153)))
 
 
-def radius(numbers: Any, sizes: Sizes, per_before: Any, per_last: Any) -> Any:
-    """Return the radius rho in units of time; infinity if all coefficients vanish.
+def rule(numbers: Any, sizes: Sizes, per_before: Any, per_last: Any) -> Rule:
+    """Return the radius rho, and the scale of m.
 
     Parameters
     ----------
@@ -107,25 +115,26 @@ def radius(numbers: Any, sizes: Sizes, per_before: Any, per_last: Any) -> Any:
 
     Returns
     -------
-    number
-        The radius.
+    Rule
+        Both.
 
     Examples
     --------
     >>> halves = Sizes(0.5**9, 0.5**10, 0.0, 0.0, (1.0, 0.0, 0.0, 0.0))
-    >>> radius(Floats, halves, 1 / 9, 1 / 10)
-    2.0
+    >>> rule(Floats, halves, 1 / 9, 1 / 10)
+    Rule(radius=2.0, size=1.0)
     """
     a, b, c, d, m = sizes
     largest, log2 = numbers.largest, numbers.log2
     rate_q = largest(largest(per_before * log2(a), per_last * log2(b)), SMALLEST_RATE)  # log2(1/rho_q)
-    logarithms = [log2(m[0]), log2(m[1]) - rate_q, log2(m[2]) - 2.0 * rate_q, log2(m[3]) - 3.0 * rate_q]
+    per_turn = rate_q + TURN
+    logarithms = [log2(m[0]), log2(m[1]) - per_turn, log2(m[2]) - 2.0 * per_turn, log2(m[3]) - 3.0 * per_turn]
     scale = largest(largest(logarithms[0], logarithms[1]), largest(logarithms[2], logarithms[3]))  # log2 of it
     rate_m = largest(per_before * (log2(c) - scale), per_last * (log2(d) - scale))
     found = exp2(numbers, 0.0 - largest(rate_q, rate_m))
     has_vanished = numbers.equal(largest(largest(a, b), largest(c, d)), 0.0)
     at_rest = numbers.choose(numbers.equal(m[1], 0.0), math.inf, UNDERFLOW_RADIUS)
-    return numbers.choose(has_vanished, at_rest, found)
+    return Rule(numbers.choose(has_vanished, at_rest, found), exp2(numbers, scale))
 
 
 def end_of(numbers: Any, t: Any, length: Any, t_end: Any) -> Any:

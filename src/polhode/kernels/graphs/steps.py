@@ -3,8 +3,15 @@
 The function ``generated(block, rows, work, order, only)`` goes on from the new state of each body in the block. A step
 leads from the state at ATTITUDE, MOMENTUM and T, which it copies from NEW_ATTITUDE, NEW_MOMENTUM and NEW_T, to a new
 state there; its coefficients stay in the rows. It returns after the step in which an active body reaches the time NEXT,
-has made LEFT steps, cannot make a step that is longer than the rounding of t, or has a state that is not finite. If
-``only`` is not 0, it computes the coefficients and returns.
+has made LEFT steps, cannot make a step that is longer than the rounding of t, has a state that is not finite, or is in
+DOUBT. If ``only`` is COEFFICIENTS, it computes the coefficients and returns; if it is TRIAL, it evaluates those that
+are there at NEW_T, which the caller has changed, and returns.
+
+A step is verified at its end: du/dT by the series is compared with that by the equations of motion, which is the first
+coefficient of the next step anyway. With e the largest difference times REACH, the length of the step, the step is
+WRONG unless e <= BOUND times the SIZE of m (``step_rule``), or unless e turns the body by no more than rounding in the
+time that the series allows for a step. The step is DOUBTFUL if an argument of a function changes more than the limit of
+``watches``: the caller then makes trials within the step.
 
 Two choices keep results free of units and of drift: the unit of time is a power of two near the length of the step,
 so that coefficients neither overflow nor underflow, and its choice does not change a bit of the result; and the length
@@ -13,11 +20,20 @@ of q is corrected only if it differs from 1 by more than rounding.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import inf
+from typing import NamedTuple
+
 from polhode.kernels.graphs.equations import (
     ACTIVE,
     ATTITUDE,
+    BOUND,
+    COEFFICIENTS,
+    DOUBT,
+    DOUBTFUL,
     END,
     FACTOR,
+    GROWTH,
     INERTIA,
     LEFT,
     LENGTH,
@@ -27,25 +43,45 @@ from polhode.kernels.graphs.equations import (
     NEW_MOMENTUM,
     NEW_T,
     NEXT,
+    PREDICTED,
+    REACH,
+    RECOVERY,
     ROUNDING,
     SIGN,
+    SIZE,
+    TRIAL,
+    UNIT,
+    WRONG,
+    T,
 )
 from polhode.kernels.graphs.jet import HEAD, RECIPROCALS, Jet
-from polhode.kernels.graphs.step_rule import Sizes, end_of, radius
-from polhode.kernels.graphs.writer import VECTOR, Value
+from polhode.kernels.graphs.step_rule import Rule, Sizes, end_of, rule
+from polhode.kernels.graphs.writer import LANES, VECTOR, Value, Writer
 
 MOST_GROWTH = 256.0  # of the unit of time from step to step
+NO_TURN = 64.0 * 2.0**-52  # radians that a body turns by rounding
 
 
 def text_of_steps(jet: Jet) -> str:
     """Return the code of the function as text of LLVM; see ``compiler.generated``."""
     writer = jet.writer
-    writer.label("step")
-    jet.write()
-    writer.put("%is_only = icmp ne i64 %only, 0")
+    writer.put(f"%is_trial = icmp eq i64 %only, {TRIAL}")
+    writer.put("br i1 %is_trial, label %end, label %beginning")
+    writer.label("beginning")
+    place_of_phi = len(writer.lines)
+    jet.write_beginning()
+    writer.put("br i1 %is_end, label %verify, label %orders")
+    writer.label("verify")
+    _write_verification(jet)
+    writer.label("orders")
+    jet.write_orders()
+    writer.put(f"%is_only = icmp eq i64 %only, {COEFFICIENTS}")
     writer.put("br i1 %is_only, label %return, label %rule")
     writer.label("rule")
-    _write_step(jet)
+    _write_length(jet)
+    writer.label("end")
+    _write_end(jet)
+    writer.lines.insert(place_of_phi, f"  %is_end = phi i1 [ false, %begin ], [ true, %{writer.block} ]")
     writer.label("return")
     writer.put("ret i32 0")
     body = "\n".join(writer.lines)
@@ -53,65 +89,136 @@ def text_of_steps(jet: Jet) -> str:
     return f"{declared}\n{HEAD}\n{body}\n}}\n"
 
 
-def _write_step(jet: Jet) -> None:
-    """Write the code that makes the step, and goes on with the next one or to %return."""
+def _write_length(jet: Jet) -> None:
+    """Write the code that chooses the end of the step, and goes on to %end."""
     writer = jet.writer
-    length = jet.unit * _radius(jet) * jet.load_number(FACTOR)
-    bounded = writer.smallest(length, jet.load_number(LONGEST))
-    right = end_of(writer, jet.t, bounded, jet.load_number(END))
-    left = jet.load_number(LEFT) - 1.0
+    radius, size = _rule(jet)
+    length = jet.unit * radius * jet.load_number(FACTOR)
+    allowed, growth = writer.smallest(length, jet.load_number(LONGEST)), jet.load_number(GROWTH)
+    right = end_of(writer, jet.t, writer.smallest(allowed, growth), jet.load_number(END))
+    jet.store_number(writer.choose(writer.compared("olt", growth, allowed), RECOVERY * growth, inf), GROWTH)
     jet.store_number(right, NEW_T)
+    jet.store_number(right - jet.t, REACH)
+    jet.store_number(size, SIZE)
     jet.store_number(writer.smallest(length, MOST_GROWTH * jet.unit), LENGTH)
-    jet.store_number(left, LEFT)
-    state = _evaluated(jet, jet.per_unit * (right - jet.t))
+    jet.store_number(jet.load_number(LEFT) - 1.0, LEFT)
+    writer.put("br label %end")
+
+
+def _write_end(jet: Jet) -> None:
+    """Write the code for the state at the end of the step, and what is needed to verify it; go on to %beginning."""
+    _, per_unit = jet.writer.power_of_two(jet.load_number(UNIT))
+    x = per_unit * (jet.load_number(NEW_T) - jet.load_number(T))
+    state, slopes = _evaluated(jet, x, 2.0 * per_unit)
     jet.store_state(state, NEW_ATTITUDE, NEW_MOMENTUM)
-    sign = jet.load_number(SIGN)
-    is_over = writer.either(
-        writer.compared("oge", sign * right, sign * jet.load_number(NEXT)), writer.compared("ole", left, 0.0)
-    )
-    is_over = writer.either(is_over, writer.equal(right, jet.t))
-    is_over = writer.both(is_over, writer.compared("ogt", jet.load_number(ACTIVE), 0.0))
-    stops = writer.either(writer.anywhere(is_over), _is_not_finite(jet, state))
-    writer.put(f"br i1 {stops.name}, label %return, label %step")
+    jet.store_slopes(slopes, PREDICTED)
+    jet.store_number(_doubt(jet, x), DOUBT)
+    jet.writer.put("br label %beginning")
 
 
-def _radius(jet: Jet) -> Value:
-    """Return the radius in units of time."""
+def _doubt(jet: Jet, x: Value) -> Value | float:
+    """Return DOUBTFUL if a watched argument changes more than its limit up to the time x, otherwise 0."""
+    writer, layout = jet.writer, jet.layout
+    if not layout.watches:
+        return 0.0
+    work, factor = writer.at("%work", jet.head_size), jet.spread(writer.magnitude(x))
+    offsets = [8 * LANES * n for n in range(layout.watched_vectors)]
+
+    def add(order: str, sums: list[Value]) -> list[Value]:
+        row = writer.at(work, writer.value(f"mul i64 {order}, {layout.stride}"))
+        coefficients = [writer.load(row, layout.watched + offset, VECTOR) for offset in offsets]
+        return [writer.magnitude(c) + factor * total for c, total in zip(coefficients, sums, strict=True)]
+
+    totals = _downwards(writer, writer.value("sub i64 %order, 1"), 1, len(offsets), add)
+    changes = [factor * total for total in totals]
+    exceeded = [
+        writer.compared("ogt", change * change, writer.load("%work", layout.limits + offset, VECTOR))
+        for change, offset in zip(changes, offsets, strict=True)
+    ]
+    return writer.choose(jet.of_some(exceeded), DOUBTFUL, 0.0)
+
+
+def _write_verification(jet: Jet) -> None:
+    """Write the code that compares slopes at the end of the step; go on to %return or %orders."""
+    writer = jet.writer
+    doubt = writer.choose(_is_wrong(jet), WRONG, jet.load_number(DOUBT))
+    jet.store_number(doubt, DOUBT)
+    sign, right = jet.load_number(SIGN), jet.t
+    stops = writer.compared("oge", sign * right, sign * jet.load_number(NEXT))
+    for condition in (
+        writer.compared("ole", jet.load_number(LEFT), 0.0),
+        writer.equal(right, jet.load_number(T)),
+        writer.compared("ogt", doubt, 0.0),
+        _not_finite(jet, jet.new_state),
+    ):
+        stops = writer.either(stops, condition)
+    stops = writer.anywhere(writer.both(stops, writer.compared("ogt", jet.load_number(ACTIVE), 0.0)))
+    returns = writer.either(stops, Value(writer, "%is_trial", "i1"))
+    writer.put(f"br i1 {returns.name}, label %return, label %orders")
+
+
+def _is_wrong(jet: Jet) -> Value:
+    """Return whether the series misses the slopes at the end of the step, also if these are not numbers."""
+    writer = jet.writer
+    unit, per_unit = writer.power_of_two(jet.load_number(UNIT))
+    ratio = unit * jet.per_unit
+    factor = jet.spread(ratio * ratio)
+    u = jet.one_state[jet.attitude_parts :]
+    missed = [predicted - factor * x for predicted, x in zip(jet.load_slopes(PREDICTED), u, strict=True)]
+    reach = writer.magnitude(per_unit * jet.load_number(REACH))
+    of_m, of_u = (reach * jet.largest(vectors) for vectors in (jet.weighted(missed), missed))
+    turn = of_u * (per_unit * jet.load_number(LENGTH))
+    is_large = writer.compared("ugt", of_m, jet.load_number(BOUND) * jet.load_number(SIZE))
+    is_wrong = writer.both(is_large, writer.compared("ugt", turn, NO_TURN))
+    return writer.either(is_wrong, _not_finite(jet, missed))
+
+
+def _rule(jet: Jet) -> Rule:
+    """Return the radius in units of time, and the scale of m."""
     writer = jet.writer
     before = writer.value("sub i64 %order, 1")
     rows = [writer.value(f"mul i64 {k}, {jet.row_size}") for k in (before, "%order")]
     (a, c), (b, d) = (jet.sizes(writer.at("%rows", offset)) for offset in rows)
     first = [jet.sizes(writer.at("%rows", jet.row_size * k))[1] for k in range(4)]
     sizes = Sizes(a, b, c, d, (first[0], first[1], first[2], first[3]))
-    return radius(writer, sizes, jet.reciprocal(before), jet.reciprocal("%order"))
+    return rule(writer, sizes, jet.reciprocal(before), jet.reciprocal("%order"))
 
 
-def _is_not_finite(jet: Jet, state: list[Value]) -> Value:
-    """Return whether the new state of an active body is not finite; it is not if one of its coefficients is not."""
-    writer = jet.writer
-    total = state[0] - state[0]
-    for vector in state[1:]:
+def _not_finite(jet: Jet, vectors: list[Value]) -> Value:
+    """Return whether a component of q and m, or of u, is not finite; that is lost where the largest one is taken."""
+    total = vectors[0] - vectors[0]
+    for vector in vectors[1:]:
         total = total + (vector - vector)
-    lost = writer.compared("une", total, 0.0)
-    if jet.number == VECTOR:
-        lost = writer.both(lost, writer.compared("ogt", jet.load_number(ACTIVE), 0.0))
-    return writer.anywhere(lost)
+    return jet.of_some([jet.writer.compared("une", total, 0.0)])
 
 
-def _evaluated(jet: Jet, x: Value) -> list[Value]:
-    """Return the state at the time x, in units of time, from the beginning of the step.
+class End(NamedTuple):
+    """Vectors of the new state, and of du/dT there."""
+
+    state: list[Value]
+    slopes: list[Value]
+
+
+def _evaluated(jet: Jet, x: Value, factor: Value) -> End:
+    """Return the state at the time x, in units of time, from the beginning of the step; ``factor`` is 2/unit.
 
     Even and odd orders are summed separately, which takes half the time; the row behind the last one is zero.
     """
-    even, odd = _sums(jet, jet.spread(x * x))
-    x_spread = jet.spread(x)
-    changes = [x_spread * (b + x_spread * a) for a, b in zip(even, odd, strict=True)]
+    x_spread, z = jet.spread(x), jet.spread(x * x)
+    sums = _sums(jet, z)
+    changes = [x_spread * (b + x_spread * a) for a, b in zip(sums.even, sums.odd, strict=True)]
     first = jet.load_state(ATTITUDE, MOMENTUM)
-    rates = jet.load_state(ATTITUDE, INERTIA)
-    count = len(first) * 4 // 7 if jet.number == VECTOR else 1  # of the vectors of q
-    factor = jet.spread(2.0 * jet.per_unit)
-    m = [a + factor * I * change for a, I, change in zip(first[count:], rates[count:], changes[count:], strict=True)]
-    return [*_turned(jet, first[:count], changes[:count]), *m]
+    inertia = jet.load_state(ATTITUDE, INERTIA)
+    count = jet.attitude_parts
+    to_m = jet.spread(factor)
+    m = [a + to_m * I * change for a, I, change in zip(first[count:], inertia[count:], changes[count:], strict=True)]
+    slopes = [
+        odd + 2.0 * (x_spread * even + z * (odd_slope + x_spread * even_slope))
+        for even, odd, even_slope, odd_slope in zip(
+            sums.even[count:], sums.odd[count:], sums.even_slopes, sums.odd_slopes, strict=True
+        )
+    ]
+    return End([*_turned(jet, first[:count], changes[:count]), *m], slopes)
 
 
 def _turned(jet: Jet, q: list[Value], change: list[Value]) -> list[Value]:
@@ -128,29 +235,52 @@ def _turned(jet: Jet, q: list[Value], change: list[Value]) -> list[Value]:
     return [a + (d - z * s) for a, d, s in zip(q, change, sums, strict=True)]
 
 
-def _sums(jet: Jet, z: Value) -> tuple[list[Value], list[Value]]:
-    """Write the loop for the sums of even orders from 2 on, over z^(k/2 - 1), and of odd ones, over z^((k - 1)/2)."""
-    writer = jet.writer
-    before = writer.block
+class Sums(NamedTuple):
+    """Sums over z = x^2, of even orders k of z^(k/2 - 1), of odd ones of z^((k - 1)/2); slopes of those of u by z."""
+
+    even: list[Value]
+    odd: list[Value]
+    even_slopes: list[Value]
+    odd_slopes: list[Value]
+
+
+def _sums(jet: Jet, z: Value) -> Sums:
+    """Write the loop for the sums of all orders, from 1 on."""
+    writer, n, first = jet.writer, jet.parts, jet.attitude_parts
+    slopes = n - first
+
+    def add(degree: str, values: list[Value]) -> list[Value]:
+        row = writer.at("%rows", writer.value(f"mul i64 {degree}, {jet.row_size}"))
+        rows = [*jet.load_row(row), *jet.load_row(writer.at(row, -jet.row_size))]
+        sums = values[: 2 * n]
+        of_u = [*sums[first:n], *sums[n + first :]]
+        after = [coefficient + z * total for coefficient, total in zip(rows, sums, strict=True)]
+        return after + [total + z * slope for total, slope in zip(of_u, values[2 * n :], strict=True)]
+
     top = writer.value("and i64 %order, 1")
-    top = writer.value(f"add i64 %order, {top}")
-    writer.put("br label %horner")
-    writer.label("horner")
+    found = _downwards(writer, writer.value(f"add i64 %order, {top}"), 2, 2 * (n + slopes), add)
+    return Sums(found[:n], found[n : 2 * n], found[2 * n : 2 * n + slopes], found[2 * n + slopes :])
+
+
+def _downwards(
+    writer: Writer, first: str, by: int, count: int, body: Callable[[str, list[Value]], list[Value]]
+) -> list[Value]:
+    """Write a loop over k from ``first`` down to 1, in steps of ``by``; return the vectors that it computes from 0."""
+    before, name = writer.block, writer.name()
+    writer.put(f"br label %loop{name}")
+    writer.label(f"loop{name}")
     phis = len(writer.lines)
-    values = [Value(writer, f"%sum{n}", VECTOR) for n in range(2 * jet.parts)]
-    offset = writer.value(f"mul i64 %degree, {jet.row_size}")
-    row = writer.at("%rows", offset)
-    rows = [*jet.load_row(row), *jet.load_row(writer.at(row, -jet.row_size))]
-    after = [coefficient + z * value for coefficient, value in zip(rows, values, strict=True)]
-    writer.put("%next_degree = add i64 %degree, -2")
-    goes_on = writer.value("icmp sgt i64 %next_degree, 0")
-    writer.put(f"br i1 {goes_on}, label %horner, label %evaluated")
+    values = [Value(writer, f"%{name}_{n}", VECTOR) for n in range(count)]
+    after = body(f"%k{name}", values)
+    writer.put(f"%below{name} = sub i64 %k{name}, {by}")
+    goes_on = writer.value(f"icmp sgt i64 %below{name}, 0")
+    writer.put(f"br i1 {goes_on}, label %loop{name}, label %after{name}")
     writer.lines[phis:phis] = [
-        f"  %degree = phi i64 [ {top}, %{before} ], [ %next_degree, %horner ]",
+        f"  %k{name} = phi i64 [ {first}, %{before} ], [ %below{name}, %loop{name} ]",
         *(
-            f"  {value.name} = phi {VECTOR} [ zeroinitializer, %{before} ], [ {a.name}, %horner ]"
+            f"  {value.name} = phi {VECTOR} [ zeroinitializer, %{before} ], [ {a.name}, %loop{name} ]"
             for value, a in zip(values, after, strict=True)
         ),
     ]
-    writer.label("evaluated")
-    return after[: jet.parts], after[jet.parts :]
+    writer.label(f"after{name}")
+    return after

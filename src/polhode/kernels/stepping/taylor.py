@@ -6,20 +6,24 @@ its states are then saved, and a body that has reached its end makes room for th
 
 from __future__ import annotations
 
-from math import inf, sqrt
+from math import inf, nan, sqrt
 from typing import NamedTuple
 
 from polhode.kernels.compiler import JIT
-from polhode.kernels.compiler.intrinsics import address, borrowed, call_by_address, keep, power_of_two, stay_separate
+from polhode.kernels.compiler.intrinsics import address, borrowed, keep, power_of_two, stay_separate
 from polhode.kernels.compiler.jit import entry_point, inline, noinline
 from polhode.kernels.exact.standard_form import quaternion_of, vector_of
 from polhode.kernels.graphs.equations import (
     ACTIVE,
     ATTITUDE,
     AXES,
+    BOUND,
+    COEFFICIENTS,
+    DOUBT,
     DRAG,
     END,
     FACTOR,
+    GROWTH,
     GYRO,
     INERTIA,
     KICK,
@@ -38,6 +42,7 @@ from polhode.kernels.graphs.equations import (
     ROW,
     SCALE,
     SIGN,
+    STEPS,
     UNIT,
     WEIGHT,
     T,
@@ -47,6 +52,7 @@ from polhode.kernels.numbers.lanes import LANES
 from polhode.kernels.numbers.vectors import largest, times
 from polhode.kernels.stepping.adaptive import is_passed
 from polhode.kernels.stepping.damping import OBLIQUE
+from polhode.kernels.stepping.doubt import STUCK, leaves, settle
 from polhode.kernels.stepping.header import (
     ADDRESS,
     FINE,
@@ -60,34 +66,21 @@ from polhode.kernels.stepping.header import (
     row_of,
 )
 from polhode.kernels.stepping.repeat import new_constants
+from polhode.kernels.stepping.taylor_block import (
+    LONGEST_NEXT,
+    Space,
+    TaylorSettings,
+    compute,
+    get,
+    get_vector,
+    put_number,
+    put_vector,
+)
 from polhode.kernels.stepping.taylor_samples import SAMPLES, TIME, Series, evaluate, sampled
 
-STEPS = "void(i8, i8, i8, i8, i8)"  # steps(block, rows, work, order, only): addresses of arrays, and numbers
-call_steps = call_by_address(STEPS, None)
 ALIGNMENT = 4  # numbers
 SMALLEST_ORDER = 4
 FIRST_RADIANS = 0.25  # unit of time of the first step, times the rate of the motion
-
-
-class TaylorSettings(NamedTuple):
-    """Order and step of Taylor series, and the lengths of arrays."""
-
-    order: int
-    factor: float  # of the step length to the radius
-    max_steps: int
-    lanes: int  # number of bodies that generated code advances together
-    block: int  # length of a block, per lane
-    work: int  # length of the work array
-
-
-class Space(NamedTuple):
-    """Arrays of a block of bodies; those that generated code uses begin at a multiple of 32 bytes."""
-
-    block: object
-    rows: object
-    work: object
-    samples: object  # see ``taylor_samples``
-    lanes: int
 
 
 class Point(NamedTuple):
@@ -96,31 +89,6 @@ class Point(NamedTuple):
     t: float
     m: tuple[float, float, float]
     q: tuple[float, float, float, float]
-
-
-@inline
-def get(space, place, lane):
-    """Return a number of a body from the block."""
-    return float(space.block[place * space.lanes + lane])
-
-
-@inline
-def put_number(space, place, lane, x):
-    """Write a number of a body to the block."""
-    space.block[place * space.lanes + lane] = x
-
-
-@inline
-def put_vector(space, place, lane, x):
-    """Write three numbers of a body to the block."""
-    for k in range(3):
-        put_number(space, place + k, lane, x[k])
-
-
-@inline
-def get_vector(space, place, lane):
-    """Return three numbers of a body from the block."""
-    return get(space, place, lane), get(space, place + 1, lane), get(space, place + 2, lane)
 
 
 @inline
@@ -139,6 +107,7 @@ def put_body(space, settings, bodies, i, lane):
         put_number(space, LOW_KICK + k, lane, low_kick)
     put_vector(space, WEIGHT, lane, times(power_of_two(largest(I))[1], I))
     put_number(space, FACTOR, lane, settings.factor)
+    put_number(space, BOUND, lane, settings.bound)
     put_number(space, RATE, lane, 2.0)
     put_number(space, SCALE, lane, 0.5 * per_J)
     put_damping(space, bodies, I, per_J, i, lane)
@@ -194,12 +163,6 @@ def end_of_step(space, lane):
         get_vector(space, NEW_MOMENTUM, lane),
         (q[0], q[1], q[2], get(space, NEW_ATTITUDE + 3, lane)),
     )
-
-
-@inline
-def compute(steps, space, order, only):
-    """Make steps or, if ``only`` is not 0, compute coefficients."""
-    call_steps(steps, (address(space.block), address(space.rows), address(space.work), order, only))
 
 
 @inline
@@ -315,6 +278,8 @@ def put_lane(settings, work, space, i, lane):
     put_number(space, SIGN, lane, 1.0 if a.t < t_end else -1.0)
     put_number(space, LONGEST, lane, float(current.longest[i]))
     put_number(space, LEFT, lane, float(steps_left(settings, work, i)))
+    growth = float(current.memory[i, LONGEST_NEXT])
+    put_number(space, GROWTH, lane, growth if growth > 0.0 else inf)
     put_number(space, ACTIVE, lane, i + 1.0)
     put_outputs(work, space, settings.order, a, a, i, lane)
     put_next(work, space, i, lane)
@@ -332,6 +297,8 @@ def leave(settings, work, space, b, i, lane, status, taken):
     current = work.current
     put(b, current.m, current.q, i)
     current.t[i], current.h[i], current.status[i] = b.t, get(space, LENGTH, lane), status
+    growth = get(space, GROWTH, lane)
+    current.memory[i, LONGEST_NEXT] = growth if growth < inf else 0.0
     current.steps[i] += taken
     current.torques[i] = current.steps[i]
     put_number(space, ACTIVE, lane, 0.0)
@@ -348,6 +315,9 @@ def attend(settings, work, space, lane):
         return
     if not is_finite(b):
         leave(settings, work, space, a, i, lane, NO_STEP, taken - 1)
+        return
+    if get(space, DOUBT, lane) == STUCK:
+        leave(settings, work, space, a, i, lane, TOO_SMALL, taken - 1)
         return
     put_outputs(work, space, settings.order, a, b, i, lane)
     put_step(work.saved, b, i)
@@ -383,7 +353,7 @@ def fill_lanes(steps, settings, work, space, first):
                 guessed |= put_lane(settings, work, space, i, lane)
             i += 1
     if guessed:
-        compute(steps, space, SMALLEST_ORDER, 1)
+        compute(steps, space, SMALLEST_ORDER, COEFFICIENTS)
         for lane in range(space.lanes):
             owner = int(get(space, ACTIVE, lane)) - 1
             if owner >= 0 and work.current.h[owner] == 0.0:
@@ -464,9 +434,14 @@ def taylor(end, limit, steps, settings, work):
     space = divided(borrowed(array), settings)
     next_body = fill_lanes(steps, settings, work, space, work.start)
     while some_active(space):
-        compute(steps, space, settings.order, 0)
+        compute(steps, space, settings.order, STEPS)
         for lane in range(space.lanes):
             if get(space, ACTIVE, lane) > 0.0:
+                if is_finite(end_of_step(space, lane)):
+                    if get(space, DOUBT, lane) > 0.0:
+                        settle(steps, settings, work.current, space, lane)
+                elif not leaves(steps, settings, work.current, space, lane):
+                    put_number(space, NEW_MOMENTUM, lane, nan)
                 attend(settings, work, space, lane)
         next_body = fill_lanes(steps, settings, work, space, next_body)
     keep(array)
@@ -492,7 +467,7 @@ def expand(steps, settings, work, space, first):
             put_point(space, lane, Point(float(work.left[j]), vector_of(work.m, j), quaternion_of(work.q, j)))
             put_number(space, LENGTH, lane, float(work.right[j]) - float(work.left[j]))
             i = after_step(work, i)
-    compute(steps, space, settings.order, 1)
+    compute(steps, space, settings.order, COEFFICIENTS)
 
 
 @noinline
