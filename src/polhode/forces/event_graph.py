@@ -15,6 +15,7 @@ from polhode.forces.rebinding import Rebinder
 from polhode.forces.symbols import Recording
 from polhode.forces.tracing import LOCK
 from polhode.kernels.graphs.graph import Graph
+from polhode.kernels.graphs.watches import Watch, watches
 
 MOMENTA, ATTITUDES = ("m0", "m1", "m2"), ("q0", "q1", "q2", "q3")
 
@@ -24,6 +25,8 @@ class EventGraph(NamedTuple):
 
     graph: Graph
     value: int
+    watches: list[Watch]
+    name: str  # of the function
 
 
 def traced_event(event: Callable[..., Any], t: FloatArray, m: FloatArray, q: FloatArray) -> EventGraph:
@@ -58,7 +61,7 @@ def traced_event(event: Callable[..., Any], t: FloatArray, m: FloatArray, q: Flo
                 raise NotTraceable("the event has another shape than t")
             if different(graph, [value], [], rows, expected.reshape(1, -1)).wrong.any():
                 raise NotTraceable("the event depends on more than its arguments")
-    return _of_unit_quaternion(graph, value)
+    return _of_unit_quaternion(graph, value, getattr(event, "__name__", repr(event)))
 
 
 def inputs_of(t: FloatArray, m: FloatArray, q: FloatArray) -> Mapping[str, FloatArray]:
@@ -85,7 +88,7 @@ def _called(event: Callable[..., Any]) -> tuple[Graph, int]:
         raise NotTraceable(f"calling the event with symbols raised {problem!r}") from problem
 
 
-def _of_unit_quaternion(graph: Graph, value: int) -> EventGraph:
+def _of_unit_quaternion(graph: Graph, value: int, name: str) -> EventGraph:
     """Return the graph of an event of q times (3 - |q|^2)/2, whose length is 1 if that of q is almost 1."""
     target = Graph()
     names = graph.inputs([value])
@@ -96,4 +99,4 @@ def _of_unit_quaternion(graph: Graph, value: int) -> EventGraph:
         factor = target.subtract(target.number(1.5), half)
         inputs |= {name: target.multiply(factor, target.input(name)) for name in names if name in ATTITUDES}
     (copy,) = graph.copied([value], target, inputs)
-    return EventGraph(target, copy)
+    return EventGraph(target, copy, watches(target, [copy]), name)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray
 from polhode.core.errors import InputError, ShapeError
+from polhode.integration.doubtful_places import MOST_PARTS, is_rough, warn_of_rough
 from polhode.integration.events import Event as NamedEvent
 from polhode.integration.rows import Rows, States
 from polhode.integration.traced_events import StepPolynomials, graph_of
@@ -25,7 +26,15 @@ if TYPE_CHECKING:
 Event = Callable[..., Any]
 EventState = tuple[Any, FloatArray, FloatArray]  # t, m, q
 FARTHEST = 0.5  # largest rotation, in radians, between two evaluations of an event
-MOST_PARTS, LARGEST_BLOCK = 256, 2**18
+LARGEST_BLOCK = 2**18
+JUMPS = 0.05  # part of the samples that may be rough, because the event jumps
+
+
+class Samples(NamedTuple):
+    """Times (k, n), and values (k, n) of events by their number."""
+
+    t: FloatArray
+    values: dict[int, FloatArray]
 
 
 class EventFinder:
@@ -111,19 +120,34 @@ class EventFinder:
         for first in range(0, len(t) - 1, block):
             rows = slice(first, first + block + 1)
             is_first = self._at_start and first == 0
-            self._search_block(*_divided(t[rows], m[rows], q[rows], parts, sol), sol, is_first)
+            self._search_block(self._sampled(t[rows], m[rows], q[rows], parts, sol), sol, is_first)
+
+    def _sampled(self, t: FloatArray, m: FloatArray, q: FloatArray, parts: int, sol: Solution) -> Samples:
+        """Return the values of all events without a graph, at so many times that they change little in between."""
+        while True:
+            times, *states = _divided(t, m, q, parts, sol)
+            values = {
+                number: self._values(event, times, *states)
+                for number, event in enumerate(self.events)
+                if self._graphs[number] is None
+            }
+            rough = [number for number, g in values.items() if is_rough(g, JUMPS)]
+            if not rough or parts >= MOST_PARTS:
+                break
+            parts = min(MOST_PARTS, 4 * parts)
+        for number in rough:
+            warn_of_rough(_name_of(self.events[number]))
+        return Samples(times, values)
 
     def _parts(self, t: FloatArray, m: FloatArray) -> int:
         """Return the number of parts into which steps are divided, so that no rotation is missed."""
         angle = np.nanmax(self._run.rows.speed(m[:-1]) * np.abs(np.diff(t, axis=0)), initial=0.0)
         return min(MOST_PARTS, max(1, ceil(angle / FARTHEST)))
 
-    def _search_block(self, times: FloatArray, m: FloatArray, q: FloatArray, sol: Solution, is_first: bool) -> None:
-        """Find and store the sign changes of events without a graph between consecutive states (k, n, .)."""
-        for number, event in enumerate(self.events):
-            if self._graphs[number] is not None:
-                continue
-            g = self._values(event, times, m, q)
+    def _search_block(self, samples: Samples, sol: Solution, is_first: bool) -> None:
+        """Find and store the sign changes of events without a graph between consecutive samples."""
+        times = samples.t
+        for number, g in samples.values.items():
             up, down = (g[:-1] < 0) & (g[1:] >= 0), (g[:-1] > 0) & (g[1:] <= 0)
             if is_first and self._last[number]:  # later zeros are counted when they are reached
                 up[0] |= (g[0] == 0) & (g[1] >= 0)
@@ -133,7 +157,7 @@ class EventFinder:
                 row, body = np.nonzero(crossed)
                 begin = times[row, body]
                 end = np.where(g[row, body] == 0, begin, times[row + 1, body])
-                self._store(number, *self._refined(event, body, begin, end, times[0], sol))
+                self._store(number, *self._refined(self.events[number], body, begin, end, times[0], sol))
 
     def _values(self, event: Event, t: FloatArray, m: FloatArray, q: FloatArray) -> FloatArray:
         """Return the values (k, n) of an event at states (k, n, .), passed to it in the body axes of the user."""

@@ -7,18 +7,20 @@ singularity of the event, the step is halved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from math import comb
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.errors import NotTraceable
 from polhode.forces.event_graph import EventGraph, inputs_of, traced_event
+from polhode.integration.doubtful_places import is_rough, places_in_doubt, warn_of_rough
 from polhode.integration.sign_changes import sign_changes
-from polhode.kernels.graphs.array_series import array_series
+from polhode.kernels.graphs.array_series import NodeSeries, WatchedArgument, array_series
 
 if TYPE_CHECKING:
     from polhode.integration.own_steps_run import OwnStepsSolution
@@ -31,6 +33,9 @@ SEED = 2212
 LEAST_ORDER = 30  # of the series of an event
 NEGLIGIBLE = 2.0**-52  # size of its last coefficients
 LAST = 4  # how many of them are tested
+SAMPLED = np.linspace(0.0, 1.0, 33)
+FEW = 0.25  # part of the samples of a piece that may be rough, because the event has a pole or jumps
+MISSED = 2.0**-40  # by which the series of an event may miss its values, relative to its size
 MOST_HALVINGS = 8
 SOON = 2.0**-10  # part of a step after which an event that begins with zero has its sign
 BLOCK = 2**11  # steps whose series are computed at once
@@ -135,17 +140,31 @@ def _crossings(event: EventGraph, pieces: Pieces) -> Crossings:
     """Return the sign changes of an event in pieces of steps."""
     found = []
     for _ in range(MOST_HALVINGS):
-        order = max(2 * (len(pieces.m) - 1), LEAST_ORDER)
-        c, size = array_series(event.graph, event.value, inputs_of(_padded(pieces), pieces.m, pieces.q), order)
-        is_accurate = np.abs(c[-LAST:]).max(axis=0) <= NEGLIGIBLE * np.maximum(np.abs(c).max(axis=0), size)
+        c, size, watched = _series(event, pieces)
+        scale = np.maximum(np.abs(c).max(axis=0), size)
+        is_accurate = np.abs(c[-LAST:]).max(axis=0) <= NEGLIGIBLE * scale
+        is_accurate &= np.abs(c.sum(axis=0) - pieces.end) <= MISSED * scale
+        _verify(event, pieces, c, watched, is_accurate, MISSED * scale)
         found.append(_located(pieces.where(is_accurate), c[:, is_accurate].T, size[is_accurate]))
         is_known = np.isfinite(pieces.start) | np.isfinite(pieces.end)
         pieces = pieces.where(~is_accurate & is_known)
         if not len(pieces.step):
             break
         pieces = _halved(event, pieces)
-    found.append(_bracketed(pieces))
+    found.append(_bracketed(event, pieces))
     return Crossings(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+
+
+def _series(event: EventGraph, pieces: Pieces) -> NodeSeries:
+    """Return the coefficients of an event, and of its watched arguments, on pieces of steps."""
+    order = max(2 * (len(pieces.m) - 1), LEAST_ORDER)
+    inputs = inputs_of(_padded(pieces), pieces.m, pieces.q)
+    return array_series(event.graph, event.value, inputs, order, event.watches)
+
+
+def _event_at(event: EventGraph, pieces: Pieces, piece: IntArray, x: FloatArray) -> FloatArray:
+    """Return the values (r,) of an event in some pieces, at points x from 0 to 1."""
+    return _values(event, *(_at(array[:, piece], x) for array in (_padded(pieces), pieces.m, pieces.q)))
 
 
 def _padded(pieces: Pieces) -> FloatArray:
@@ -153,6 +172,29 @@ def _padded(pieces: Pieces) -> FloatArray:
     t = np.zeros(pieces.m.shape[:2])
     t[:2] = pieces.t
     return t
+
+
+def _verify(
+    event: EventGraph,
+    pieces: Pieces,
+    c: FloatArray,
+    watched: Sequence[WatchedArgument],
+    is_accurate: Any,
+    tolerance: FloatArray,
+) -> None:
+    """Change `is_accurate` (r,) where the series c misses the event at an extreme or a zero of a watched argument."""
+    for piece, x in places_in_doubt(watched, is_accurate):
+        missed = np.abs(_event_at(event, pieces, piece, x) - _at(c[:, piece], x))
+        is_accurate[piece[~(missed <= tolerance[piece])]] = False
+
+
+def _at(c: FloatArray, x: FloatArray) -> FloatArray:
+    """Return polynomials with coefficients (k, r, ...) at points (r,)."""
+    x = x.reshape(-1, *[1] * (c.ndim - 2))
+    value = np.zeros_like(c[0])
+    for coefficient in c[::-1]:
+        value = coefficient + x * value
+    return value
 
 
 def _located(pieces: Pieces, c: FloatArray, size: FloatArray) -> Crossings:
@@ -163,11 +205,39 @@ def _located(pieces: Pieces, c: FloatArray, size: FloatArray) -> Crossings:
     return Crossings(pieces.step[index], times, times, rises)
 
 
-def _bracketed(pieces: Pieces) -> Crossings:
-    """Return the sign changes between the ends of pieces in which the event has no accurate series."""
-    up, down = (pieces.start < 0.0) & (pieces.end >= 0.0), (pieces.start > 0.0) & (pieces.end <= 0.0)
-    some = pieces.where(up | down)
-    return Crossings(some.step, some.t[0], some.t[0] + some.t[1], some.end > some.start)
+def _bracketed(event: EventGraph, pieces: Pieces) -> Crossings:
+    """Return the sign changes in pieces in which the event has no accurate series, between points where it is known.
+
+    These are the ends, and the middles between places in doubt: right at these, rounding may decide the sign.
+    """
+    every = np.arange(len(pieces.step))
+    if is_rough(np.array([_event_at(event, pieces, every, x * np.ones(len(every))) for x in SAMPLED]), FEW):
+        warn_of_rough(event.name)
+    places = [*places_in_doubt(_series(event, pieces).watched, pieces.step >= 0)]
+    piece = np.concatenate([every, *(index for index, _ in places), every])
+    x = np.concatenate([np.zeros(len(every)), *(x for _, x in places), np.ones(len(every))])
+    piece, x, is_inner = _middles(piece, x)
+    value = np.empty(len(x))
+    value[~is_inner] = np.column_stack((pieces.start, pieces.end)).ravel()
+    value[is_inner] = _event_at(event, pieces, piece[is_inner], x[is_inner])
+    is_known = ~is_inner | np.isfinite(value)
+    piece, x, value = piece[is_known], x[is_known], value[is_known]
+    up, down = (value[:-1] < 0.0) & (value[1:] >= 0.0), (value[:-1] > 0.0) & (value[1:] <= 0.0)
+    first = np.flatnonzero((up | down) & (piece[:-1] == piece[1:]))
+    t, length = pieces.t[:, piece[first]]
+    return Crossings(pieces.step[piece[first]], t + x[first] * length, t + x[first + 1] * length, up[first])
+
+
+def _middles(piece: IntArray, x: FloatArray) -> tuple[IntArray, FloatArray, npt.NDArray[np.bool_]]:
+    """Return the ends of pieces, the middles between all places, and which of these points are no ends, in order."""
+    order = np.lexsort((x, piece))
+    piece, x = piece[order], x[order]
+    is_first, is_last = np.diff(piece, prepend=-1) != 0, np.diff(piece, append=-1) != 0
+    middles = np.where(is_last, 1.0, 0.5 * (x + np.append(x[1:], 1.0)))
+    points = np.concatenate((piece[is_first], piece)), np.concatenate((x[is_first], middles))
+    is_inner = np.concatenate((np.zeros(np.count_nonzero(is_first), bool), ~is_last))
+    order = np.lexsort((is_inner & (points[1] > 0.0), points[1], points[0]))
+    return points[0][order], points[1][order], is_inner[order]
 
 
 def _halved(event: EventGraph, pieces: Pieces) -> Pieces:
