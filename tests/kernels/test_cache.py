@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from conftest import ROOT
-from polhode.kernels.compiler import JIT, cache, code
+from polhode.kernels.compiler import JIT, cache, code, machine
 
 compiled = pytest.mark.skipif(not JIT, reason="nothing is compiled with POLHODE_JIT=0")
 
@@ -187,6 +187,17 @@ for suffix in ("o", "bc"):
         assert file.read_bytes() != damaged, number
         assert result() == (expected, []), number  # it is there again
 """
+
+
+@pytest.mark.long
+@compiled
+def test_bitcode_of_another_version_of_llvm_is_left_alone(copy):
+    """An older LLVM cannot read it, and two environments may share a cache."""
+    assert copy.run()[0] == 2.0
+    (kept,) = copy.cache.rglob("bitcode*")
+    kept.rename(kept.with_name(kept.name.replace(str(machine.LLVM_VERSION), str(machine.LLVM_VERSION + 1))))
+    assert copy.run(POLHODE_CPU="x86-64-v2" if machine.processor()[0] != "x86-64-v2" else "native")[0] == 2.0
+    assert len(list(copy.cache.rglob("bitcode*"))) == 2
 
 
 @pytest.mark.long

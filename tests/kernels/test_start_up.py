@@ -70,7 +70,7 @@ def bitcode_alone(tmp_path_factory):
     folder.chmod(0o700)
     if cache.folder() is None:
         pytest.skip("there is no cache")
-    shutil.copytree(cache.folder() / "bitcode", folder / cache.STAMP / "bitcode", dirs_exist_ok=True)
+    shutil.copytree(cache.folder() / machine.BITCODE, folder / cache.STAMP / machine.BITCODE, dirs_exist_ok=True)
     return folder
 
 
@@ -80,7 +80,7 @@ def test_the_same_bits_cold_and_warm_and_without_numba(bitcode_alone):
     warm, numba_warm = results(ROOT / "src", bitcode_alone)
     assert cold == warm
     assert not numba_warm
-    assert not numba_cold or not list((cache.folder() / "bitcode").iterdir())
+    assert not numba_cold or not list((cache.folder() / machine.BITCODE).iterdir())
     here: dict[str, object] = {}
     exec(RESULTS, here)
     assert here["digits"] == warm
@@ -145,7 +145,7 @@ def without_torques(tmp_path):
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("second", "needs_numba"),
-    [("-0.2 * w[1]", False), ("-0.2 * abs(w[1])", True)],
+    [("-0.2 * w[1]", False), ("-0.2 * max(w[1], 0.0)", True)],
     ids=["by its graph", "by Numba, because it has no graph"],
 )
 def test_a_torque_of_the_user_is_compiled_once_and_again_if_a_global_changes(without_torques, second, needs_numba):

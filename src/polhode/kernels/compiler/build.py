@@ -57,6 +57,8 @@ class Worker:
 
     def bitcode(self, name):
         """Return the bitcode of an entry point, and keep it in the cache."""
+        from polhode.kernels.compiler import machine
+
         with suppress(BrokenPipeError):  # the process has ended
             self._process.stdin.write(f"{name}\n")
         if self._process.stdout.readline().strip() != name:
@@ -64,7 +66,7 @@ class Worker:
             self._errors.seek(0)
             raise RuntimeError(f"The kernel {name} could not be compiled:\n{self._errors.read()[-3000:]}")
         packed = (self._folder / name).read_bytes()
-        cache.write(cache.BITCODE, f"{name}.bc", packed)
+        cache.write(machine.BITCODE, f"{name}.bc", packed)
         return packed
 
     def close(self):
@@ -119,7 +121,7 @@ def bundle(path):
     from polhode.kernels.compiler import machine
 
     names = sorted(entries())
-    found = {name: packed for name in names if (packed := cache.read(cache.BITCODE, f"{name}.bc"))}
+    found = {name: packed for name in names if (packed := cache.read(machine.BITCODE, f"{name}.bc"))}
     missing = [name for name in names if name not in found]
     for number, (name, packed) in enumerate(zip(missing, build(missing), strict=True), 1):
         print(f"compiled {number} of {len(missing)} kernels: {name}", flush=True)

@@ -1,7 +1,8 @@
 """Compiled code on disk: its folder, the stamp of the sources it was compiled from, and its files.
 
-``<cache>/<stamp>/bitcode/`` holds code of LLVM for every machine, ``<cache>/<stamp>/<processor>/`` machine code. Every
-file begins with a checksum and is replaced as a whole, so that several processes may read and write at the same time.
+``<cache>/<stamp>/bitcode-<version>/`` holds code of LLVM for every machine, in a form that an older LLVM cannot read,
+and ``<cache>/<stamp>/<processor>/`` machine code. Every file begins with a checksum and is replaced as a whole, so that
+several processes may read and write at the same time.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ COMPILED_FOLDERS = ("kernels", "flows", "forces", "methods", "compiled")  # ever
 GENERATORS = "kernels/graphs"  # except this one: the text of generated code is itself the key,
 SHARED = ("equations.py",)  # and except for this file, which says where compiled code finds its numbers
 KEPT_STAMPS = 8  # number of caches that are kept, for other checkouts and versions
-BITCODE = "bitcode"  # name of a folder in the cache
 CHECKSUM = 16  # number of bytes at the beginning of every file
 WARNED: list[str] = []
 

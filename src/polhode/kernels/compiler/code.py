@@ -174,7 +174,7 @@ def _file_of(entry):
 
 def _kept(name):
     """Return bitcode of this package that is on disk, or None."""
-    return _bundle().get(name) or cache.read(cache.BITCODE, f"{name}.bc")
+    return _bundle().get(name) or cache.read(machine.BITCODE, f"{name}.bc")
 
 
 @functools.cache

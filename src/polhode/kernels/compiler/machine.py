@@ -42,6 +42,7 @@ LEVELS = {
 }
 QUICK = 1  # level of optimization of generated code
 LLVM_VERSION = llvm.llvm_version_info[0]
+BITCODE = f"bitcode-{LLVM_VERSION}"  # name of a folder in the cache
 
 
 def missing_instructions(level):
