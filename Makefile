@@ -22,7 +22,7 @@ EVERYTHING = -m "not release" tests
 
 help:
 	@echo "make run        install into .venv and run the main example (table, files, plot and 3-D page in out/dzhanibekov)"
-	@echo "make test       install the test extra into .venv and run the tests (about eight minutes on two cores)"
+	@echo "make test       install the test extra into .venv and run the tests (about five minutes on two cores)"
 	@echo "make test-long  run the longer tests: papers, gallery, 50 killed runs, kernels as plain Python"
 	@echo "make test-release  run tests that take hours, in parts that can also be run alone:"
 	@echo "                   $(addprefix test-release-,$(RELEASE))"

@@ -1,9 +1,9 @@
-"""Where a torque has no Taylor series: the expression of the user whose derivatives are not finite, for messages."""
+"""Where a torque has no Taylor series: the expression of the user that is to blame, for messages."""
 
 from __future__ import annotations
 
-from math import isfinite
-from typing import TYPE_CHECKING, Any
+from math import inf, isfinite
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,16 +24,48 @@ from polhode.kernels.graphs.equations import (
 )
 from polhode.kernels.graphs.plain_steps import coefficients
 from polhode.kernels.graphs.recurrences import series_of_nodes
-from polhode.kernels.stepping.header import Bodies
+from polhode.kernels.stepping.header import BatchState, Bodies
 
 if TYPE_CHECKING:
     from polhode.forces.tracing import Trace
 
+ENTIRE = frozenset({"number", "input", "add", "subtract", "multiply", "square"})
 ORDER = 3  # expressions that are finite up to this order are not searched for higher ones
 
 
-def first_not_finite(trace: Trace, equations: Equations, bodies: Bodies, current: Any, i: int) -> str:
-    """Return the expression that is not finite in the lowest order of a series at the state of body `i`, as text.
+def first_not_finite(trace: Trace, equations: Equations, bodies: Bodies, current: BatchState, i: int) -> str:
+    """Return the expression that is not finite in the lowest order of a series at the state of body `i`, as text."""
+    rows = series_at(trace, equations, bodies, current, i)
+    for k in range(ORDER + 1):
+        for node, row in rows.items():
+            if not isfinite(row[k]):
+                return trace.graph.text(node)
+    return "the torque"
+
+
+def fastest(trace: Trace, equations: Equations, bodies: Bodies, current: BatchState, i: int) -> str:
+    """Return the expression whose derivatives grow fastest with their order at the state of body `i`, as text."""
+    rows = series_at(trace, equations, bodies, current, i)
+    nodes = trace.graph.nodes
+    functions = [node for node in rows if nodes[node].operation not in ENTIRE]  # only these can be singular
+    growth = {node: growth_of(rows[node]) for node in functions or rows}
+    largest = max(growth.values())
+    # Of those that are equal but for a small factor, the first: the others contain it.
+    return next(trace.graph.text(node) for node, found in growth.items() if found >= largest / 4.0)
+
+
+def growth_of(row: list[float]) -> float:
+    """Return how fast the coefficients of a series grow with their order: the inverse of a time."""
+    if not all(map(isfinite, row)):
+        return inf
+    scale = max(abs(row[0]), abs(row[1])) or 1.0
+    return max((abs(row[k]) / scale) ** (1.0 / k) for k in range(2, len(row)))
+
+
+def series_at(
+    trace: Trace, equations: Equations, bodies: Bodies, current: BatchState, i: int
+) -> dict[int, list[float]]:
+    """Return the coefficients of all expressions of a torque, as functions of t, at the state of body `i`.
 
     Parameters
     ----------
@@ -50,8 +82,8 @@ def first_not_finite(trace: Trace, equations: Equations, bodies: Bodies, current
 
     Returns
     -------
-    str
-        The expression, in the names of the arguments of torques.
+    dict
+        Lists of the coefficients of orders 0 to ORDER, by node, in the order in which they are computed.
     """
     I, params = (array[i if len(array) > 1 else 0] for array in (bodies.inertia, bodies.params))
     axes = bodies.axes[i if len(bodies.axes) > 1 else 0] if len(bodies.axes) else np.eye(3).ravel()
@@ -65,12 +97,7 @@ def first_not_finite(trace: Trace, equations: Equations, bodies: Bodies, current
     arguments = arguments_of_torque(np.array(motion.q), np.array(motion.u), axes.reshape(3, 3))
     arguments["t"] = [float(current.t[i]), 1.0]
     arguments |= {f"p{k}": [float(p)] for k, p in enumerate(params)}
-    rows = series_of_nodes(trace.graph, trace.torque, arguments, ORDER)
-    for k in range(ORDER + 1):
-        for node, row in rows.items():
-            if not isfinite(row[k]):
-                return trace.graph.text(node)
-    return "the torque"
+    return series_of_nodes(trace.graph, trace.torque, arguments, ORDER)
 
 
 def arguments_of_torque(q: FloatArray, u: FloatArray, axes: FloatArray) -> dict[str, list[float]]:

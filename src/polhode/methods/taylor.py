@@ -23,7 +23,7 @@ from polhode.kernels.stepping.header import NO_TIMES, BatchState, Bodies, Clock,
 from polhode.kernels.stepping.status import Status
 from polhode.methods.adaptive import one_number
 from polhode.methods.method import Advance, Between, Go, Longest, Method, anything
-from polhode.methods.singularities import first_not_finite
+from polhode.methods.singularities import fastest, first_not_finite
 
 if TYPE_CHECKING:
     from polhode.forces.base import Force
@@ -217,12 +217,13 @@ class Taylor(Method):
         """Return why body `i` cannot make a step, and what to do."""
         if current.status[i] == Status.TOO_MANY_STEPS:
             return f"{MOST_STEPS} steps are used up; a larger rtol needs fewer"
+        trace, equations = Codes(force, self).graphs(bodies)
         if current.status[i] == Status.STEP_TOO_SMALL:
             return (
                 f"{self!r} needs steps that are shorter than the spacing of floating-point numbers at t; "
-                "the torque may be singular there"
+                f"the derivatives of {fastest(trace, equations, bodies, current, i)} grow fastest there, "
+                "which may be singular"
             )
-        trace, equations = Codes(force, self).graphs(bodies)
         expression = first_not_finite(trace, equations, bodies, current, i)
         return (
             f"the derivatives of {expression} are not finite there, so that there is no Taylor series; "
