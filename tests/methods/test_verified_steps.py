@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
+from scipy.integrate import quad, solve_ivp
 
 import polhode as ph
 from hard_torques import KINDS, STEEP, STEEP_KINDS, draw, end_of, excess, truth
@@ -64,6 +64,21 @@ def test_a_torque_that_jumps():
     for rtol in (1e-6, 1e-9, 1e-12):
         traj = ph.integrate(problem, method=ph.Taylor(rtol))
         assert traj.m[-1, 0] == pytest.approx(0.05 * t * t, abs=10 * rtol)
+
+
+def test_an_angle_that_jumps_and_soon_jumps_back():
+    """At the end of a step that contains both jumps, its series is right again."""
+    dip = 0.1  # the angle is near -pi within this time before and after t = 5, otherwise near +pi
+
+    def size(t):
+        return 0.1 * math.atan2(0.01 * ((t - 5.0) ** 2 - dip**2), -1.0)
+
+    force = ph.Torque(lambda t, Q, w, p: (0.0, 0.0, size(t)))
+    problem = ph.Problem((1.0, 1.0, 1.0), ph.State((0.0, 0.0, 1.0)), force, (0.0, 10.0))
+    impulse = quad(size, 0.0, 10.0, points=[5.0 - dip, 5.0 + dip], epsabs=1e-13)[0]
+    for tolerance in TOLERANCES:
+        m = ph.integrate(problem, method=ph.Taylor(tolerance, math.inf)).m[-1]
+        assert m[2] == pytest.approx(1.0 + impulse, abs=10 * tolerance)
 
 
 @pytest.mark.parametrize("power", [17, 64, 300])

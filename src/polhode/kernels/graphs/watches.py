@@ -7,10 +7,9 @@ doubtful if D exceeds a limit, once or twice the distance from u_0 to the next s
     e^u                6
     tanh u, sinh u     sqrt(u_0^2 + (pi/2)^2)
     atan u             sqrt(u_0^2 + 1)
-    atan2(y, x)        sqrt(y_0^2 + x_0^2), for u = y
     1/u, sqrt u, log u 2 |u_0|; u^r for |r| > 1: 2 |u_0|/|r|
     tan u              pi/4
-    |u|                |u_0|
+    |u|, atan2(u, x)   |u_0|
     products u^n       2 |u_0|/n, from n = 8 on
 
 Sine and cosine are never flat, and asin u has the partner sqrt(1 - u^2). Doubtful steps are then looked at in their
@@ -33,12 +32,11 @@ FROM_AXIS = {"tanh": pi**2 / 4.0, "sinh": pi**2 / 4.0, "cosh": pi**2 / 4.0, "ata
 
 
 class Watch(NamedTuple):
-    """A watched argument u; the square of its limit is ``factor`` u_0^2 + ``constant``, or with a node for u_0^2."""
+    """A watched argument u; the square of its limit is ``factor`` u_0^2 + ``constant``."""
 
     argument: int
     factor: float
     constant: float
-    square: int | None = None  # node of x^2 + y^2
     bends: bool = False  # whether the function bends or jumps where u is 0
 
     def limit(self, value: Callable[[int], Any]) -> Any:
@@ -46,7 +44,7 @@ class Watch(NamedTuple):
         if self.factor == 0.0:
             return self.constant
         u = value(self.argument)
-        return self.factor * (u * u if self.square is None else value(self.square)) + self.constant
+        return self.factor * (u * u) + self.constant
 
 
 def watches(graph: Graph, outputs: Sequence[int]) -> list[Watch]:
@@ -57,7 +55,7 @@ def watches(graph: Graph, outputs: Sequence[int]) -> list[Watch]:
     >>> graph = Graph()
     >>> x = graph.input("w0")
     >>> watches(graph, [graph.function("sqrt", x), graph.function("sin", x)])
-    [Watch(argument=0, factor=4.0, constant=0.0, square=None, bends=False)]
+    [Watch(argument=0, factor=4.0, constant=0.0, bends=False)]
     """
     found = dict.fromkeys((*_of_functions(graph, outputs), *_of_products(graph, outputs)))
     varying = [watch for watch in found if graph.kinds[watch.argument] != Kind.CONSTANT]
@@ -73,9 +71,7 @@ def _of_functions(graph: Graph, outputs: Sequence[int]) -> list[Watch]:
             found.append(Watch(arguments[0], 0.0, FIXED[operation]))
         elif operation in FROM_AXIS:
             found.append(Watch(arguments[0], 1.0, FROM_AXIS[operation]))
-        elif operation == "atan2":
-            found.append(Watch(arguments[0], 1.0, 0.0, arguments[2], bends=True))
-        elif operation == "sign":
+        elif operation in ("sign", "atan2"):
             found.append(Watch(arguments[0], 1.0, 0.0, bends=True))
         elif operation in ("sqrt", "log", "divide"):
             found.append(Watch(arguments[-1], WIDE, 0.0))
