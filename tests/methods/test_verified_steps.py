@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import quad, solve_ivp
 
 import polhode as ph
-from hard_torques import KINDS, STEEP, STEEP_KINDS, draw, end_of, excess, truth
+from hard_torques import KINDS, STEEP, STEEP_KINDS, draw, end_of, excess, exponential_of_size, truth
 from polhode.core.errors import RunError
 from polhode.kernels.compiler import JIT
 
@@ -79,6 +79,14 @@ def test_an_angle_that_jumps_and_soon_jumps_back():
     for tolerance in TOLERANCES:
         m = ph.integrate(problem, method=ph.Taylor(tolerance, math.inf)).m[-1]
         assert m[2] == pytest.approx(1.0 + impulse, abs=10 * tolerance)
+
+
+def test_a_bend_is_left_behind():
+    """A step that ends an ulp behind a bend begins the next one on either side of it, by rounding."""
+    rng = np.random.default_rng([6, KINDS.index(exponential_of_size)])
+    *_, drawn = (draw(exponential_of_size, rng) for _ in range(7))
+    for tolerance in (1e-3, 1e-4, 3e-5, 1e-5, 1e-6):
+        assert ph.integrate(drawn.problem, method=ph.Taylor(tolerance)).stats.steps < 100
 
 
 @pytest.mark.parametrize("power", [17, 64, 300])

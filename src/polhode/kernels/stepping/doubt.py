@@ -51,7 +51,7 @@ def settle(steps, settings, current, space, lane):
     shortest = SHORTEST * max(abs(t), get(space, LENGTH, lane))
     while is_refuted(steps, settings, space, lane, t, end) and abs(end - t) > shortest:
         current.rejected[i] += 1
-        behind = behind_bend(steps, settings, space, lane, t, end)
+        behind = behind_bend(steps, settings, space, lane, t, end, shortest)
         if behind != end:
             end = behind
             break
@@ -64,8 +64,11 @@ def settle(steps, settings, current, space, lane):
 
 
 @inline
-def behind_bend(steps, settings, space, lane, t, end):
-    """Return a time right behind the first bend of a function, if the step is right up to there; otherwise ``end``."""
+def behind_bend(steps, settings, space, lane, t, end, shortest):
+    """Return a time right behind the first bend of a function, if the step is right up to there; otherwise ``end``.
+
+    Right behind is the ``shortest`` step away, so that the next step has the bend behind it in spite of rounding.
+    """
     unit = get(space, UNIT, lane)
     x = (end - t) / unit
     first = x
@@ -73,11 +76,11 @@ def behind_bend(steps, settings, space, lane, t, end):
         place = first_zero(settings, space, lane, n, x)
         if abs(place) < abs(first):
             first = place
-    width = SHORTEST * x
+    width = shortest / unit if x > 0.0 else -shortest / unit
     before, behind = t + (first - width) * unit, t + (first + width) * unit
     if abs(behind - t) >= abs(end - t) or behind == t:
         return end
-    if abs(first) > width:
+    if abs(first) > abs(width):
         make_trial(steps, settings, space, lane, t, before)
         if is_refuted(steps, settings, space, lane, t, before):
             return end
