@@ -17,6 +17,7 @@ VALUES = dict(zip(NAMES, (0.75, -1.25, 0.4375, 2.5, -0.625), strict=True))
 DIGITS = 40
 IN_DIGITS = {name: getattr(mp, name) for name in (*FUNCTIONS, "atan2")}
 IN_DIGITS |= {"power": lambda x, r: x ** mpf(r), "divide": lambda x, y: x / y}
+IN_DIGITS["sign"] = lambda x: mpf(-1 if x < 0 else 1)
 
 # An expression is a name, a number, or an operation with its arguments; exponents are numbers.
 leaves = st.one_of(st.sampled_from(NAMES), st.sampled_from([0.0, 1.0, -1.0, 2.0, 0.5, -3.0, 0.375]))
