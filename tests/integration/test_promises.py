@@ -21,4 +21,4 @@ def test_no_promise_is_broken(case):
     result = promises.outcome(case, promises.truth(case))
     assert not result.is_broken(case.rtol)
     assert not result.warned
-    assert result.work < 6.0
+    assert result.work < (6.0 if case.problem.force.is_traced else 12.0)  # those without a graph are looked at twice

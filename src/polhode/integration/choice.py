@@ -42,6 +42,7 @@ class Choice(NamedTuple):
     unmet: str = ""  # the reason why the wanted error is not met; empty if it is met
     is_made: bool = True  # False if the user passed both
     computed: Computed | None = None  # the run and its output, if it was made in order to choose
+    seen: str = ""  # with what the result was compared, if it was
 
     def times(self, span: tuple[float, float], t_eval: npt.ArrayLike | None, every: int) -> FloatArray | None:
         """Return the times at which states are saved, or None for those of the steps."""
@@ -168,6 +169,8 @@ def explained(result: Result, choice: Choice) -> Result:
     """
     step = f", {size}" if (size := step_text(result.h, digits=4)) else ""
     summary = f"chosen: {choice.method!r}{step}" + (f" ({choice.why})" if choice.why else "")
+    if choice.seen:
+        summary += f"; compared with {choice.seen}"
     if np.isfinite(choice.error):
         summary += f"; estimated error {choice.error:.1e}"
     message = joined(result.message, "; " if result.message else "", summary, choice.unmet)

@@ -8,14 +8,15 @@ Runge-Kutta-Nyström schemes, and those that depend on the angular velocity or j
 decides between the schemes of a kind. Trial runs find the step size, and the last of them is the result (``trials``).
 
 Runs with two step sizes agree if both skip the same feature of the torque. Therefore user-defined torques are sampled
-in time first (``time_structure``), and no step is longer than a feature. Where a torque jumps with the attitude, errors
-do not decrease as the order of a scheme predicts, and ``Adaptive`` is chosen.
+in time first (``time_structure``), and no step is longer than a feature. Torques that may change suddenly are
+integrated by ``Taylor``, whose steps are verified; results of other methods are compared with such a run
+(``second_look``). Where a method does not converge, or passes over features of the torque, ``Adaptive`` is tried.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from math import inf
+from math import inf, isinf
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ from polhode.integration.choice import Choice
 from polhode.integration.output import OutputOptions
 from polhode.integration.problem import Problem
 from polhode.integration.rows import Integrable, Rows
+from polhode.integration.second_look import may_hide, second_look
 from polhode.integration.step_search import AIM, MOST_TRIALS, ROUND_OFF, ROUNDING
 from polhode.integration.strength import WEAK_SCHEMES, Strength, expected_order, law_of, measured_each, strong_scheme
 from polhode.integration.stretches import StepSize
@@ -42,6 +44,7 @@ from polhode.methods.taylor import Taylor
 
 SLOW_TRIALS = 2  # trials whose errors decrease at less than half the order, after which a scheme is rejected
 CLEARLY_BETTER = 0.1
+LOOKS = 4  # searches with shorter and shorter steps, until none passes over a feature of the torque
 # Steps of ``Taylor`` per radian, and their cost: of a step and of each order, in torque evaluations of a splitting.
 TAYLOR_STEPS, TAYLOR_STEP, TAYLOR_ORDER = 1.55, 0.4, 0.32
 TAYLOR_TRIALS = 1.8  # cost of all trial runs in a long time, relative to those of a splitting, which are shorter
@@ -65,7 +68,7 @@ def choose_by_trials(problem: Problem, span: tuple[float, float], wish: Wish) ->
     reused = output if output is not None and output.events is None else None  # an event may end a run
     structure = problem.rows.structure(span)
     if method is None and h is None and (task := _short(problem, span, tolerances, structure, reused)) is not None:
-        return by_tolerance(task, Taylor(), "a short time")
+        return _by_taylor(task, "a short time")
     strengths = measured_each(problem, span)
     strength = strengths.typical if each and problem.rows.batch else strengths.largest
     task = Task(problem, span, *tolerances, strength.radian, structure, output=reused)
@@ -77,7 +80,7 @@ def choose_by_trials(problem: Problem, span: tuple[float, float], wish: Wish) ->
         if batch is None or (structure.rough.any() and rough_h is None):
             return with_user_method(task, method, strength if splits_well(problem.force) else None)
         output.check_own_steps()
-        return _each_with_user_method(batch, method, rough_h)
+        return _looked_at(task, _each_with_user_method(batch, method, rough_h))
     return _by_torque(problem.force, task, batch, strength, output, h)
 
 
@@ -91,7 +94,7 @@ def _short(
     angular velocity.
     """
     rows = problem.rows
-    speed = 0.0 if rows.batch or structure.rough.any() else rows.speed(rows.m).item()
+    speed = 0.0 if rows.batch else rows.speed(rows.m).item()
     if not speed > 0.0:
         return None
     task = Task(problem, span, *tolerances, 1.0 / speed, structure, output=output)
@@ -106,12 +109,15 @@ def _by_torque(
     if h is not None:
         why, name = _for_step(force, strength)
         return Choice(Splitting(None, name), h, f"{why}, so {name}")
-    if task.structure.rough.any():
-        return by_tolerance(task, Adaptive(), "the torque is not smooth in time")
-    kind = _for_step(force, strength)[0]
+    is_rough = bool(task.structure.rough.any())
+    kind = "the torque is not smooth in time" if is_rough else _for_step(force, strength)[0]
+    if force.is_traced and (is_rough or may_hide(task.problem)):
+        return _by_taylor(task, kind)
+    if is_rough:
+        return by_tolerance(task, Adaptive(), kind)
     name, torques = _cheapest_weak(task, strength, output) if splits_well(force) and strength.is_weak else ("", inf)
     if _taylor_cost(task) < torques + (0.0 if task.is_long else ONE_MORE_TRIAL) and force.is_traced:
-        return by_tolerance(task, Taylor(), kind)
+        return _by_taylor(task, kind)
     if not splits_well(force):
         return by_tolerance(task, Adaptive(), kind)
     name = name or strong_scheme(task.error_per_length)
@@ -173,7 +179,10 @@ def by_scheme(task: Task, name: str, guess: float, why: str) -> Choice:
     expected, nominal = _orders(method, task.problem.rows)
     result = find_step(task, method, guess, expected, nominal=nominal, patience=SLOW_TRIALS)
     choice = Choice(method, result.x, why, result.error, task.unmet(result), computed=result.computed)
-    return choice if result.met or result.unmet == ROUND_OFF else _or_adaptive(task, choice, name)
+    if not result.met and result.unmet != ROUND_OFF:
+        return _or_adaptive(task, choice, f"{name} does not converge with its order")
+    looked = _looked_at(task, choice)
+    return looked if looked.unmet == choice.unmet else _or_adaptive(task, looked, f"{name} passes over its changes")
 
 
 def _each_by_scheme(batch: BatchTask, task: Task, name: str, why: str) -> Choice:
@@ -183,7 +192,10 @@ def _each_by_scheme(batch: BatchTask, task: Task, name: str, why: str) -> Choice
     guess = batch.strength.steps(name, batch.errors_per_length)
     result = find_steps(batch, method, guess, orders, MOST_TRIALS)  # of many bodies, some are slow by chance
     choice = _choice_of(batch, method, result, why)
-    return _or_adaptive(task, choice, name) if result.is_rejected else choice
+    if result.is_rejected:
+        return _or_adaptive(task, choice, f"{name} does not converge with its order")
+    looked = _looked_at(task, choice)
+    return looked if looked.unmet == choice.unmet else _or_adaptive(task, looked, f"{name} passes over its changes")
 
 
 def _each_with_user_method(batch: BatchTask, method: Method, rough_h: float | None) -> Choice:
@@ -215,16 +227,44 @@ def _orders(method: Method, rows: Rows) -> tuple[float, float]:
     return expected_order(name) if name else order, order
 
 
-def _or_adaptive(task: Task, choice: Choice, name: str) -> Choice:
-    """Return ``Adaptive`` if it meets the wanted error or is much better, and otherwise `choice`, of a scheme."""
-    other = by_tolerance(task, Adaptive(), f"{choice.why}; {name} does not converge with its order")
+def _by_taylor(task: Task, why: str) -> Choice:
+    """Choose the tolerance of ``Taylor``, or ``Adaptive`` if the torque has no series somewhere."""
+    choice = by_tolerance(task, Taylor(), why)
+    return choice if choice.unmet in ("", ROUND_OFF) else _or_adaptive(task, choice, "Taylor does not reach the error")
+
+
+def _or_adaptive(task: Task, choice: Choice, why_not: str) -> Choice:
+    """Return ``Adaptive`` if it meets the wanted error or is much better, and otherwise `choice`."""
+    other = by_tolerance(task, Adaptive(), f"{choice.why}; {why_not}")
     return other if not other.unmet or other.error < CLEARLY_BETTER * choice.error else choice
 
 
 def by_tolerance(task: Task, family: Method, why: str = "") -> Choice:
-    """Choose the tolerance of a method that chooses its steps."""
-    method, result = find_tolerance(task, family)
-    return Choice(method, None, why, result.error, result.unmet, computed=result.computed)
+    """Choose the tolerance of a method that chooses its steps, and its longest step if it passes over features."""
+    for _ in range(LOOKS):
+        method, result = find_tolerance(task, family)
+        choice = Choice(method, None, why, result.error, result.unmet, computed=result.computed)
+        looked = _looked_at(task, choice)
+        if looked.unmet == choice.unmet:
+            break
+        task = task.with_shorter_steps(looked.h)
+    return looked._replace(h=None)
+
+
+def _looked_at(task: Task, choice: Choice) -> Choice:
+    """Return a choice with what it was compared with, or with the reason why its error is unknown.
+
+    Then the ``h`` of a method that chooses its steps is the length of a step that is too long.
+    """
+    method = choice.method
+    if method.verifies_steps or isinf(choice.error) or not may_hide(task.problem):
+        return choice
+    look = second_look(task, method, choice.h)
+    if look.error <= 1.0:
+        return choice._replace(seen=look.what)
+    error = max(choice.error, look.error * task.wanted)
+    unmet = f", but the torque changes within steps: a comparison with {look.what} shows an error of {error:.1e}"
+    return choice._replace(error=error, unmet=unmet, h=look.step if choice.h is None else choice.h)
 
 
 def with_user_method(task: Task, method: Method, strength: Strength | None = None) -> Choice:
@@ -241,9 +281,10 @@ def with_user_method(task: Task, method: Method, strength: Strength | None = Non
         finer, _ = find_tolerance(task.for_truth(), Adaptive())[0].finer(None)
         truth = task.for_truth().trial(finer, 0.0)
         result = find_step(task, method, task.radian, 1.0, truth=truth.end)
-    else:
-        result = find_step(task, method, guess, order)
-    return Choice(method, result.x, "", result.error, task.unmet(result), computed=result.computed)
+        return Choice(method, result.x, "", result.error, task.unmet(result), computed=result.computed)
+    result = find_step(task, method, guess, order)
+    choice = Choice(method, result.x, "", result.error, task.unmet(result), computed=result.computed)
+    return _looked_at(task, choice)
 
 
 def closing_check(problem: Integrable, result: BaseTrajectory) -> tuple[float, ...]:

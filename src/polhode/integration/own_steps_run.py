@@ -293,13 +293,13 @@ class OwnStepsSolution(Solution):
         return self._run.t0, self._run.t1
 
     @cached_property
-    def _steps(self) -> Steps:
+    def steps(self) -> Steps:
         """The steps of all rows, arranged when they are used."""
         return Steps.of(self._blocks)
 
     def rows(self, t: FloatArray, row: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return (m, q) of shape (r, ...) at times t (r,) of rows (r,); NaN after the last step of a row."""
-        steps, rows = self._steps, self._run.rows
+        steps, rows = self.steps, self._run.rows
         place = steps.places(t, row, 1.0 if self._run.t1 > self._run.t0 else -1.0)
         m, q = (np.full((len(t), *shape), np.nan) for shape in (rows.m_shape, rows.q_shape))
         known = np.flatnonzero((place >= 0) & (steps.t[place] == t))
@@ -315,7 +315,7 @@ class OwnStepsSolution(Solution):
 
     def _within(self, t: FloatArray, step: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return (m, q) at times t (r,) within the steps with these indices (r,)."""
-        used, run = self._steps, self._run
+        used, run = self.steps, self._run
         first, last = step.min(), step.max() + 1
         chosen = slice(first, last)
         m, q = used.m[chosen], used.q[chosen]

@@ -128,6 +128,11 @@ class Rows(ABC):
     def is_exact(self, method: Method) -> bool:
         """Return whether steps of any size are exact to rounding."""
 
+    @property
+    @abstractmethod
+    def is_traced(self) -> bool:
+        """Whether there are graphs of the forces, or whether they are known to have no branches."""
+
     @abstractmethod
     def order_of(self, method: Method) -> float:
         """Return the order of `method` with these forces."""
@@ -266,6 +271,11 @@ class ProblemRows(Rows):
         self._structures: dict[tuple[float, float], TimeStructure] = {}
         self.m, self.q = (np.broadcast_to(x, (*self.batch, k)).reshape(self.count, k) for x, k in ((m, 3), (q, 4)))
 
+    @property
+    def is_traced(self) -> bool:
+        """Whether there is a graph of the torque."""
+        return self.force.is_traced
+
     def _damping(self, body: RigidBody, force: Force) -> FloatArray:
         """Return the damping of each body in the format of ``kernels.stepping.damping``: rows (n, 3) or (n, 21)."""
         D = force.damping * ACROSS if body.is_linear else force.damping
@@ -293,6 +303,18 @@ class ProblemRows(Rows):
         axes = np.broadcast_to(self._frame.axes, (*self.batch, 3, 3)).reshape(-1, 3, 3)
         turns = np.broadcast_to(self._frame.q, (*self.batch, 4)).reshape(-1, 4)
         return from_principal(Frame(axes[row], turns[row]), m, q)
+
+    def torques(self, t: FloatArray, m: FloatArray, q: FloatArray, row: IntArray) -> FloatArray:
+        """Return the torques (r, 3) on bodies `row` at times t (r,), in states (m, q) in principal axes.
+
+        They are in body axes of the user, and without damping.
+        """
+        inertia, _, _, params = self.bodies
+        inertia, params = (x[row if len(x) > 1 else np.zeros_like(row)] for x in (inertia, params))
+        w, q = self.rows_to_user(m / inertia, q, row)
+        out = np.empty((len(t), 3))
+        self.force.evaluate_torques((t, *map(np.ascontiguousarray, (q, w)), writable(params), out))
+        return out
 
     def take(self, rows: IntArray) -> ProblemRows:
         """Return a batch of the bodies with the given row indices, for runs alone: it knows no axes of the user."""

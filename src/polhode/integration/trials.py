@@ -64,6 +64,7 @@ TRUSTED = 0.8  # part of the expected order that is trusted, if it is not higher
 CAUTIOUS = 0.5  # part of that order which is trusted then
 TRUSTED_TOLERANCE = (0.2, 0.3)  # the same for tolerances: by the last two trials, or by three if a torque jumps
 LARGEST_TOLERANCE = 1e-2
+RUNGE_KUTTA = 8.0  # order of ``Adaptive``
 TRUTH = 0.05  # part of the wanted error that the truth may have, if it is computed
 AIM_OF_PAIR = 0.37  # part of the wanted error that the step size of the whole time span aims at ...
 AIM_OF_STEP = 1.25  # ... unless steps would be so many times shorter than those with the wanted error
@@ -129,6 +130,11 @@ class Task:
         """Return the task for runs with which others are compared: with a smaller error, and without output."""
         return replace(self, rtol=TRUTH * self.rtol, output=None)
 
+    def with_shorter_steps(self, h: float) -> Task:
+        """Return the task with steps that are shorter than `h`, or than a radian if it is infinite."""
+        longest = np.minimum(self.structure.longest / SHORTER, min(h, self.radian) / SHORTER)
+        return replace(self, structure=self.structure._replace(longest=longest))
+
     def order_of(self, method: Method) -> float:
         """Return the order of the method with the forces of the problem."""
         return self.problem.rows.order_of(method)
@@ -150,12 +156,16 @@ class Task:
         """Return the round-off error that is expected after `steps` steps."""
         return STEP_ROUNDING * max(1.0, self.length / self.radian) * max(1.0, steps) ** 0.5
 
-    def trial(self, method: Method, x: float, h: StepSize | None = None, least: int = 1, keep: bool = False) -> Trial:
+    def trial(
+        self, method: Method, x: float, h: StepSize | None = None, least: int = 1, keep: bool = False,
+        shorter: float = 1.0,
+    ) -> Trial:  # fmt: skip
         """Run to the end; with the output of the user, if `keep` is true.
 
-        A run with fixed steps `h` has at least `least` steps between breaks of the torque.
+        A run with fixed steps `h` has at least `least` steps between breaks of the torque. The longest steps of other
+        runs are reduced by the factor `shorter`.
         """
-        run = new_run(self.problem, self.span, method, h, least=least, longest=self.structure.longest)
+        run = new_run(self.problem, self.span, method, h, least=least, longest=self.structure.longest * shorter)
         made = computed(run, h, self.output) if keep and self.output is not None else None
         if run.interrupted and made is not None:
             made.trajectory(own_times=True)  # raises an exception that has the states
@@ -374,15 +384,21 @@ def find_tolerance(task: Task, family: Method) -> tuple[Method, SearchResult]:
 
     bounds = family.smallest_rtol, LARGEST_TOLERANCE
     last = max(bounds[0], AIM * task.error_per_length)
-    is_known = task.is_ready_made or family.smooth_only
+    is_known = task.is_ready_made or family.verifies_steps
     first = _series(last, (FINER, 1.0) if is_known else (FINER**2, FINER, 1.0), bounds[1])
-    is_rough = bool(task.structure.rough.any())
+    is_rough = not family.verifies_steps and (bool(task.structure.rough.any()) or not task.problem.rows.is_traced)
     ratio, trusted = (FINER**LOWEST_ORDER, TOLERANCE_ORDER) if is_known else (None, TRUSTED_TOLERANCE[is_rough])
     judge = by_finest(task.error, TOLERANCE_ORDER, trusted, ratio, is_irregular=is_rough)
     goal = Goal(task.wanted, TOLERANCE_ORDER, TOLERANCE_ORDER, bounds, TOLERANCES, rounding, must_end=True)
     coarse = len(first) - 1
-    result = search(lambda x, k: task.trial(method(x), x, keep=k >= coarse), first, judge, goal)
+
+    def trial_at(x: float, k: int) -> Trial:
+        """Run with tolerance `x`; steps that the torque limits, not the tolerance, become shorter as well."""
+        shorter = min(1.0, x / first[0]) ** (1.0 / RUNGE_KUTTA) if is_rough else 1.0
+        return task.trial(method(x), x, keep=k >= coarse, shorter=shorter)
+
+    result = search(trial_at, first, judge, goal)
     if result.unmet == TOO_LONG:
         smallest = f"the smallest tolerance of {type(family).__name__} is {family.smallest_rtol:.2g}"
         result = result._replace(unmet=MORE + smallest)
-    return method(result.x), result._replace(unmet=task.unmet(result))
+    return method(result.x), result if family.verifies_steps else result._replace(unmet=task.unmet(result))

@@ -60,8 +60,8 @@ class Method(Comparable, ABC):
         Whether states can be computed at any times in any order, also outside the time span.
     smallest_rtol : float
         Smallest tolerance, if the method chooses its steps.
-    smooth_only : bool
-        Whether the method accepts only torques that are known to be smooth.
+    verifies_steps : bool
+        Whether the method looks within each step whether the torque has done there what its series says.
     """
 
     memory: int = 0
@@ -70,7 +70,7 @@ class Method(Comparable, ABC):
     takes_h: bool = True
     any_time: bool = False
     smallest_rtol: float = 0.0
-    smooth_only: bool = False
+    verifies_steps: bool = False
 
     @property
     @abstractmethod

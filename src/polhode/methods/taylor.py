@@ -92,7 +92,7 @@ class Taylor(Method):
     chooses_steps = True
     takes_h = False
     smallest_rtol = SMALLEST_RTOL
-    smooth_only = True
+    verifies_steps = True
     memory = 4  # see ``kernels.stepping.taylor_block``
 
     def __init__(self, rtol: float = 1e-15, max_step: float | None = None, order: int | None = None) -> None:

@@ -122,7 +122,10 @@ class EnergyTask(Task):
         """Return the function that returns the error of a trial with fixed steps."""
         return lambda trial: inf if trial.end is None else float(trial.end[0])
 
-    def trial(self, method: Method, x: float, h: StepSize | None = None, least: int = 1, keep: bool = False) -> Trial:
+    def trial(
+        self, method: Method, x: float, h: StepSize | None = None, least: int = 1, keep: bool = False,
+        shorter: float = 1.0,
+    ) -> Trial:  # fmt: skip
         """Run to the end; with fixed steps, what is compared is the largest error of the energy, not the last state."""
         if method.chooses_steps:
             return super().trial(method, x)

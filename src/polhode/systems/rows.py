@@ -42,6 +42,7 @@ class SystemRows(Rows):
     breaks = np.empty(0)
     drops_missing = True
     is_ready_made = True  # forces are assumed to be smooth in time
+    is_traced = True  # they are assumed to have no branches
 
     def __init__(self, system: System) -> None:
         """Arrange the data of `system`."""
