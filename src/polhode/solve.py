@@ -141,6 +141,7 @@ def integrate(
     >>> len(traj), bool(abs(traj.energy_error()).max() < 1e-9)
     (201, True)
     """
+    problem = problem.current()
     span = problem.t_span if t_span is None else checked_span(t_span)
     output = OutputOptions(t_eval, whole_number(save_every, "save_every", 1), dense_output, events, progress)
     try:
@@ -200,6 +201,7 @@ def start(
     >>> bool(abs(run.omega).max() < 0.01)
     True
     """
+    problem = problem.current()
     choice = choice_for(problem, problem.t_span, method, h, rtol)
     if choice.unmet:
         warn(joined(f"{choice.method!r}", choice.unmet), RunWarning)

@@ -20,9 +20,11 @@ import sysconfig
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from polhode.core.seen import Seen
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 INSTALLED = ("site-packages", "dist-packages")  # folders of installed packages
@@ -67,14 +69,22 @@ class Itself:
         return id(self._x)
 
 
-def identity(*values: Any) -> tuple[Fingerprint, tuple[Any, ...]]:
-    """Return the fingerprint of functions and values, and a key that is equal for equivalent functions and values.
+class Identity(NamedTuple):
+    """What functions and values are."""
+
+    parts: Fingerprint
+    key: tuple[Any, ...]  # equal for equivalent functions and values
+    seen: Seen
+
+
+def identity(*values: Any) -> Identity:
+    """Return the fingerprint of functions and values, a key that is equal for equivalent ones, and what was read.
 
     The key is valid in this process only: objects whose content cannot be inspected are equal only to themselves.
     """
     walk = _Walk(values)
     tokens = [walk.value(value) for value in values]
-    return walk.parts, (digest(repr((tokens, walk.parts))), *map(Itself, walk.unknown))
+    return Identity(walk.parts, (digest(repr((tokens, walk.parts))), *map(Itself, walk.unknown)), walk.seen)
 
 
 def is_lasting(*values: Any) -> bool:
@@ -142,6 +152,7 @@ class _Walk:
         self._own = {_package(getattr(x, "__module__", None)) for x in first} - FOUNDATION
         self.parts: Fingerprint = {}
         self.unknown: list[Any] = []  # objects whose content cannot be inspected
+        self.seen = Seen()
         self.packages: set[str] = set()  # packages of code that is represented by its name
         self._seen: dict[int, tuple[str, Any]] = {}  # names and objects by address; the reference keeps it valid
         self._open: set[int] = set()  # containers in progress, because one may contain itself
@@ -171,6 +182,7 @@ class _Walk:
         """Return type, shape and a digest of the content of an array."""
         if x.nbytes > BY_ADDRESS:
             self.unknown.append(x)
+        self.seen.array(x)
         if x.dtype.hasobject:
             return f"{x.dtype} {x.shape} {self.value(x.ravel().tolist())}"
         content = hashlib.blake2b(np.ascontiguousarray(x).data.cast("B") if x.size else b"", digest_size=16)
@@ -181,6 +193,8 @@ class _Walk:
         if id(x) in self._open:
             return "itself"
         self._open.add(id(x))
+        if kind in (list, dict, set):
+            self.seen.content(x)
         if isinstance(x, set | frozenset):  # their order differs between processes
             items = sorted(map(self._alone, x))
         else:
@@ -193,6 +207,7 @@ class _Walk:
         walk = _Walk()
         walk._own = self._own
         walk._seen = dict(self._seen)
+        walk.seen = self.seen
         token = walk.value(x)
         self.unknown += walk.unknown
         self.packages |= walk.packages
@@ -208,6 +223,7 @@ class _Walk:
         token, is_new = self._named(function, f"{function.__module__}.{function.__qualname__}" if library else name)
         if not is_new:
             return token
+        self.seen.function(function)
         cells = _contents(function)
         for argument, default in _defaults(function).items():
             self._part(f"{argument}, a default of {name}", default)
@@ -225,8 +241,11 @@ class _Walk:
         if chain[0] not in names:  # a builtin, or not defined yet
             return
         x = names[chain[0]]
+        if is_global:
+            self.seen.name(names, chain[0], x)
         used = 1
         while isinstance(x, ModuleType) and not self._is_foreign_module(x) and used < len(chain):
+            self.seen.name(vars(x), chain[used], vars(x).get(chain[used]))
             x = getattr(x, chain[used], None)
             used += 1
         if is_global or used > 1:
@@ -236,6 +255,7 @@ class _Walk:
         """Return the name of a class, and add the members of it and its bases to ``parts`` if they are user code."""
         for base in kind.__mro__:
             if not self._is_foreign_class(base) and self._named(base, base.__qualname__)[1]:
+                self.seen.attributes(base)
                 for name, member in vars(base).items():
                     # the function of a method or property
                     member = getattr(member, "__func__", getattr(member, "fget", member))
@@ -252,6 +272,7 @@ class _Walk:
         name, is_new = self._named(x, self.value(type(x)))
         if not is_new:
             return name
+        self.seen.attributes(x)
         try:
             reduced = _reduced(x)
         except Exception:  # the object cannot be copied

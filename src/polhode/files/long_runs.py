@@ -99,6 +99,7 @@ def stream(
     >>> done.finished, done.rows
     (True, 21)
     """
+    problem = problem.current()
     span = problem.t_span if t_span is None else checked_span(t_span)
     choice = choice_for(problem, span, method, h)
     every = whole_number(save_every, "save_every", 1)

@@ -277,6 +277,8 @@ class Force(Value):
         """Return the graph, or the reason why there is none; it is made when it is asked for first."""
         from polhode.forces import tracing
 
+        for function in self._functions():
+            function.fix()
         try:
             return tracing.traced(self)
         except NotTraceable as problem:
@@ -294,8 +296,35 @@ class Force(Value):
         >>> list(Torque(lambda t, Q, w, p: (t, 0.0, 0.0)).fingerprint())
         ['the code of <lambda>', 'frame, arrays or degree']
         """
-        candidates = (self._torque, self._energy, self._gradient)
-        return merged(*(function.fingerprint() for function in candidates if function is not None))
+        return merged(*(function.fingerprint() for function in self._functions()))
+
+    def _functions(self) -> list[Function]:
+        """Return torque, energy and gradient, as far as there are such."""
+        return [function for function in (self._torque, self._energy, self._gradient) if function is not None]
+
+    def current(self) -> Self:
+        """Return this force or, if a value that its functions read has changed since they were used, a new one.
+
+        Globals, closure variables, defaults, attributes and items of containers are such values.
+        """
+        force = self._newest[-1] if self._newest else self
+        if all(function.is_current() for function in force._functions()):
+            return force
+        self._newest[:] = [self._copy(**self._renewed())]
+        return self._newest[-1]
+
+    @functools.cached_property
+    def _newest(self) -> list[Self]:
+        """The force that `current` has returned last, if it is not this one."""
+        return []
+
+    def _renewed(self) -> dict[str, Any]:
+        """Return the attributes of a force whose functions are traced and compiled anew."""
+        return {
+            name: function.renewed()
+            for name, function in vars(self).items()
+            if name in ("_torque", "_energy", "_gradient") and function is not None
+        }
 
     def _required(self, function: Function | None, what: str) -> Function:
         """Return `function`; raise AttributeError if it is None, naming the first part without an energy."""
@@ -632,6 +661,10 @@ class ForceSum(Force):
             both = first.replaced(params=other.params[..., :k]), second.replaced(params=other.params[..., k:])
             other._store(_both=both, _torque=ForceSum(*both)._torque)
         return other
+
+    def _renewed(self) -> dict[str, Any]:
+        """Return the attributes of a sum of forces whose functions are traced and compiled anew."""
+        return super()._renewed() | {"_both": tuple(force._copy(**force._renewed()) for force in self._both)}
 
     def _parts(self) -> tuple[Force, ...]:
         """Return the forces of which this one is the sum."""

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.ctypeslib import as_array
 
 from polhode.core.arrays import FloatArray
-from polhode.core.fingerprint import Fingerprint, Itself, digest, fingerprint, identity, is_lasting, merged
+from polhode.core.fingerprint import Fingerprint, Identity, Itself, digest, fingerprint, identity, is_lasting, merged
 from polhode.core.pickling import HoldsFunctions
 from polhode.core.rotation import matrix
 from polhode.core.value import Comparable
@@ -389,8 +389,7 @@ class Function(Comparable, HoldsFunctions):
         self.plain = self.applied(plain)
         self._code: Code | None = None
         self._addresses: dict[Any, Any] = {}  # of code that is made from graphs, by its kind and number of parameters
-        self._fingerprint: Fingerprint | None = None
-        self._own_key: tuple[Any, ...] | None = None
+        self._own: Identity | None = None  # what the user-defined functions were when code or a graph was made
 
     def applied(self, convert: Callable[[Any], Any]) -> Any:
         """Return the template applied to the parts as `convert` returns them."""
@@ -444,28 +443,52 @@ class Function(Comparable, HoldsFunctions):
         """Return the address of code of a kind that is made from the graph, or that exists; None if there is none."""
         if kind not in self._addresses:
             address = None
-            if self._fix():
+            if self.fix():
                 key = "graph", kind, type(self), self.form.signature, self.key()
                 code = RECENT.find(key) or RECENT.keep(Code(make(self, *arguments), key))
                 address = code.function
             self._addresses[kind] = address
         return self._addresses[kind]
 
-    def _fix(self) -> bool:
+    def fix(self) -> bool:
         """Fix the globals and closure variables that code contains; return False if others were fixed before."""
-        inner = [part._fix() for part in self._parts if isinstance(part, Function)]
-        found, own_key = identity(*self._own_parts(), self.settings)
-        if self._own_key is None:
-            self._fingerprint, self._own_key = found, own_key
-        return self._own_key == own_key and all(inner)
+        inner = [part.fix() for part in self._inner()]
+        if self._own is None:
+            self._own = self._identity()
+            return all(inner)
+        return self._is_as_fixed() and all(inner)
+
+    def is_current(self) -> bool:
+        """Return whether globals, closure variables and so on are those that were fixed, or nothing was fixed yet."""
+        return (self._own is None or self._is_as_fixed()) and all(part.is_current() for part in self._inner())
+
+    def _is_as_fixed(self) -> bool:
+        """Return whether the user-defined functions are what they were when they were fixed."""
+        assert self._own is not None
+        if self._own.seen.is_unchanged():
+            return True
+        now = self._identity()
+        if now.key != self._own.key:
+            return False
+        self._own = now  # equal values in other objects
+        return True
+
+    def renewed(self) -> Function:
+        """Return the same function without anything that was fixed."""
+        parts = [part.renewed() if isinstance(part, Function) else part for part in self._parts]
+        return type(self)(self.form, self._template, parts, self.settings, self.user)
+
+    def _identity(self) -> Identity:
+        """Return what the user-defined functions among the parts are now."""
+        return identity(*self._own_parts(), self.settings)
 
     def fingerprint(self) -> Fingerprint:
         """Return digests of the user-defined functions, as they were compiled or, before that, as they are now."""
         own = self._own_parts()
-        inner = [part.fingerprint() for part in self._parts if isinstance(part, Function)]
+        inner = [part.fingerprint() for part in self._inner()]
         if not own:
             return merged(*inner)
-        digests = fingerprint(*own) if self._fingerprint is None else self._fingerprint
+        digests = fingerprint(*own) if self._own is None else self._own.parts
         settings = {"frame, arrays or degree": digest(repr((self._template.__name__, self.settings)))}
         return merged(*inner, digests, settings)
 
@@ -475,13 +498,16 @@ class Function(Comparable, HoldsFunctions):
 
     def _content(self) -> Mapping[str, Any]:
         """Return what is compared."""
-        own_key = self._own_key or identity(*self._own_parts(), self.settings)[1]
-        inner = tuple(part for part in self._parts if isinstance(part, Function))
-        return {"form": self.form, "template": self._template, "own": own_key, "inner": inner}
+        own = self._own or self._identity()
+        return {"form": self.form, "template": self._template, "own": own.key, "inner": self._inner()}
 
     def __hash__(self) -> int:
         """Return a hash that does not depend on the user-defined function, whose globals may change."""
         return hash((type(self), self.form))
+
+    def _inner(self) -> tuple[Function, ...]:
+        """Return the parts that are Functions."""
+        return tuple(part for part in self._parts if isinstance(part, Function))
 
     def _own_parts(self) -> list[Any]:
         """Return the parts that are user-defined functions."""
@@ -490,10 +516,10 @@ class Function(Comparable, HoldsFunctions):
     def _shared(self) -> Code:
         """Return the code of this function, or of an equivalent one that is compiled already."""
         if self._code is None:
-            inner = [part._shared().key for part in self._parts if isinstance(part, Function)]
+            inner = [part._shared().key for part in self._inner()]
             prefix = type(self), self.form.signature, self._template, *inner
-            self._fingerprint, self._own_key = identity(*self._own_parts(), self.settings)
-            key = (*prefix, self._own_key)
+            self._own = self._identity()
+            key = (*prefix, self._own.key)
             callback_key = (*prefix, *_itself(self.user))
             self._code = RECENT.find(callback_key) or RECENT.find(key) or RECENT.keep(self._new_code(key, callback_key))
         return self._code
@@ -522,18 +548,18 @@ class Function(Comparable, HoldsFunctions):
 
     def key(self) -> tuple[Any, ...]:
         """Return a key that is equal, in this process, for functions that do the same now or as they were compiled."""
-        inner = tuple(part.key() for part in self._parts if isinstance(part, Function))
-        return self._template, inner, self._own_key or identity(*self._own_parts(), self.settings)[1]
+        inner = tuple(part.key() for part in self._inner())
+        return self._template, inner, (self._own or self._identity()).key
 
     def lasting_key(self) -> str | None:
         """Return a text that is the same for equivalent functions in all processes, or None if there is none."""
         if self._code is not None and self._code.is_callback:
             return None
         own = [*self._own_parts(), self.settings]
-        inner = [part.lasting_key() for part in self._parts if isinstance(part, Function)]
+        inner = [part.lasting_key() for part in self._inner()]
         if None in inner or not is_lasting(*own):
             return None
-        return repr((type(self).__name__, self._template.__qualname__, inner, identity(*own)[1][0]))
+        return repr((type(self).__name__, self._template.__qualname__, inner, self._identity().key[0]))
 
 
 def _itself(function: Any) -> tuple[Itself, Itself]:
@@ -543,7 +569,7 @@ def _itself(function: Any) -> tuple[Itself, Itself]:
 
 def compiled_as_it_is(func: Any, signature: str) -> Any:
     """Return a user-defined function compiled for one signature, or the compiled code of an equivalent one."""
-    key = signature, identity(func)[1]
+    key = signature, identity(func).key
     lasting = key[1][0] if is_lasting(func) else None
     code = RECENT.find(key) or RECENT.keep(Code(compile_user(func, signature, lasting), key))
     return code.function
@@ -558,6 +584,10 @@ class OfArrays(Function):
     def __reduce__(self) -> Any:
         """Return the arguments for pickle and copy."""
         return OfArrays, (self.form, *self._parts)
+
+    def renewed(self) -> OfArrays:
+        """Return the same function without anything that was fixed."""
+        return OfArrays(self.form, *self._parts)
 
     def _compile(self) -> Any:
         """Return the function compiled without a signature."""
@@ -578,7 +608,14 @@ class ReadyMade(Function):
         self._parts = ()
         self._code = None
         self._addresses = {}
-        self._fingerprint = None
+
+    def is_current(self) -> bool:
+        """Return True."""
+        return True
+
+    def renewed(self) -> ReadyMade:
+        """Return this function, which never changes."""
+        return self
 
     def __reduce__(self) -> Any:
         """Return the arguments for pickle and copy; kernels are pickled by name."""
@@ -605,7 +642,7 @@ class ReadyMade(Function):
         """Return what is compared: the kernel."""
         return {"kernel": self.plain}
 
-    def _fix(self) -> bool:
+    def fix(self) -> bool:
         """Return True: kernels do not change."""
         return True
 

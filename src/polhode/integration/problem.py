@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from math import isfinite, nan
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -138,7 +138,24 @@ class Problem(Value):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the data of the problem, without what is derived from them."""
-        return {name: value for name, value in vars(self).items() if name != "rows"}
+        return dict(self._content())
+
+    def current(self) -> Self:
+        """Return this problem or, if a value that a torque of the user reads has changed, one with the changed torque.
+
+        See ``Force.current``.
+        """
+        force = self.force.current()
+        if force is self.force:
+            return self
+        if not self._newest or self._newest[-1].force is not force:
+            self._newest[:] = [self.replaced(force=force)]
+        return self._newest[-1]
+
+    @cached_property
+    def _newest(self) -> list[Self]:
+        """The problem that `current` has returned last, if it is not this one."""
+        return []
 
     @property
     def duration(self) -> float:

@@ -16,7 +16,7 @@ from polhode.core.state import State
 from polhode.integration.base_trajectory import Stats
 from polhode.integration.rows import States
 from polhode.integration.running import run_time
-from polhode.integration.stepping import SteppingRun
+from polhode.integration.stepping import SteppingRun, new_stepping
 from polhode.methods.method import Method
 
 
@@ -33,6 +33,9 @@ class Stepper:
 
     Notes
     -----
+    The torque is what it was at the start of the run, or at the last ``reset``, also if values that it reads change
+    meanwhile, such as globals; `params` may change at any time.
+
     Steps of a fixed size ``h`` end at t_0 + k h, where t_0 is the time at which the run began: at the start, by
     ``reset`` or ``apply``, after a change of `params`, at a break of the force, or by ``to(t)`` with a time that is
     not that of a step. Such a time is reached by whole steps and one step of the remaining length. A step is never
@@ -192,6 +195,8 @@ class Stepper:
     def reset(self, state: State | None = None, t: float | None = None) -> None:
         """Go back to the start, or to a state, and forget kept states; `params` stay as they are.
 
+        If a value that the torque reads has changed since the start, such as a global, the torque is a new one.
+
         Parameters
         ----------
         state : State, optional
@@ -204,6 +209,7 @@ class Stepper:
         ShapeError
             If the state is not of the shape of the problem.
         """
+        self._renew()
         run = self._run
         rows = run.rows
         if state is not None:
@@ -213,6 +219,18 @@ class Stepper:
         run.begin(run.t0 if t is None else _time(t), rows.m, rows.q)
         if self._kept is not None:
             self._kept = [_copied(run)]
+
+    def _renew(self) -> None:
+        """Begin anew with the torque as it is now, if a value that it reads has changed."""
+        problem = self.problem.current()
+        if problem is self.problem:
+            return
+        old = self._run
+        h = abs(self.h) if old.method.takes_h else None
+        run = new_stepping(problem, (old.t0, old.t1), old.method, h)
+        run.load()
+        run.bodies.params[:] = old.bodies.params
+        self.__init__(run, self._kept is not None)  # type: ignore[misc]
 
     def trajectory(self) -> Any:
         """Return the kept states: the first one, and those after every call of ``step`` and ``to``.

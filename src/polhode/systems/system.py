@@ -128,6 +128,10 @@ class System(Value):
             if body.mass is None:
                 raise InertiaError("bodies have no mass: type RigidBody(inertia, mass=...)")
 
+    def current(self) -> System:
+        """Return this system: functions of an interaction are those of its first use."""
+        return self
+
     @property
     def count(self) -> int:
         """Number of bodies."""

@@ -130,13 +130,13 @@ class Interaction(Comparable, ABC):
             elif callable(value):
                 found = merged(found, fingerprint(value))
             elif isinstance(value, np.ndarray | float | int | str | tuple):
-                found[f"{name.strip('_')} of {self.name}"] = str(identity(value)[1][0])
+                found[f"{name.strip('_')} of {self.name}"] = str(identity(value).key[0])
         return found
 
     def _content(self) -> Mapping[str, Any]:
         """Return what is compared: parameters, and digests of functions and objects of the user."""
         return {
-            name: value if isinstance(value, COMPARED) else identity(value)[1]
+            name: value if isinstance(value, COMPARED) else identity(value).key
             for name, value in super()._content().items()
         }
 

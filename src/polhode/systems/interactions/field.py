@@ -106,7 +106,7 @@ class Field(HoldsFunctions, Interaction):
 
     def _key(self) -> tuple[Any, ...]:
         """Return a key that is equal for equivalent functions."""
-        return identity(self._forces, self._energy)[1]
+        return identity(self._forces, self._energy).key
 
     def evaluate(self, t: float, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> float:
         """Add the forces and torques (n, 3) on all bodies to `force` and `torque`; return NaN instead of an energy."""
