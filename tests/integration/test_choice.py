@@ -361,6 +361,7 @@ def test_why_a_search_ends_is_true():
         ({"rtol": np.nan}, "rtol = nan"),
         ({"rtol": 1e-17}, "rtol = 1e-17: expected at least 1.42e-14"),
         ({"rtol": np.inf}, "rtol = inf"),
+        ({"rtol": 2.0}, "rtol = 2.0: expected at most 1, which is an error as large as the momentum; type rtol=1e-9"),
         ({"rtol": "small"}, "rtol"),
         ({"atol": np.nan}, "atol = nan"),
         ({"atol": -1.0}, "atol = -1.0: expected 0, or a positive finite number"),
@@ -372,6 +373,28 @@ def test_tolerances_that_are_refused(tolerances, said, given):
     with pytest.raises(InputError) as caught:
         integrate(problems.vilmart_top(), **tolerances, **given)
     assert said in str(caught.value)
+
+
+def a_system():
+    states = ph.State(np.zeros((2, 3)), x=[(0.0, 0.0, 0.0), (0.0, 0.0, 1.5)])
+    spheres = ph.interactions.DipolarSoftSpheres((0.0, 1.0, 1.0))
+    return ph.System(ph.RigidBody((1.0, 1.88, 2.88), mass=1.0), states, spheres, t_span=(0.0, 5.0))
+
+
+@pytest.mark.parametrize("make", [problems.vilmart_top, problems.heavy_top, a_system])
+def test_a_step_size_and_a_tolerance_are_not_both_taken(make):
+    problem = make()
+    for call in (integrate, lambda problem, **given: ph.start(problem, **given)):
+        for given in ({"method": "V2"}, {}):
+            with pytest.raises(InputError, match=r"got h = 0.5 and rtol = 1e-12, .* omit h, or omit rtol"):
+                call(problem, h=0.5, rtol=1e-12, **given)
+
+
+@pytest.mark.parametrize("rtol", [1.0, 0.3, 0.02])
+def test_large_tolerances(rtol):
+    for force in (forces.gravity(1.0, (0.0, 0.0, 0.3)), ph.Torque(lambda t, Q, w, p: (np.tanh(Q[0][1]), 0.0, 0.0))):
+        traj = integrate(Problem(MOMENTS, ph.State(M0), force, (0.0, 5.0)), rtol=rtol)
+        assert isinstance(traj.method, ph.Taylor)
 
 
 def test_adaptive_takes_no_step():

@@ -92,7 +92,7 @@ def choose(
     if h is not None and np.ndim(h):
         (output or OutputOptions()).check_own_steps()
     user_method = user_method_of(method, h)
-    tolerances = wanted_tolerances(rtol, atol)
+    tolerances = wanted_tolerances(rtol, atol, h)
     if user_method is not None:
         user_method.check(problem.force)
         if advice := user_method.advice(problem.force):
@@ -118,11 +118,18 @@ def user_method_of(method: MethodLike | None, h: StepSize | None) -> Method | No
     return user_method
 
 
-def wanted_tolerances(rtol: float | None, atol: float) -> tuple[float, float]:
-    """Return the wanted errors; raise InputError if they are invalid."""
+def wanted_tolerances(rtol: float | None, atol: float, h: StepSize | None = None) -> tuple[float, float]:
+    """Return the wanted errors; raise InputError if they are invalid, or if the step size is given as well."""
     if rtol is None and isinstance(atol, float) and atol == 0.0:
         return DEFAULT_RTOL, 0.0
-    return checked_tolerances(DEFAULT_RTOL if rtol is None else rtol, atol)
+    tolerances = checked_tolerances(DEFAULT_RTOL if rtol is None else rtol, atol)
+    if rtol is not None and h is not None:
+        given = f"h = {h!r}" if np.ndim(h) == 0 else "an array h"
+        raise InputError(
+            f"got {given} and rtol = {rtol!r}, but the step size follows from rtol; ",
+            Hint("omit h, or omit rtol and type estimate_error=True", "omit --h, or omit --rtol"),
+        )
+    return tolerances
 
 
 def _no_step_taken(method: Method, h: StepSize) -> InputError:

@@ -34,7 +34,7 @@ from polhode.integration.step_search import AIM, MOST_TRIALS, ROUND_OFF, ROUNDIN
 from polhode.integration.strength import WEAK_SCHEMES, Strength, expected_order, law_of, measured_each, strong_scheme
 from polhode.integration.stretches import StepSize
 from polhode.integration.time_structure import TimeStructure
-from polhode.integration.trials import Task, find_step, find_tolerance
+from polhode.integration.trials import LARGEST_TOLERANCE, Task, find_step, find_tolerance
 from polhode.methods import as_method
 from polhode.methods.adaptive import Adaptive
 from polhode.methods.method import Method
@@ -144,7 +144,7 @@ def _for_step(force: Force, strength: Strength) -> tuple[str, str]:
 
 def _taylor_cost(task: Task) -> float:
     """Return the cost of ``Taylor`` with a weak torque, in the time of a torque evaluation of a splitting."""
-    order = Taylor(max(AIM * task.error_per_length, Taylor.smallest_rtol)).order
+    order = Taylor(max(min(AIM * task.error_per_length, LARGEST_TOLERANCE), Taylor.smallest_rtol)).order
     steps = task.length / task.radian * TAYLOR_STEPS * (TAYLOR_TRIALS if task.is_long else 1.0)
     return steps * (TAYLOR_STEP + TAYLOR_ORDER * order)
 

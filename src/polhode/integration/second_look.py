@@ -25,7 +25,7 @@ from polhode.integration.rows import EndState, Integrable, ProblemRows
 from polhode.integration.running import new_run
 from polhode.integration.stretches import StepSize
 from polhode.integration.time_structure import CELLS
-from polhode.integration.trials import Task
+from polhode.integration.trials import LARGEST_TOLERANCE, Task
 from polhode.kernels.graphs.watches import watches
 from polhode.methods.adaptive import Adaptive
 from polhode.methods.method import Method
@@ -113,7 +113,7 @@ def _other(task: Task, method: Method) -> Method:
 
 def _with_small_tolerance(family: Method, task: Task) -> Method:
     """Return a method whose error is small compared with the wanted one."""
-    tolerance = float(f"{AIM * task.error_per_length:.1g}")
+    tolerance = float(f"{min(AIM * task.error_per_length, LARGEST_TOLERANCE):.1g}")
     return family.with_tolerance(max(tolerance, family.smallest_rtol), task.atol)
 
 

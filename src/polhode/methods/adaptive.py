@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from polhode.forces.base import Force
 
 SMALLEST_RTOL = 2.0**-46  # 1.4e-14: below this, the round-off of a step is no longer small compared with its error
+LARGEST_RTOL = 1.0
 FINER = 32.0  # ratio of tolerances by which errors are estimated
 MOST_TRIALS = 10_000_000  # accepted or rejected: about a minute, more than any computable motion needs
 
@@ -202,11 +203,11 @@ def checked_tolerances(rtol: Any, atol: Any) -> tuple[float, float]:
     """Return `rtol` and `atol` as floats; raise InputError if one is not a number or out of range."""
     relative = one_number(rtol, "rtol")
     absolute = one_number(atol, "atol")
-    if not SMALLEST_RTOL <= relative < inf:
-        raise InputError(
-            f"rtol = {rtol!r}: expected at least {SMALLEST_RTOL:.3g}, the level of round-off; ",
-            Hint("type rtol=1e-9", "add --rtol 1e-9"),
-        )
+    if not SMALLEST_RTOL <= relative <= LARGEST_RTOL:
+        limits = f"at least {SMALLEST_RTOL:.3g}, the level of round-off"
+        if relative > LARGEST_RTOL:
+            limits = f"at most {LARGEST_RTOL:g}, which is an error as large as the momentum"
+        raise InputError(f"rtol = {rtol!r}: expected {limits}; ", Hint("type rtol=1e-9", "add --rtol 1e-9"))
     if not 0.0 <= absolute < inf:
         raise InputError(f"atol = {atol!r}: expected 0, or a positive finite number in units of m")
     return relative, absolute

@@ -72,7 +72,7 @@ def choose_for_system(
         If an argument is invalid, or the method is not for systems.
     """
     user_method = user_method_of(method, h)
-    tolerances = wanted_tolerances(rtol, atol)
+    tolerances = wanted_tolerances(rtol, atol, h)
     if user_method is not None:
         user_method.check_system()
     simplest = user_method or Splitting(None, "V2")
