@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from collections import namedtuple
 
 import numpy as np
@@ -15,6 +17,7 @@ from polhode.core import capacity
 from polhode.core.errors import MemoryLimitError, StoreError
 from polhode.files.long_runs import open_stream
 from polhode.integration.fixed_run import FixedRun
+from polhode.integration.own_steps_run import OwnStepsRun
 from polhode.systems.interactions import DipolarSoftSpheres
 
 Usage = namedtuple("Usage", "total used free")
@@ -44,6 +47,48 @@ def disk(monkeypatch):
 def memory(monkeypatch):
     """Sets the memory that this machine is said to have."""
     return lambda size: monkeypatch.setattr(capacity, "physical_memory", lambda: size)
+
+
+# Steps that a method chooses
+
+
+def test_steps_that_do_not_fit_are_refused_before_anything_runs(memory, tmp_path, monkeypatch):
+    """By the least number of steps in the time span, before trial runs."""
+    memory(5e9)
+    monkeypatch.setattr(OwnStepsRun, "_advance", None)  # so that no run can begin
+    problem = ph.problems.perturbed(t_end=1e9)
+    told = r"at least 9\d{7} states would take 6\.\d+ GB of memory, and this machine has 5 GB; keep fewer, with"
+    for choice in ({}, {"rtol": 1e-8}, {"method": ph.Taylor(1e-12)}, {"method": ph.Adaptive(1e-9)}):
+        with pytest.raises(MemoryLimitError, match=told):
+            ph.integrate(problem, **choice)
+    result = run("run", "perturbed", "--set", "t_end=1e9", "--out", tmp_path / "out")
+    assert result.exit_code > 0
+    assert "--set output.states=..., or write them to a disk as they are computed, with" in message_of(result)
+
+
+def test_steps_that_become_too_many_are_refused_soon(memory, monkeypatch):
+    """A body that turns slowly at first."""
+    memory(1e7)
+    monkeypatch.setattr(capacity, "CHECKED_FROM", 2**18)
+    force = ph.forces.gravity(1.0, (0.0, 0.0, 0.3))
+    problem = ph.Problem((1.0, 1.5, 2.0), ph.State((0.0, 0.0, 1e-7), (0.8, 0.6, 0.0, 0.0)), force, (0.0, 1e6))
+    told = (
+        r"the steps of the run take [\d.]+ MB of memory after [\d.]+% of the time span, and would not fit; keep fewer"
+    )
+    with pytest.raises(MemoryLimitError, match=told):
+        ph.integrate(problem, method=ph.Adaptive(1e-9))
+    traj = ph.integrate(problem, (0.0, 1e4), method=ph.Adaptive(1e-9), t_eval=[0.0, 1e4])  # these are not kept
+    assert traj.success
+
+
+def test_the_memory_of_a_process_may_be_limited():
+    """As by ``ulimit -v``."""
+    resource = pytest.importorskip("resource")
+    code = f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({2**42}, {2**42}))"
+    code += "; from polhode.core.capacity import physical_memory; print(physical_memory())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert float(done.stdout) == min(capacity.physical_memory(), 2.0**42)
+    assert resource.RLIMIT_AS
 
 
 # Disks

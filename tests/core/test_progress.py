@@ -95,3 +95,14 @@ def test_lines_are_a_pause_apart(monkeypatch, capsys):
             bar.show(step)
     lines = capsys.readouterr().err.splitlines()
     assert lines == [f"{part}% of 100 steps" for part in (13, 38, 63, 88)]
+
+
+def test_lines_for_a_file(monkeypatch, capsys):
+    """One after two seconds, and then one every minute."""
+    now = [0.0]
+    monkeypatch.setattr(progress, "perf_counter", lambda: now[0])
+    lines = progress.Lines()
+    for time in range(200):
+        now[0] = float(time)
+        lines(time / 200)
+    assert capsys.readouterr().err.split("\n")[:-1] == ["1.0% done", "31.0% done", "61.0% done", "91.0% done"]

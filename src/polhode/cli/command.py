@@ -15,6 +15,7 @@ from click.shell_completion import CompletionItem
 
 from polhode.core.errors import PolhodeError, RunError, RunWarning, StepError
 from polhode.core.messages import in_shell_words
+from polhode.core.progress import Lines, Report
 
 CTRL_C = 130
 UNLIMITED = 10_000  # characters of a summary, so that click wraps it instead of cutting it off
@@ -114,9 +115,9 @@ class _WarningPrinter:
             click.echo(f"note: {in_shell_words(message)}", err=True)
 
 
-def show_progress() -> bool:
-    """Return whether the standard error is a terminal, where a progress bar makes sense."""
-    return sys.stderr.isatty()
+def show_progress() -> bool | Report:
+    """Return True for a progress bar if the standard error is a terminal, and otherwise what prints a few lines."""
+    return sys.stderr.isatty() or Lines()
 
 
 def print_json(value: Any) -> None:

@@ -13,6 +13,8 @@ from pathlib import Path
 from polhode.core.errors import MemoryLimitError, StoreError
 from polhode.core.messages import Hint
 
+CHECKED_FROM = 2**28  # bytes
+COPIED = 0.4  # part of the memory that arrays may have of which there are two copies for a moment
 UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
 
 
@@ -28,6 +30,8 @@ def memory_for(what: str, size: float, advice: str) -> Iterator[None]:
         raise MemoryLimitError(f"{what} would take {in_units(size)} of memory, {fact}; ", advice)
     try:
         yield
+    except MemoryLimitError:
+        raise
     except MemoryError as error:
         fact = "which could not be allocated"
         raise MemoryLimitError(f"{what} would take {in_units(size)} of memory, {fact}; ", advice) from error
@@ -47,13 +51,31 @@ def check_disk(path: Path, what: str, size: float, advice: str) -> None:
         )
 
 
+def check_growth(what: str, size: float, part: float, advice: str) -> None:
+    """Raise MemoryLimitError if what has grown to ``size`` bytes will exceed the memory of the machine.
+
+    ``part`` (0 to 1) of the work is done. Smaller sizes than CHECKED_FROM are no sign of what will follow.
+    """
+    expected = size / part if part > 0.0 else inf
+    if size > CHECKED_FROM and expected > COPIED * physical_memory():
+        raise MemoryLimitError(
+            f"{what} take {in_units(size)} of memory after {part:.1%} of the time span, and would not fit; ", advice
+        )
+
+
 @cache
 def physical_memory() -> float:
-    """Return the size of the memory of this machine in bytes, or infinity if it is not known."""
+    """Return the size of the memory of this machine in bytes, or what this process may use; infinity if not known."""
     try:
-        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+        size = float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, ValueError, OSError):
         return inf
+    try:
+        import resource  # on Windows there is none
+    except ImportError:
+        return size
+    limits = [limit for limit in resource.getrlimit(resource.RLIMIT_AS) if limit != resource.RLIM_INFINITY]
+    return min([size, *map(float, limits)])
 
 
 def in_units(size: float) -> str:

@@ -15,6 +15,7 @@ Report = Callable[[float], None]  # callback that is called with the completed f
 
 PATIENCE = 0.5  # seconds before the first output, so that short runs have none
 PAUSE = 1.0  # seconds between two lines of text
+FIRST_LINE, NEXT_LINE = 2.0, 60.0  # seconds before lines that go to a file
 
 
 class Progress:
@@ -86,6 +87,19 @@ class Progress:
         """Close the progress bar."""
         if self.bar is not None:
             self.bar.close()
+
+
+class Lines:
+    """Report of the completed fraction as lines on standard error, few enough for a file."""
+
+    def __init__(self) -> None:
+        self._next = perf_counter() + FIRST_LINE
+
+    def __call__(self, part: float) -> None:
+        """Print a line, unless the last one was printed less than a minute ago."""
+        if perf_counter() >= self._next:
+            tell(f"{part:.1%} done")
+            self._next = perf_counter() + NEXT_LINE
 
 
 def tell(text: str) -> None:

@@ -15,7 +15,7 @@ from polhode.core.arrays import FloatArray
 from polhode.core.capacity import check_disk
 from polhode.core.errors import Interrupted, RunError
 from polhode.core.messages import Hint, joined
-from polhode.core.progress import Progress
+from polhode.core.progress import Progress, Report
 from polhode.files import checksums, chunked
 from polhode.files.chunked import Checkpoint, Rows
 from polhode.files.contents import contents_of
@@ -136,7 +136,7 @@ class StreamWriter:
         self.checksums = checkpoint.checksums
         self.seal = checkpoint.seal
 
-    def go_on(self, progress: bool) -> Streamed:
+    def go_on(self, progress: bool | Report) -> Streamed:
         """Integrate to the end, and return the finished run; ``progress`` tells whether to show a progress bar.
 
         After Ctrl-C, the block that was being computed is discarded, because its bodies may have reached different
@@ -268,8 +268,8 @@ class StreamWriter:
 class _Bar(Progress):
     """Progress bar, which also writes checkpoints if much time passes between two saved states."""
 
-    def __init__(self, writer: StreamWriter, visible: bool) -> None:
-        super().__init__(visible, **writer.run.progress())
+    def __init__(self, writer: StreamWriter, wanted: bool | Report) -> None:
+        super().__init__(wanted, **writer.run.progress())
         self.writer = writer
 
     def show(self, done: float) -> None:

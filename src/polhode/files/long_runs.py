@@ -18,6 +18,7 @@ import numpy.typing as npt
 from polhode.core.arrays import FloatArray
 from polhode.core.checks import whole_number
 from polhode.core.errors import InputError, StoreWarning
+from polhode.core.progress import Report
 from polhode.core.warning import warn
 from polhode.files import chunked
 from polhode.files.contents import contents_of
@@ -48,7 +49,7 @@ def stream(
     t_eval: npt.ArrayLike | None = None,
     save_every: int = 1,
     chunk: int | None = None,
-    progress: bool = False,
+    progress: bool | Report = False,
 ) -> Streamed:
     """Integrate bodies or a system as ``integrate`` does, and write the states to a Zarr store during the run.
 
@@ -71,8 +72,8 @@ def stream(
         Number of steps between two saved states. The default is 1.
     chunk : int, optional
         Number of states that are written at once. By default, as many as take 8 MB.
-    progress : bool, optional
-        Whether to show a progress bar.
+    progress : bool or callable, optional
+        Whether to show a progress bar, or a function that is called with the completed fraction.
 
     Returns
     -------
@@ -125,7 +126,7 @@ def prepare(
     return writer
 
 
-def begin(writer: StreamWriter, *, progress: bool = False) -> Streamed:
+def begin(writer: StreamWriter, *, progress: bool | Report = False) -> Streamed:
     """Create the store of a run prepared by ``prepare``, and integrate it to the end."""
     writer.run.load()
     with only_writer(writer.path):
@@ -138,7 +139,7 @@ def resume(
     problem: Problem | System,
     *,
     method: MethodLike | None = None,
-    progress: bool = False,
+    progress: bool | Report = False,
     force: bool = False,
 ) -> Streamed:
     """Continue a run that was started by ``stream``.
@@ -154,8 +155,8 @@ def resume(
         The same problem as that passed to ``stream``.
     method : str, Scheme or method, optional
         The same method as that passed to ``stream``. By default, it is read from the store.
-    progress : bool, optional
-        Whether to show a progress bar.
+    progress : bool or callable, optional
+        Whether to show a progress bar, or a function that is called with the completed fraction.
     force : bool, optional
         Whether to continue even if user functions have changed.
 
@@ -190,7 +191,9 @@ def resume(
         return _resumed(path, problem, method, progress, force)
 
 
-def _resumed(path: Path, problem: Problem | System, method: MethodLike | None, progress: bool, force: bool) -> Streamed:
+def _resumed(
+    path: Path, problem: Problem | System, method: MethodLike | None, progress: bool | Report, force: bool
+) -> Streamed:
     """Compare a stored run with ``problem`` and ``method``, and continue it; the caller holds the lock."""
     checkpoint, attributes, plan = _look(path)
     chunked.tidy(path)

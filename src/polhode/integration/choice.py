@@ -52,7 +52,7 @@ class Choice(NamedTuple):
 def choose(
     problem: Problem, span: tuple[float, float], method: MethodLike | None = None, h: StepSize | None = None,
     rtol: float | None = None, atol: float = 0.0, output: OutputOptions | None = None, each: bool = False,
-    rough_h: float | None = None,
+    rough_h: float | None = None, keeps_steps: bool = False,
 ) -> Choice:  # fmt: skip
     """Choose a method, a step size or both, whichever the user omitted.
 
@@ -78,6 +78,9 @@ def choose(
     rough_h : float, optional
         Step size, with a method of the user, of bodies whose torque is not smooth in time. By default, if there are
         any, one step size is chosen for all bodies.
+    keeps_steps : bool, optional
+        Whether a run that follows keeps the states of all steps, which have to fit into memory; so do those of
+        `output` without times.
 
     Returns
     -------
@@ -107,7 +110,7 @@ def choose(
         return Choice(simplest, _spacing(problem, span, simplest) if h is None else h, why, 0.0)
     from polhode.integration.choice_by_trials import Wish, choose_by_trials  # with all that trial runs need
 
-    return choose_by_trials(problem, span, Wish(user_method, h, tolerances, output, each, rough_h))
+    return choose_by_trials(problem, span, Wish(user_method, h, tolerances, output, each, rough_h, keeps_steps))
 
 
 def user_method_of(method: MethodLike | None, h: StepSize | None) -> Method | None:

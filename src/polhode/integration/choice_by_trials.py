@@ -60,18 +60,20 @@ class Wish(NamedTuple):
     output: OutputOptions | None
     each: bool
     rough_h: float | None
+    keeps_steps: bool
 
 
 def choose_by_trials(problem: Problem, span: tuple[float, float], wish: Wish) -> Choice:
     """Choose a method, a step size or both by trial runs; see ``choice.choose``."""
-    method, h, tolerances, output, each, rough_h = wish
+    method, h, tolerances, output, each, rough_h, keeps_steps = wish
     reused = output if output is not None and output.events is None else None  # an event may end a run
     structure = problem.rows.structure(span)
     if method is None and h is None and (task := _short(problem, span, tolerances, structure, reused)) is not None:
         return _by_taylor(task, "a short time")
     strengths = measured_each(problem, span)
     strength = strengths.typical if each and problem.rows.batch else strengths.largest
-    task = Task(problem, span, *tolerances, strength.radian, structure, output=reused)
+    keeps_steps = keeps_steps or (output is not None and output.t_eval is None)
+    task = Task(problem, span, *tolerances, strength.radian, structure, output=reused, keeps_steps=keeps_steps)
     batch = BatchTask(problem, span, *tolerances, strengths, structure, reused) if each and problem.rows.batch else None
     output = output or OutputOptions()
     if method is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -10,8 +11,8 @@ import numpy.typing as npt
 from polhode.core.arrays import FloatArray
 from polhode.core.capacity import memory_for
 from polhode.core.errors import InputError
-from polhode.core.messages import Hint, joined
 from polhode.core.progress import Report
+from polhode.integration.own_steps_run import FEWER_STATES
 from polhode.integration.rows import States
 from polhode.integration.running import Run
 from polhode.integration.solution import Solution
@@ -20,13 +21,6 @@ from polhode.methods.method import Method
 
 if TYPE_CHECKING:
     from polhode.integration.event_finder import EventFinder
-
-FEWER_STATES = joined(
-    "keep fewer, with ",
-    Hint("save_every=... or t_eval=...", "--set output.save_every=... or --set output.states=..."),
-    ", or write them to a disk as they are computed",
-    Hint(": polhode.stream(problem, 'run.zarr', method=..., h=...)", ", with --set output.format=zarr"),
-)
 
 
 class OutputOptions(NamedTuple):
@@ -71,12 +65,18 @@ def computed(run: Run, h: StepSize | None, output: OutputOptions) -> Computed:
     every = output.save_every
     times = times_to_save(run.method, h, (run.t0, run.t1), output.t_eval, every)
     finder = None if output.events is None else _finder(output.events, run)
-    count = run.states_to_save(times, every, output.dense_output)
-    rows = run.rows
-    what = f"{count} states of {rows.size} bodies each" if rows.size > 1 else f"{count} states"
-    with memory_for(what, 8 * count * (rows.floats * rows.count + 1), FEWER_STATES):
+    with room_for(run, times, output):
         states, sol = run.compute(times, every, output.dense_output, finder, output.progress)
     return Computed(run, states, sol, finder)
+
+
+def room_for(run: Run, times: FloatArray | None, output: OutputOptions) -> AbstractContextManager[None]:
+    """Return the context in which states are computed; it raises MemoryLimitError if they do not fit into memory."""
+    count = run.states_to_save(times, output.save_every, output.dense_output)
+    rows = run.rows
+    is_known = times is not None or not run.method.chooses_steps
+    what = f"{'' if is_known else 'at least '}{count} states" + (f" of {rows.size} bodies each" * (rows.size > 1))
+    return memory_for(what, 8 * count * (rows.floats * rows.count + 1), FEWER_STATES)
 
 
 def _finder(events: Any, run: Run) -> EventFinder:

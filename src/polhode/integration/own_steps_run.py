@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.core.arrays import BoolArray, FloatArray, IntArray
+from polhode.core.capacity import check_growth
+from polhode.core.messages import Hint, joined
 from polhode.core.progress import Progress, Report
 from polhode.integration.rows import Integrable, Rows, States
 from polhode.integration.running import BY_TORQUE, GOING, Run, Schedule, first_piece, next_piece, run_time
@@ -25,10 +27,17 @@ if TYPE_CHECKING:
 
 LARGEST_PIECE = 2**18  # saved steps of all bodies together in one call
 EVEN_STATES = 1001  # that a long run saves by default
+LEAST_STEPS = 0.2  # in a time of one radian
 WAITING = int(Status.ENDED_BY_EVENT)  # status of bodies that wait for others, so that loops do not advance them
 NOBODY = np.empty(0, np.int64)  # indices of rows
 MARKS = 1000  # resolution of the progress bar
 StepRows = tuple[FloatArray, FloatArray, FloatArray]  # t, m and q
+FEWER_STATES = joined(
+    "keep fewer, with ",
+    Hint("save_every=... or t_eval=...", "--set output.save_every=... or --set output.states=..."),
+    ", or write them to a disk as they are computed",
+    Hint(": polhode.stream(problem, 'run.zarr', method=..., h=...)", ", with --set output.format=zarr"),
+)
 
 
 class OwnStepsRun(Run):
@@ -47,6 +56,7 @@ class OwnStepsRun(Run):
         self.stretches = Stretches(span, self.rows.breaks)
         self.stretch = 0  # the index of the stretch in which all bodies are
         self.h = np.nan
+        self._kept_size = 0  # bytes
         self._sign = 1.0 if self.t1 > self.t0 else -1.0
         # Blocks (k, n), (k, n) + m_shape and (k, n) + q_shape, with NaN where a row made fewer steps than others.
         self._kept: list[StepRows] = []
@@ -58,8 +68,12 @@ class OwnStepsRun(Run):
         self.current = self.rows.new_state(method, self.rows.m, self.rows.q, self.t0, longest_steps)
 
     def states_to_save(self, times: FloatArray | None, every: int, keep: bool) -> int:
-        """Return the number of times; the number of steps is not known in advance."""
-        return 2 if times is None else len(times)
+        """Return the number of times and, if steps are kept, the least number of them that is to be expected."""
+        of_times = 2 if times is None else len(times)
+        if (not keep and (times is not None or self.batch)) or self.rows.is_exact(self.method):
+            return of_times
+        speed = float(np.max(self.rows.speed(self.rows.m[None]), initial=0.0))
+        return of_times + int(min(LEAST_STEPS * speed * abs(self.t1 - self.t0), 2.0**62))
 
     def compute(
         self, times: FloatArray | None, every: int, keep: bool, finder: EventFinder | None, progress: bool | Report
@@ -146,6 +160,7 @@ class OwnStepsRun(Run):
 
     def _begin(self, keep: bool) -> None:
         """Keep the initial states, if `keep` is true."""
+        self._kept_size = 0
         if keep:
             self._kept = [self._start()]
 
@@ -223,6 +238,8 @@ class OwnStepsRun(Run):
     def _save(self, before: Any, block: StepRows, finder: EventFinder | None) -> None:
         """Keep steps (k, n, .) and search them for events; `before`, (1, n, .), are the states where they began."""
         self._kept.append(block)
+        self._kept_size += sum(array.nbytes for array in block)
+        check_growth("the steps of the run", self._kept_size, self._mark() / MARKS, FEWER_STATES)
         if finder is not None:
             t, m, q = (np.concatenate(pair) for pair in zip(before, block, strict=True))
             finder.search(t, m, q, OwnStepsSolution(self, [before, block]))

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from polhode.core.messages import Hint, joined
-from polhode.integration.output import OutputOptions, computed
+from polhode.integration.output import OutputOptions, computed, room_for
 from polhode.integration.rows import EndState, Integrable
 from polhode.integration.running import new_run
 from polhode.integration.step_search import (
@@ -93,6 +93,7 @@ class Task:
     structure: TimeStructure
     most_torques: int = MOST_TORQUES
     output: OutputOptions | None = None  # of runs that may be the result; None if they are made again
+    keeps_steps: bool = False  # whether the result has the states of all steps
 
     @property
     def length(self) -> float:
@@ -382,6 +383,9 @@ def find_tolerance(task: Task, family: Method) -> tuple[Method, SearchResult]:
         """Return the round-off error, whatever the tolerance."""
         return task.rounding(task.length / task.radian)
 
+    if task.keeps_steps and task.is_long:
+        with room_for(new_run(task.problem, task.span, family, longest=task.structure.longest), None, OutputOptions()):
+            pass  # otherwise it is refused, before any trial
     bounds = family.smallest_rtol, LARGEST_TOLERANCE
     last = max(bounds[0], AIM * task.error_per_length)
     is_known = task.is_ready_made or family.verifies_steps

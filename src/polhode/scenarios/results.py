@@ -26,14 +26,15 @@ import numpy as np
 from polhode.core.capacity import check_disk, memory_for
 from polhode.core.errors import InputError, Interrupted, RunError, StoreError
 from polhode.core.extras import check_installed, installed
+from polhode.core.progress import Report
 from polhode.files import chunked, long_run_writer
 from polhode.files import long_runs as streaming
 from polhode.files import saving as store
 from polhode.files.atomic import replacing, telling
 from polhode.files.long_run_writer import Streamed
 from polhode.integration.choice import DEFAULT_RTOL, Choice, choose, explained
-from polhode.integration.output import FEWER_STATES, OutputOptions
-from polhode.integration.own_steps_run import EVEN_STATES
+from polhode.integration.output import OutputOptions
+from polhode.integration.own_steps_run import EVEN_STATES, FEWER_STATES
 from polhode.integration.problem import Problem
 from polhode.integration.running import new_run
 from polhode.integration.stretches import step_count, step_length
@@ -92,7 +93,7 @@ class Results:
         _write_json(self.folder / SUMMARY, self.summary)
 
 
-def run_scenario(scenario: Scenario, folder: Path, *, progress: bool = False) -> Results:
+def run_scenario(scenario: Scenario, folder: Path, *, progress: bool | Report = False) -> Results:
     """Run a scenario, and write the scenario and the trajectory to a folder.
 
     The states that were computed before a failure or Ctrl-C are written, too.
@@ -103,8 +104,8 @@ def run_scenario(scenario: Scenario, folder: Path, *, progress: bool = False) ->
         The scenario to run.
     folder : Path
         Folder for the results, created if necessary.
-    progress : bool, optional
-        Whether to show a progress bar.
+    progress : bool or callable, optional
+        Whether to show a progress bar, or a function that is called with the completed fraction.
 
     Returns
     -------
@@ -128,7 +129,10 @@ def run_scenario(scenario: Scenario, folder: Path, *, progress: bool = False) ->
         )
     with telling("made", folder):
         folder.mkdir(parents=True, exist_ok=True)
-    choice = choose(problem, problem.t_span, scenario.method, scenario.h, scenario.rtol)
+    keeps_steps = not output.states and not problem.rows.batch
+    choice = choose(
+        problem, problem.t_span, scenario.method, scenario.h, scenario.rtol, keeps_steps=keeps_steps
+    )  # fmt: skip
     if not choice.method.chooses_steps and _is_streamed(scenario, choice.h):
         chunked.check_new(folder / STREAM)
         run = new_run(problem, problem.t_span, choice.method, choice.h)
@@ -151,7 +155,9 @@ def run_scenario(scenario: Scenario, folder: Path, *, progress: bool = False) ->
     return _saved(scenario, folder, _used(scenario, choice, states), result, failure)
 
 
-def resume_folder(folder: Path, *, allow_python: bool = False, progress: bool = False, force: bool = False) -> Results:
+def resume_folder(
+    folder: Path, *, allow_python: bool = False, progress: bool | Report = False, force: bool = False
+) -> Results:
     """Resume a long run that was interrupted, in a folder that ``run_scenario`` wrote.
 
     Parameters
@@ -160,8 +166,8 @@ def resume_folder(folder: Path, *, allow_python: bool = False, progress: bool = 
         Folder of the run.
     allow_python : bool, optional
         Whether to load torques that the scenario names as Python code.
-    progress : bool, optional
-        Whether to show a progress bar.
+    progress : bool or callable, optional
+        Whether to show a progress bar, or a function that is called with the completed fraction.
     force : bool, optional
         Whether to resume even if the functions of the scenario have changed.
 
