@@ -29,14 +29,17 @@ SYMMETRY_TOLERANCE = 1e-10  # largest asymmetry of a matrix, relative to its lar
 FEW = 16  # numbers that Python checks faster than NumPy
 FLOAT64, INT64 = np.dtype(np.float64), np.dtype(np.int64)
 PLAIN_NUMBERS = (float, int, np.float64)
+NO_UNIT = ("", "1", "dimensionless")
 
 
 def as_floats(value: Any, name: str, components: int | None = None) -> FloatArray:
     """Return ``value`` as a float64 array in C order.
 
-    Raise InputError unless it consists of numbers, and ShapeError unless its last axis has ``components`` entries
-    (None: any shape).
+    Raise InputError unless it consists of numbers without units, and ShapeError unless its last axis has ``components``
+    entries (None: any shape).
     """
+    if type(value) is not np.ndarray:
+        check_no_units(value, name)
     try:
         array = np.asarray(value)
         if array.dtype.kind not in "fiu":
@@ -48,6 +51,19 @@ def as_floats(value: Any, name: str, components: int | None = None) -> FloatArra
     if components is not None and (array.ndim == 0 or array.shape[-1] != components):
         raise ShapeError(f"{name} has shape {array.shape}; expected (..., {components}), components on the last axis")
     return array
+
+
+def check_no_units(value: Any, name: str) -> None:
+    """Raise InputError if a value, or the first one of a sequence, is a quantity: its unit would be lost."""
+    first = value[0] if type(value) in (list, tuple) and value else value
+    if type(first) in PLAIN_NUMBERS:
+        return
+    unit = getattr(first, "unit", None) or getattr(first, "units", None)
+    if unit is not None and str(unit) not in NO_UNIT:
+        raise InputError(
+            f"{name} has the unit {unit}; expected plain numbers in consistent units, with angles in radians: type "
+            "quantity.to_value(unit) with astropy, quantity.m_as(unit) with pint"
+        )
 
 
 def row_of_one(value: Any, components: int) -> FloatArray | None:
