@@ -24,7 +24,8 @@ SOURCES = sorted((ROOT / "src" / "polhode").rglob("*.py"))
 # What Windows lacks, and the files in which it may be used, because they have an alternative (the tests below).
 POSIX_ONLY = {
     r"\bimport fcntl\b": {"writer_lock.py"},
-    r"\b(import|from) (pwd|grp|resource|termios|tty|pty|syslog)\b": set(),
+    r"\b(import|from) (pwd|grp|termios|tty|pty|syslog)\b": set(),
+    r"\b(import|from) resource\b": {"capacity.py"},
     r"\bos\.(fork|forkpty|kill|killpg|getuid|geteuid|getgid|uname|mkfifo|chown|getloadavg|O_DIRECTORY)\b": {"cache.py"},
     r"\bos\.(sched_getaffinity|register_at_fork)\b": {"threads.py"},
     r"\bsignal\.(SIGKILL|SIGHUP|SIGALRM|SIGUSR1|SIGUSR2|alarm)\b": set(),

@@ -79,6 +79,11 @@ def test_steps_that_become_too_many_are_refused_soon(memory, monkeypatch):
     assert traj.success
 
 
+def test_windows_has_no_limits_of_processes(monkeypatch):
+    monkeypatch.setitem(sys.modules, "resource", None)
+    assert capacity.physical_memory.__wrapped__() >= capacity.physical_memory()
+
+
 def test_the_memory_of_a_process_may_be_limited():
     """As by ``ulimit -v``."""
     resource = pytest.importorskip("resource")

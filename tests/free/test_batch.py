@@ -397,6 +397,7 @@ def test_only_the_range_is_written(start, stop, expected):
         assert (np.delete(x, np.arange(start, stop), axis=0) == -7).all()
 
 
+@pytest.mark.filterwarnings("ignore:a body turns by")
 @pytest.mark.dense
 @pytest.mark.parametrize("shared", [(0,), (1,), (2,), (3,), (0, 1), (0, 1, 2), (1, 2, 3), (0, 3), (0, 2, 3)])
 def test_one_row_for_all_bodies(shared, tiers):

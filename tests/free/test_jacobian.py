@@ -410,6 +410,7 @@ number = st.floats(-1.0, 1.0) | st.sampled_from([0.0, 1.0, -1.0, 1e-8, 1e-160, -
 exponent = st.integers(-100, 100)
 
 
+@pytest.mark.filterwarnings("ignore:a body turns by")
 @given(
     st.tuples(*[st.floats(1e-3, 1.0) | st.sampled_from([1.0, 0.5, 0.5 + 1e-15, 1e-140])] * 3),
     st.tuples(number, number, number),

@@ -91,6 +91,7 @@ def agree(call):
     assert answer(call) == expected
 
 
+@pytest.mark.filterwarnings("ignore:a body turns by")
 @pytest.mark.parametrize("value", PLAIN_VECTORS + ODD_VECTORS, ids=repr)
 def test_vectors(value):
     agree(lambda: ph.propagate(value, MOMENTUM, t=2.0))
@@ -110,6 +111,7 @@ def test_attitudes(value):
     agree(lambda: ph.free_motion(MOMENTS, m=MOMENTUM, q=value).state(200.0))
 
 
+@pytest.mark.filterwarnings("ignore:a body turns by")
 @pytest.mark.parametrize("value", TIMES, ids=repr)
 def test_times(value):
     agree(lambda: ph.propagate(MOMENTS, MOMENTUM, t=value))

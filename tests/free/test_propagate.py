@@ -244,6 +244,7 @@ def test_linear_rotor_turns_uniformly_about_m():
     np.testing.assert_allclose(q, rotation.from_rotation_vector(0.8 * np.array((0, 1.5, 2.0))), atol=2 * EPS)
 
 
+@pytest.mark.filterwarnings("ignore:a body turns by")
 @pytest.mark.parametrize("t", [1e-300, 1e3, 1e15, 1e16, 1e17, 1e100, 1e160, 1e300])
 @pytest.mark.parametrize("m", [(0.3, 0.5, 0.7), (0, 1, 0), (1, 0, 0), (1e-9, 1, 1e-9), (0, 0, 0), (1e-170, 1, 0)])
 @pytest.mark.parametrize(
@@ -261,6 +262,7 @@ def test_never_nan(inertia, m, t):
     assert np.abs(np.linalg.norm(q1, axis=-1) - 1).max() < 1e-15
 
 
+@pytest.mark.filterwarnings("ignore:a body turns by")
 @pytest.mark.parametrize(
     ("m", "inertia"),
     [
@@ -274,3 +276,16 @@ def test_extreme_scales_are_finite(m, inertia):
     m1, q1 = ph.propagate(inertia, m, t=time)
     assert np.isfinite(m1).all()
     assert np.isfinite(q1).all()
+
+
+def test_results_without_digits_are_told():
+    """Not before an error of one rounding moves the body by about a radian."""
+    for inertia, m in (((1.0, 2.0, 3.0), (0.3, 0.2, 0.9)), ((1e-12, 1.0, 1.0), (0.0, 0.3, 0.2))):
+        for t in (1e18, -1e17):
+            with pytest.warns(ph.errors.RunWarning, match="no digit of m and q is certain"):
+                *_, bound = ph.propagate(inertia, m, t=t, return_error=True)
+            assert bound.q > 0.1
+            with pytest.warns(ph.errors.RunWarning, match=r"a body turns by \d\.\de\+1[678] radians"):
+                ph.propagate(inertia, [m, m], t=[1.0, t])
+    assert ph.propagate((1.0, 2.0, 3.0), (0.3, 0.2, 0.9), t=1e12, return_error=True)[2].q < 0.01
+    ph.propagate((1.0, 2.0, 3.0), (0.0, 0.0, 0.0), t=1e18)

@@ -378,6 +378,7 @@ REGIMES = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:a body turns by")
 @pytest.mark.parametrize("name", REGIMES)
 def test_regimes(name):
     """Where single steps are used anyway, even the bits are those of single times."""
@@ -452,6 +453,7 @@ def test_sixteen_times_are_many():
     same_bits(motion.sample(t[1:]), [x[1:] for x in by_steps])
 
 
+@pytest.mark.filterwarnings("ignore:a body turns by")
 def test_too_long_times_go_by_steps_and_leave_nothing_behind():
     motion = ph.free_motion(BODY, m=(0.4, 0.5, 0.6), q=TILTED)
     t = np.linspace(-40, 50, 20)
@@ -471,6 +473,7 @@ def test_too_long_times_go_by_steps_and_leave_nothing_behind():
         motion.m(np.append(t, np.nan))
 
 
+@pytest.mark.filterwarnings("ignore:a body turns by")
 def test_a_time_may_be_too_long_for_one_body_only():
     m = np.array([(0.4, 0.5, 0.6), (400.0, 500.0, 600.0), (0.1, 0.5, 0.6)])
     motion = ph.free_motion(BODY, m=m, q=TILTED)

@@ -36,15 +36,17 @@ from polhode.core.checks import (
     show,
     time_of_one,
 )
-from polhode.core.errors import InputError, MomentumError, ShapeError, TimeError
+from polhode.core.errors import InputError, MomentumError, RunWarning, ShapeError, TimeError
 from polhode.core.rotation import RotationLike, as_rotation, is_rotation, quaternion_components
 from polhode.core.threads import in_ranges
+from polhode.core.warning import warn
 from polhode.free.derivatives import ErrorBound, Jacobian, blocks, error_bound, flow_jacobian
 from polhode.kernels.compiler.limits import NOBODY
 
 FEWER_STATES = "pass fewer bodies or times at once, or out=(m, q) with arrays on a disk (numpy.memmap)"
 MANY = 2**20  # states from which the free memory is checked
 PIECE = 2**15  # tensors that are diagonalized at a time
+MOST_RADIANS = 2.0**52  # with which an error of one rounding of the time moves a body by about a radian
 ONLY = np.zeros(1, np.int64)  # the index of the only body: all that a kernel ever writes here is 0
 
 Operands = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
@@ -168,6 +170,11 @@ def propagate(
         If a time is not finite, or so long that the number of revolutions exceeds 1e150.
     ShapeError
         If the leading axes do not broadcast, or ``out`` has the wrong shape or type.
+
+    Warns
+    -----
+    RunWarning
+        If a time is so long that no digit of the result is certain.
 
     Examples
     --------
@@ -351,7 +358,10 @@ def _derived(
 def propagate_one(operands: Operands) -> tuple[FloatArray, FloatArray] | None:
     """Return m (3,) and q (4,) of one body, or None if the body is invalid; rows and bits are those of a batch."""
     m, q = np.empty(3), np.empty(4)
-    bad = _work(operands, 0, 1, m[None], q[None], ONLY)
+    lost: list[float] = []
+    bad = _work(operands, 0, 1, m[None], q[None], ONLY, lost)
+    if bad == NOBODY and lost:
+        _warn_of_lost_digits(max(lost))
     return (m, q) if bad == NOBODY else None
 
 
@@ -360,31 +370,49 @@ def _run(operands: Operands, batch: tuple[int, ...], m_out: FloatArray, q_out: F
     bodies = prod(batch)
     rows = m_out.reshape(bodies, 3), q_out.reshape(bodies, 4)
     remaining = np.empty(bodies, np.int64)  # rarely written, so rarely allocated
-    bad = in_ranges(lambda start, stop: _work(operands, start, stop, *rows, remaining), bodies)
+    lost: list[float] = []
+    bad = in_ranges(lambda start, stop: _work(operands, start, stop, *rows, remaining, lost), bodies)
     if bad < NOBODY:
         _explain(operands, batch, bad)
+    if lost:
+        _warn_of_lost_digits(max(lost))
 
 
-def _work(operands: Operands, start: int, stop: int, m: FloatArray, q: FloatArray, remaining: IntArray) -> int:
+def _work(
+    operands: Operands, start: int, stop: int, m: FloatArray, q: FloatArray, remaining: IntArray, lost: list[float]
+) -> int:
     """Write the results of bodies ``start`` to ``stop`` to rows of m and q; return the index of the first invalid one.
 
-    ``remaining`` is memory for the indices of bodies that the scalar code computes, one for each body.
+    ``remaining`` is memory for the indices of bodies that the scalar code computes, one for each body. To ``lost`` is
+    added the largest number of radians of these bodies if it is so large that no digit of the result is right.
     """
-    propagate_range, propagate_rows = _kernels()
+    propagate_range, propagate_rows, most_radians = _kernels()
     bad, count = propagate_range(*operands, start, stop, m, q, remaining)
     if count:
-        bad = min(bad, propagate_rows(*operands, remaining[start : start + count], m, q))
+        alone = remaining[start : start + count]
+        bad = min(bad, propagate_rows(*operands, alone, m, q))
+        if (radians := most_radians(operands[0], operands[1], operands[3], alone)) > MOST_RADIANS:
+            lost.append(radians)
     return int(bad)
 
 
+def _warn_of_lost_digits(radians: float) -> None:
+    """Warn that a time is so long that the state at its end cannot be told."""
+    warn(
+        f"a body turns by {radians:.1e} radians, so that rounding of its input, by a part of 1e-16, decides where it "
+        "is at the end: no digit of m and q is certain; return_error=True returns a bound",
+        RunWarning,
+    )
+
+
 @cache
-def _kernels() -> tuple[Any, Any]:
-    """Return the kernels, which are imported only when they are needed; the second one is loaded by its first call."""
+def _kernels() -> tuple[Any, Any, Any]:
+    """Return the kernels, which are imported only when they are needed; the last two are loaded by their first call."""
     from polhode.kernels.compiler.jit import loaded
     from polhode.kernels.exact.batch import propagate_range
-    from polhode.kernels.exact.standard_form import propagate_rows
+    from polhode.kernels.exact.standard_form import most_radians, propagate_rows
 
-    return loaded(propagate_range), propagate_rows  # type: ignore[no-untyped-call]
+    return loaded(propagate_range), propagate_rows, most_radians  # type: ignore[no-untyped-call]
 
 
 def _explain(operands: Operands, batch: tuple[int, ...], bad: int) -> None:

@@ -211,3 +211,15 @@ def propagate_rows(inertia, m, q, t, rows, m_out, q_out):
         if not (isfinite(m1) and isfinite(m2) and isfinite(m3) and isfinite(q0)):
             bad = min(bad, i)
     return bad
+
+
+@entry_point(f"f8({INPUT}, {INPUT}, {TIMES}, i8[::1])")
+def most_radians(inertia, m, t, rows):
+    """Return the largest number of radians that any of the bodies of ``rows`` may turn; NaN counts as none."""
+    most = 0.0
+    for i in rows:
+        I, (m1, m2, m3) = vector_of(inertia, i), vector_of(m, i)
+        if min(I[0], I[1], I[2]) > 0.0:
+            radians = largest((m1 / I[0], m2 / I[1], m3 / I[2])) * abs(float(t[i if t.shape[0] > 1 else 0]))
+            most = radians if radians > most else most
+    return most
