@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
+import numpy as np
 import numpy.typing as npt
 
 from polhode.core.checks import whole_number
@@ -145,8 +146,9 @@ def integrate(
     span = problem.t_span if t_span is None else checked_span(t_span)
     output = OutputOptions(t_eval, whole_number(save_every, "save_every", 1), dense_output, events, progress)
     try:
-        choice = choice_for(problem, span, method, as_step_size(h), rtol, atol, output)
-        return integrate_chosen(problem, span, choice, output, estimate_error=estimate_error)
+        with np.errstate(under="ignore"):  # which is harmless here, and which the user may treat as an error
+            choice = choice_for(problem, span, method, as_step_size(h), rtol, atol, output)
+            return integrate_chosen(problem, span, choice, output, estimate_error=estimate_error)
     except KeyboardInterrupt as stop:
         vars(stop).setdefault("trajectory", None)  # before the first step
         raise
@@ -202,7 +204,8 @@ def start(
     True
     """
     problem = problem.current()
-    choice = choice_for(problem, problem.t_span, method, h, rtol)
+    with np.errstate(under="ignore"):
+        choice = choice_for(problem, problem.t_span, method, h, rtol)
     if choice.unmet:
         warn(joined(f"{choice.method!r}", choice.unmet), RunWarning)
     run = new_stepping(problem, problem.t_span, choice.method, choice.h)

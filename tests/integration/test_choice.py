@@ -420,3 +420,16 @@ def test_a_free_body_with_a_method_that_is_not_exact(method):
     error = max(distance(run.m[-1], m) / np.linalg.norm(M0), distance(run.q[-1], q))
     assert 1e-8 <= error <= 1e-5
     assert "exact" not in run.message
+
+
+def test_underflow_is_no_error_of_the_user():
+    """A user may treat all floating-point exceptions as errors, and the ends of a pulse underflow."""
+
+    def pulse(t, Q, w, p):
+        return np.exp(-900.0 * (t - 3.0) ** 2), 0.0, 0.0
+
+    with np.errstate(all="raise"):
+        for choice in ({"rtol": 1e-6}, {"method": "V2", "rtol": 1e-5}, {"method": "Adaptive", "rtol": 1e-7}):
+            assert integrate(Problem(MOMENTS, ph.State(M0), ph.Torque(pulse), (0.0, 10.0)), **choice).success
+        assert integrate(a_system(), rtol=1e-6).success
+        assert ph.start(a_system(), rtol=1e-6).t == 0.0

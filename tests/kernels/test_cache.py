@@ -287,6 +287,59 @@ def test_a_folder_that_others_can_write_is_not_used(copy, unsafe):
     assert file.read_bytes() == b""
 
 
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    """A cache of this process that nothing else uses."""
+    monkeypatch.setattr(cache, "cache_root", lambda: tmp_path / "own")
+    monkeypatch.setattr(cache, "WARNED", [])
+    for remembered in (cache.folder, cache._is_safe_part):
+        remembered.cache_clear()
+    yield cache.folder()
+    for remembered in (cache.folder, cache._is_safe_part):
+        remembered.cache_clear()
+
+
+def test_files_that_changed_places_are_not_used(own_cache):
+    """Each is intact by itself, and one called in the place of the other would end the process."""
+    for name in ("a.o", "b.o"):
+        cache.write("part", name, name.encode())
+        cache.write("other", name, name.encode())
+    first, second = own_cache / "part" / "a.o", own_cache / "part" / "b.o"
+    first.rename(own_cache / "kept")
+    second.rename(first)
+    (own_cache / "kept").rename(second)
+    with pytest.warns(cache.CacheWarning, match=r"a\.o is damaged"):
+        assert cache.read("part", "a.o") is None
+    assert cache.read("part", "b.o") is None
+    (own_cache / "other" / "a.o").rename(first)
+    assert cache.read("part", "a.o") is None  # of another processor
+    assert cache.read("other", "b.o") == b"b.o"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="permissions are inherited")
+def test_a_part_that_others_can_write_is_not_used(own_cache):
+    cache.write("part", "a.o", b"code")
+    (own_cache / "part").chmod(0o777)
+    cache._is_safe_part.cache_clear()
+    with pytest.warns(cache.CacheWarning, match="can be written by, another user"):
+        assert cache.read("part", "a.o") is None
+    cache.write("part", "b.o", b"code")
+    assert not (own_cache / "part" / "b.o").exists()
+
+
+def test_functions_of_users_do_not_grow_without_bound(own_cache, monkeypatch):
+    """Those that were not used for longest are removed, and nothing else."""
+    monkeypatch.setattr(cache, "KEPT_FUNCTIONS", 10)
+    names = [f"generated_{i}.o" for i in range(5)] + [f"torque-{i:016x}.o" for i in range(5)]
+    for age, name in enumerate(["kernel.o", *names]):
+        cache.write("part", name, b"code")
+        os.utime(own_cache / "part" / name, (1e9 + age, 1e9 + age))
+    assert cache.read("part", names[0]) == b"code"  # it is used
+    cache.write("part", "generated_last.o", b"code")
+    left = {path.name for path in (own_cache / "part").iterdir()}
+    assert left == {"kernel.o", "generated_last.o", names[0], *names[-3:]}
+
+
 @compiled
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions are inherited")
 def test_a_folder_of_another_user_is_not_used(copy, monkeypatch):

@@ -24,6 +24,8 @@ COMPILED_FOLDERS = ("kernels", "flows", "forces", "methods", "compiled")  # ever
 GENERATORS = "kernels/graphs"  # except this one: the text of generated code is itself the key,
 SHARED = ("equations.py",)  # and except for this file, which says where compiled code finds its numbers
 KEPT_STAMPS = 8  # number of caches that are kept, for other checkouts and versions
+KEPT_FUNCTIONS = 2000  # number of functions of users that are kept in a folder; if there are more, half of them
+OF_USERS = "*-????????????????.o", "generated_*.o"
 CHECKSUM = 16  # number of bytes at the beginning of every file
 WARNED: list[str] = []
 
@@ -126,9 +128,13 @@ def read(part: str, name: str) -> bytes | None:
     path = own / part / name
     try:
         content = path.read_bytes()
+        if not _is_safe_part(path.parent):
+            return None
     except OSError:  # the file does not exist, or cannot be read
         return None
-    if _checksum(content[CHECKSUM:]) == content[:CHECKSUM]:
+    if _checksum(part, name, content[CHECKSUM:]) == content[:CHECKSUM]:
+        with suppress(OSError):
+            os.utime(path)  # so that it is not among those that were not used for long
         return content[CHECKSUM:]
     with suppress(OSError):
         path.unlink()
@@ -144,16 +150,36 @@ def write(part: str, name: str, content: bytes) -> None:
     partial = path.with_name(f"{name}.{uuid4().hex}.partial")
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        partial.write_bytes(_checksum(content) + content)
+        if not _is_safe_part(path.parent):
+            return
+        partial.write_bytes(_checksum(part, name, content) + content)
         partial.replace(path)
+        _remove_old_functions(path.parent)
     except OSError:  # a full disk, or a folder that is only read
         with suppress(OSError):
             partial.unlink()
 
 
-def _checksum(content: bytes) -> bytes:
-    """Return the checksum of ``content`` as CHECKSUM bytes."""
-    return hashlib.blake2b(content, digest_size=CHECKSUM).digest()
+@functools.cache
+def _is_safe_part(path: Path) -> bool:
+    """Return whether a folder of the cache, which exists, is safe; that does not change while a process runs."""
+    return _is_safe(path)
+
+
+def _remove_old_functions(path: Path) -> None:
+    """Remove functions of users that were not used for longest, if there are more than KEPT_FUNCTIONS in a folder."""
+    functions = [file for pattern in OF_USERS for file in path.glob(pattern)]
+    if len(functions) > KEPT_FUNCTIONS:
+        functions.sort(key=lambda file: file.stat().st_mtime)
+        for file in functions[: -KEPT_FUNCTIONS // 2]:
+            file.unlink(missing_ok=True)
+
+
+def _checksum(part: str, name: str, content: bytes) -> bytes:
+    """Return the checksum of a file as CHECKSUM bytes; that of a file in the place of another one is wrong."""
+    found = hashlib.blake2b(f"{part}/{name}/".encode(), digest_size=CHECKSUM)
+    found.update(content)
+    return found.digest()
 
 
 def warn(message: str) -> None:
