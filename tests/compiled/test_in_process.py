@@ -63,6 +63,18 @@ def test_invalid_input(argument):
 
 
 @compiled
+def test_a_negative_number_of_bodies_or_times_is_refused():
+    m, q, motion = np.zeros(3), np.zeros(4), np.zeros(1000)
+    arrays = [pointer(x) for x in (INERTIA, M, Q, np.array([1.0]), m, q)]
+    propagate, evaluate = (ph.compiled.c_function(f"polhode_{name}") for name in ("propagate", "motion_evaluate"))
+    for count in (-1, -5, -(2**62)):
+        assert propagate(count, *arrays) == -1
+        assert evaluate(pointer(motion), count, pointer(np.array([1.0])), pointer(m), pointer(q)) == -1
+    assert propagate(0, *arrays) == 0
+    assert not m.any()
+
+
+@compiled
 def test_scipy_integrates_a_component():
     """The mean of m3 over a period, by a function of C that SciPy calls; the truth is from samples in Python."""
     motion = ph.free_motion(INERTIA, m=M)

@@ -26,8 +26,8 @@ FORTRAN_RESULTS = {"status": "integer(c_int64_t)", "double": "real(c_double)"}
 ABOUT = f"""polhode {__version__}: the rotation of free rigid bodies, exactly.
 
 Functions of the type int64_t return 0, or the number of the first body that is not valid, counted from 1: moments have
-to be positive, quaternions of length 1, and all numbers finite. No function allocates memory, or keeps anything between
-calls; all of them may be called from several threads."""
+to be positive, quaternions of length 1, and all numbers finite. A negative number of bodies or times returns -1. No
+function allocates memory, or keeps anything between calls; all of them may be called from several threads."""
 
 
 def declaration(function: CFunction) -> str:

@@ -36,9 +36,19 @@ def wrapper(function: CFunction) -> str:
     body = "\n".join(lines)
     return (
         f"declare i32 {callee}(ptr, ptr)\n\n"
-        f"define {RESULTS[function.result]} @{function.name}({parameters}) {{\n"
+        f"define {RESULTS[function.result]} @{function.name}({parameters}) {{\n{_refused_count(function)}"
         f"  %result = alloca [2 x i64]\n  %words = alloca [{len(words)} x i64]\n{body}\n"
         f"  %status = call i32 {callee}(ptr %result, ptr %words)\n{RETURNED[function.result]}}}\n"
+    )
+
+
+def _refused_count(function: CFunction) -> str:
+    """Return code that returns -1 if the length of arrays is negative; empty if there is no such argument."""
+    if all(argument.kind != "count" for argument in function.arguments):
+        return ""
+    return (
+        f"  %negative = icmp slt i64 %{COUNT}, 0\n  br i1 %negative, label %refuse, label %go\n"
+        "refuse:\n  ret i64 -1\ngo:\n"
     )
 
 
