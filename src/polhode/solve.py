@@ -240,6 +240,8 @@ def integrate_chosen(
     result = made.trajectory(own_times=output.t_eval is None)
     if choice.is_made:
         result = explained(result, choice)
+    if doubt := result.doubt():
+        warn(doubt, RunWarning)
     if not estimate_error:
         return result
     from polhode.integration.choice_by_trials import closing_check

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -48,6 +49,33 @@ def dipoles(dipole=(0.0, 1.0, 1.0), cutoff=None):
     """The bodies of the reference, with another interaction."""
     golden = golden_system()
     return System(golden.bodies[0], golden.state, DipolarSoftSpheres(dipole, cutoff=cutoff))
+
+
+# What cannot be right
+
+
+@pytest.mark.parametrize(("h", "explodes"), [(0.01, False), (0.4, True)])
+def test_a_system_that_explodes_is_told(h, explodes):
+    bodies = ph.RigidBody((1.0, 2.0, 3.0), mass=1.0)
+    gas = System.lattice(bodies, 3, 1.1, DipolarSoftSpheres((0.0, 0.0, 1.0)), kT=1.0, seed=1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        traj = ph.integrate(gas, (0.0, 2.0), method="V2", h=h)
+    assert traj.success
+    told = [str(warning.message) for warning in caught]
+    assert len(told) == explodes
+    assert all("steps are too long for its forces; pass a shorter h, or rtol=1e-6" in text for text in told)
+
+
+def test_a_field_may_do_work():
+    """The energy of bodies in it may change by any amount."""
+
+    def wind(t, x, Q, F, T, p):
+        F[:, 0] = 100.0
+
+    field = ph.interactions.Field(wind, arrays=True, energy=lambda t, x, Q, p: 0.0)
+    one = System(BODY, ph.State(np.zeros((1, 3)), x=[(1.0, 0.0, 0.0)]), field, t_span=(0.0, 1.0))
+    assert ph.integrate(one, method="V2", h=0.01).doubt() == ""
 
 
 # Times

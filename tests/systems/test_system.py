@@ -260,6 +260,7 @@ def test_times_have_to_be_in_order():
 
 
 @pytest.mark.dense
+@pytest.mark.filterwarnings("ignore:the energy of the system has changed")
 def test_the_exact_flow_wins_where_coupling_is_weak():
     """Celledoni et al. 2008, Figures 3.9 and 3.10, at equal numbers of evaluations."""
 

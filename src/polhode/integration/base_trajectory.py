@@ -68,6 +68,10 @@ class BaseTrajectory(Value, ABC):
     error_estimate: tuple[float, ...] | None
     _sol: Any
 
+    def doubt(self) -> str:
+        """Return why the result cannot be right; empty if nothing is known that speaks against it."""
+        return ""
+
     @property
     def sol(self) -> Any:
         """Dense output: ``sol(t)`` returns the states at times t of shape (...).

@@ -48,6 +48,10 @@ def check_energy(system: System) -> None:
         raise AttributeError(f"{system.interaction!r} has no energy; type Field(forces, energy=...)")
 
 
+EXPLODED = 0.5  # change of the energy, in units of the kinetic energy at the end ...
+GROWTH = 10.0  # ... which is at least so many times that at the start
+
+
 class SystemTrajectory(BaseTrajectory):
     """Result of the integration of a system: states of all bodies at the saved times.
 
@@ -176,6 +180,25 @@ class SystemTrajectory(BaseTrajectory):
         """
         check_energy(self.system)
         return frozen(potentials(self.system, self.t, self.x, self.q))
+
+    def doubt(self) -> str:
+        """Return why the result cannot be right: its energy has changed by as much as there is; empty if it has not.
+
+        Fields may do work, so that nothing is known of systems in a field.
+        """
+        system = self.system
+        if len(self.t) < 2 or self.status < 0 or not system.interaction.has_energy or system.interaction.may_do_work:
+            return ""
+        ends = [0, -1]
+        t, x, p, m, q = (getattr(self, name)[ends] for name in ("t", "x", "p", "m", "q"))
+        kinetic = np.add(*kinetic_energies(system, p, m))
+        before, after = kinetic + potentials(system, t, x, q)
+        if not abs(after - before) > EXPLODED * kinetic[1] > EXPLODED * GROWTH * kinetic[0]:
+            return ""
+        return (
+            f"the energy of the system has changed from {before:.3g} to {after:.3g}: steps are too long for its "
+            "forces; pass a shorter h, or rtol=1e-6, by which a step is found"
+        )
 
     @property
     def temperature_translation(self) -> FloatArray:

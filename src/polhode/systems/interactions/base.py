@@ -57,6 +57,11 @@ class Interaction(Comparable, ABC):
         """Return the energy of bodies at positions x (n, 3) with attitude matrices Q (n, 3, 3)."""
         return self.evaluate(t, x, Q, np.zeros_like(x), np.zeros_like(x))
 
+    @property
+    def may_do_work(self) -> bool:
+        """Whether the total energy may change: of bodies in a field, which may depend on time."""
+        return False
+
     def check(self, t: float, x: FloatArray, Q: FloatArray) -> None:
         """Raise an error if the forces do not fit the energy there; a run calls it at the start."""
 
@@ -165,6 +170,11 @@ class InteractionSum(Interaction):
         self._both = first, second
         self.name = f"{first.name} + {second.name}"
         self.has_energy = first.has_energy and second.has_energy
+
+    @property
+    def may_do_work(self) -> bool:
+        """Whether one of the two is a field."""
+        return any(part.may_do_work for part in self._both)
 
     def evaluate(self, t: float, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> float:
         """Add the forces and torques (n, 3) of both parts to `force` and `torque`; return the total energy."""

@@ -71,6 +71,8 @@ class Field(HoldsFunctions, Interaction):
     array([ 0.  ,  0.  , -9.81])
     """
 
+    may_do_work = True
+
     def __init__(
         self,
         forces: Callable[..., Any],
