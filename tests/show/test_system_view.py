@@ -127,6 +127,7 @@ def test_small_molecules_are_magnified():
     assert "larger than" in notes(page)
 
 
+@pytest.mark.filterwarnings("ignore:the energy of the system has changed")
 def test_sites_of_sums_and_sites_at_one_place():
     """A molecule in a field has sites; a charge and a Lennard-Jones center at one place are one ball."""
     twice = Molecular(np.concatenate([BENT, BENT[:1]]), charges=(0, 1, 1, -2), sigma=1.0, epsilon=0.1)

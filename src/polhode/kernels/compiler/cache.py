@@ -133,8 +133,9 @@ def read(part: str, name: str) -> bytes | None:
     except OSError:  # the file does not exist, or cannot be read
         return None
     if _checksum(part, name, content[CHECKSUM:]) == content[:CHECKSUM]:
-        with suppress(OSError):
-            os.utime(path)  # so that it is not among those that were not used for long
+        if any(path.match(pattern) for pattern in OF_USERS):
+            with suppress(OSError):
+                os.utime(path)  # so that it is not among those that were not used for long
         return content[CHECKSUM:]
     with suppress(OSError):
         path.unlink()
