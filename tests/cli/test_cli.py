@@ -84,7 +84,7 @@ def test_run_for_real(tmp_path, command):
         [*command, "run", "dzhanibekov", "--out", "here"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    assert [line for line in done.stderr.splitlines() if not line.endswith("% done")] == []  # of slow machines
     assert png_size(tmp_path / "here" / "overview.png") == (1800, 810)
     check_table(done.stdout)
 

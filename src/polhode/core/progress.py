@@ -97,7 +97,7 @@ class Lines:
 
     def __call__(self, part: float) -> None:
         """Print a line, unless the last one was printed less than a minute ago."""
-        if perf_counter() >= self._next:
+        if part < 1.0 and perf_counter() >= self._next:
             tell(f"{part:.1%} done")
             self._next = perf_counter() + NEXT_LINE
 
