@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -251,3 +252,12 @@ def test_no_digest_depends_on_process_or_place(tmp_path):
         found.add(done.stdout)
     assert len(found) == 1
     assert "speed, an attribute of Fan" in found.pop()
+
+
+def test_functions_written_in_c_do_not_change():
+    """Nothing has to be traversed again for them."""
+
+    def law(t):
+        return math.sin(t) + np.cos(t)
+
+    assert identity(law).seen.is_unchanged()

@@ -272,7 +272,6 @@ class _Walk:
         name, is_new = self._named(x, self.value(type(x)))
         if not is_new:
             return name
-        self.seen.attributes(x)
         try:
             reduced = _reduced(x)
         except Exception:  # the object cannot be copied
@@ -280,6 +279,7 @@ class _Walk:
             return name
         if isinstance(reduced, str):  # a name, as for functions written in C
             return f"{name} {getattr(x, '__module__', '')}.{reduced} {self.value(getattr(x, '__wrapped__', None))}"
+        self.seen.attributes(x)
         make, arguments, state, listed, entries = (*tuple(reduced), None, None, None)[:5]
         if isinstance(state, dict):
             for attribute, content in state.items():

@@ -30,7 +30,7 @@ class Seen:
         self._contents: list[tuple[Any, Any]] = []
         self._arrays: list[tuple[Any, bytes]] = []
         self._cells: list[tuple[CellType, Any]] = []
-        self._functions: list[tuple[FunctionType, Any]] = []
+        self._functions: list[tuple[FunctionType, Any, Any, Any]] = []
         self._is_closed = True  # whether all values that were read are known here
 
     def name(self, names: Mapping[str, Any], name: str, value: Any) -> None:
@@ -47,7 +47,7 @@ class Seen:
 
     def function(self, function: FunctionType) -> None:
         """Remember the code, the defaults and the closure variables of a function."""
-        self._functions.append((function, _parts(function)))
+        self._functions.append((function, function.__code__, function.__defaults__, function.__kwdefaults__))
         for cell in function.__closure__ or ():
             self._cells.append((cell, _value(cell)))
 
@@ -62,21 +62,21 @@ class Seen:
         """Return whether everything is what it was; False if that is not known."""
         if not self._is_closed:
             return False
+        for function, code, defaults, named in self._functions:
+            if function.__code__ is not code or function.__defaults__ is not defaults:
+                return False
+            if function.__kwdefaults__ is not named:
+                return False
         for names, name, value in self._names:
             if names.get(name, MISSING) is not value:
                 return False
         for cell, value in self._cells:
             if _value(cell) is not value:
                 return False
-        for function, parts in self._functions:
-            if _parts(function) != parts:
+        for pair in self._contents:
+            if not _is_equal(pair):
                 return False
-        return all(map(_is_equal, self._contents)) and all(x.tobytes() == known for x, known in self._arrays)
-
-
-def _parts(function: FunctionType) -> tuple[Any, ...]:
-    """Return what a function consists of, without its variables."""
-    return function.__code__, id(function.__defaults__), id(function.__kwdefaults__)
+        return not self._arrays or all(x.tobytes() == known for x, known in self._arrays)
 
 
 def _value(cell: CellType) -> Any:

@@ -307,11 +307,26 @@ class Force(Value):
 
         Globals, closure variables, defaults, attributes and items of containers are such values.
         """
+        if self._never_changes:
+            return self
         force = self._newest[-1] if self._newest else self
-        if all(function.is_current() for function in force._functions()):
+        for function in force._checked:
+            if not function.is_as_fixed():
+                break
+        else:
             return force
         self._newest[:] = [self._copy(**self._renewed())]
         return self._newest[-1]
+
+    @functools.cached_property
+    def _checked(self) -> tuple[Function, ...]:
+        """All functions, and those that they are made of."""
+        return tuple(part for function in self._functions() for part in function.with_inner())
+
+    @functools.cached_property
+    def _never_changes(self) -> bool:
+        """Whether no part is a function of the user."""
+        return self.is_ready_made
 
     @functools.cached_property
     def _newest(self) -> list[Self]:

@@ -456,22 +456,21 @@ class Function(Comparable, HoldsFunctions):
         if self._own is None:
             self._own = self._identity()
             return all(inner)
-        return self._is_as_fixed() and all(inner)
+        return self.is_as_fixed() and all(inner)
 
-    def is_current(self) -> bool:
+    def is_as_fixed(self) -> bool:
         """Return whether globals, closure variables and so on are those that were fixed, or nothing was fixed yet."""
-        return (self._own is None or self._is_as_fixed()) and all(part.is_current() for part in self._inner())
-
-    def _is_as_fixed(self) -> bool:
-        """Return whether the user-defined functions are what they were when they were fixed."""
-        assert self._own is not None
-        if self._own.seen.is_unchanged():
+        if self._own is None or self._own.seen.is_unchanged():
             return True
         now = self._identity()
         if now.key != self._own.key:
             return False
         self._own = now  # equal values in other objects
         return True
+
+    def with_inner(self) -> list[Function]:
+        """Return this function and all Functions of which it is made."""
+        return [self, *(inner for part in self._inner() for inner in part.with_inner())]
 
     def renewed(self) -> Function:
         """Return the same function without anything that was fixed."""
@@ -609,7 +608,7 @@ class ReadyMade(Function):
         self._code = None
         self._addresses = {}
 
-    def is_current(self) -> bool:
+    def is_as_fixed(self) -> bool:
         """Return True."""
         return True
 

@@ -209,7 +209,8 @@ class Stepper:
         ShapeError
             If the state is not of the shape of the problem.
         """
-        self._renew()
+        if self.problem.current() is not self.problem:
+            self._renew()
         run = self._run
         rows = run.rows
         if state is not None:
@@ -221,10 +222,8 @@ class Stepper:
             self._kept = [_copied(run)]
 
     def _renew(self) -> None:
-        """Begin anew with the torque as it is now, if a value that it reads has changed."""
+        """Begin anew with the torque as it is now."""
         problem = self.problem.current()
-        if problem is self.problem:
-            return
         old = self._run
         h = abs(self.h) if old.method.takes_h else None
         run = new_stepping(problem, (old.t0, old.t1), old.method, h)
