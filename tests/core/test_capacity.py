@@ -79,6 +79,16 @@ def test_steps_that_become_too_many_are_refused_soon(memory, monkeypatch):
     assert traj.success
 
 
+def test_steps_of_a_stream_are_forgotten(memory, monkeypatch, tmp_path):
+    """So that only those between two saved states have to fit."""
+    memory(1e7)
+    monkeypatch.setattr(capacity, "CHECKED_FROM", 2**12)
+    problem = ph.problems.perturbed(t_end=2e5)
+    with pytest.raises(MemoryLimitError, match="the steps of the run take"):
+        ph.integrate(problem, method=ph.Taylor(1e-9))
+    assert ph.stream(problem, tmp_path / "run.zarr", method=ph.Taylor(1e-9), t_eval=np.linspace(0.0, 2e5, 11)).finished
+
+
 def test_windows_has_no_limits_of_processes(monkeypatch):
     monkeypatch.setitem(sys.modules, "resource", None)
     assert capacity.physical_memory.__wrapped__() >= capacity.physical_memory()

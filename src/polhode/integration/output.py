@@ -12,9 +12,8 @@ from polhode.core.arrays import FloatArray
 from polhode.core.capacity import memory_for
 from polhode.core.errors import InputError
 from polhode.core.progress import Report
-from polhode.integration.own_steps_run import FEWER_STATES
 from polhode.integration.rows import States
-from polhode.integration.running import Run
+from polhode.integration.running import FEWER_STATES, Run
 from polhode.integration.solution import Solution
 from polhode.integration.stretches import Steps, StepSize, checked_times, finite_times, step_length
 from polhode.methods.method import Method

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from functools import cached_property
-from math import prod
+from math import inf, prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,10 +12,9 @@ import numpy.typing as npt
 
 from polhode.core.arrays import BoolArray, FloatArray, IntArray
 from polhode.core.capacity import check_growth
-from polhode.core.messages import Hint, joined
 from polhode.core.progress import Progress, Report
 from polhode.integration.rows import Integrable, Rows, States
-from polhode.integration.running import BY_TORQUE, GOING, Run, Schedule, first_piece, next_piece, run_time
+from polhode.integration.running import BY_TORQUE, FEWER_STATES, GOING, Run, Schedule, first_piece, next_piece, run_time
 from polhode.integration.solution import Solution
 from polhode.integration.stretches import Stretches, checked_times
 from polhode.kernels.stepping.header import NO_TIMES, BatchState, Clock, Interpolation, Saved, Wanted
@@ -32,12 +31,6 @@ WAITING = int(Status.ENDED_BY_EVENT)  # status of bodies that wait for others, s
 NOBODY = np.empty(0, np.int64)  # indices of rows
 MARKS = 1000  # resolution of the progress bar
 StepRows = tuple[FloatArray, FloatArray, FloatArray]  # t, m and q
-FEWER_STATES = joined(
-    "keep fewer, with ",
-    Hint("save_every=... or t_eval=...", "--set output.save_every=... or --set output.states=..."),
-    ", or write them to a disk as they are computed",
-    Hint(": polhode.stream(problem, 'run.zarr', method=..., h=...)", ", with --set output.format=zarr"),
-)
 
 
 class OwnStepsRun(Run):
@@ -56,7 +49,7 @@ class OwnStepsRun(Run):
         self.stretches = Stretches(span, self.rows.breaks)
         self.stretch = 0  # the index of the stretch in which all bodies are
         self.h = np.nan
-        self._kept_size = 0  # bytes
+        self._kept_size = 0.0  # bytes
         self._sign = 1.0 if self.t1 > self.t0 else -1.0
         # Blocks (k, n), (k, n) + m_shape and (k, n) + q_shape, with NaN where a row made fewer steps than others.
         self._kept: list[StepRows] = []
@@ -123,6 +116,7 @@ class OwnStepsRun(Run):
         Times must be in the order of integration, also from call to call.
         """
         self._begin(keep=not self._kept)
+        self._kept_size = -inf  # steps are forgotten after the call: those of the whole time span need not fit
         began = run_time()
         try:
             self._advance(float(times[-1]), self.rows.not_reached(NO_TIMES), True, None, bar)
@@ -160,7 +154,7 @@ class OwnStepsRun(Run):
 
     def _begin(self, keep: bool) -> None:
         """Keep the initial states, if `keep` is true."""
-        self._kept_size = 0
+        self._kept_size = 0.0
         if keep:
             self._kept = [self._start()]
 

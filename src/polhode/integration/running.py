@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray
 from polhode.core.errors import Interrupted, RunError, RunWarning
-from polhode.core.messages import joined
+from polhode.core.messages import Hint, joined
 from polhode.core.progress import Progress, Report
 from polhode.core.warning import warn
 from polhode.forces import functions
@@ -34,6 +34,12 @@ GOING = int(Status.REACHED_END)  # status of bodies that continue; members of an
 PIECE_SECONDS = 0.1  # time after which a compiled loop returns, to show progress and to notice Ctrl-C
 FIRST_PIECE = 1000  # steps of all bodies together in the first call of a compiled loop
 BY_TORQUE = (Status.TORQUE_RAISED, Status.NOT_FINITE)  # statuses of bodies that their torque stopped
+FEWER_STATES = joined(
+    "keep fewer, with ",
+    Hint("save_every=... or t_eval=...", "--set output.save_every=... or --set output.states=..."),
+    ", or write them to a disk as they are computed",
+    Hint(": polhode.stream(problem, 'run.zarr', method=..., h=...)", ", with --set output.format=zarr"),
+)
 
 
 class Schedule(NamedTuple):

@@ -34,9 +34,9 @@ from polhode.files.atomic import replacing, telling
 from polhode.files.long_run_writer import Streamed
 from polhode.integration.choice import DEFAULT_RTOL, Choice, choose, explained
 from polhode.integration.output import OutputOptions
-from polhode.integration.own_steps_run import EVEN_STATES, FEWER_STATES
+from polhode.integration.own_steps_run import EVEN_STATES
 from polhode.integration.problem import Problem
-from polhode.integration.running import new_run
+from polhode.integration.running import FEWER_STATES, new_run
 from polhode.integration.stretches import step_count, step_length
 from polhode.integration.trajectory import Trajectory
 from polhode.kernels.stepping.status import Status
