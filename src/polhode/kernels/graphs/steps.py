@@ -66,7 +66,10 @@ def text_of_steps(jet: Jet) -> str:
     """Return the code of the function as text of LLVM; see ``compiler.generated``."""
     writer = jet.writer
     writer.put(f"%is_trial = icmp eq i64 %only, {TRIAL}")
-    writer.put("br i1 %is_trial, label %end, label %beginning")
+    writer.put("br i1 %is_trial, label %trial, label %beginning")
+    writer.label("trial")
+    trial = _stored_reach(jet)
+    writer.put("br label %end")
     writer.label("beginning")
     place_of_phi = len(writer.lines)
     jet.write_beginning()
@@ -78,9 +81,9 @@ def text_of_steps(jet: Jet) -> str:
     writer.put(f"%is_only = icmp eq i64 %only, {COEFFICIENTS}")
     writer.put("br i1 %is_only, label %return, label %rule")
     writer.label("rule")
-    _write_length(jet)
+    step = _write_length(jet)
     writer.label("end")
-    _write_end(jet)
+    _write_end(jet, *(writer.joined({"trial": a, "rule": b}) for a, b in zip(trial, step, strict=True)))
     writer.lines.insert(place_of_phi, f"  %is_end = phi i1 [ false, %begin ], [ true, %{writer.block} ]")
     writer.label("return")
     writer.put("ret i32 0")
@@ -89,7 +92,20 @@ def text_of_steps(jet: Jet) -> str:
     return f"{declared}\n{HEAD}\n{body}\n}}\n"
 
 
-def _write_length(jet: Jet) -> None:
+class Reach(NamedTuple):
+    """How far a step goes: in registers, because the next operations wait for it."""
+
+    x: Value  # in units of time
+    per_unit: Value  # 1/unit
+
+
+def _stored_reach(jet: Jet) -> Reach:
+    """Return how far a step goes whose end the caller has changed."""
+    _, per_unit = jet.writer.power_of_two(jet.load_number(UNIT))
+    return Reach(per_unit * (jet.load_number(NEW_T) - jet.load_number(T)), per_unit)
+
+
+def _write_length(jet: Jet) -> Reach:
     """Write the code that chooses the end of the step, and goes on to %end."""
     writer = jet.writer
     radius, size = _rule(jet)
@@ -102,13 +118,13 @@ def _write_length(jet: Jet) -> None:
     jet.store_number(size, SIZE)
     jet.store_number(writer.smallest(length, MOST_GROWTH * jet.unit), LENGTH)
     jet.store_number(jet.load_number(LEFT) - 1.0, LEFT)
+    reach = Reach(jet.per_unit * (right - jet.t), jet.per_unit)
     writer.put("br label %end")
+    return reach
 
 
-def _write_end(jet: Jet) -> None:
+def _write_end(jet: Jet, x: Value, per_unit: Value) -> None:
     """Write the code for the state at the end of the step, and what is needed to verify it; go on to %beginning."""
-    _, per_unit = jet.writer.power_of_two(jet.load_number(UNIT))
-    x = per_unit * (jet.load_number(NEW_T) - jet.load_number(T))
     state, slopes = _evaluated(jet, x, 2.0 * per_unit)
     jet.store_state(state, NEW_ATTITUDE, NEW_MOMENTUM)
     jet.store_slopes(slopes, PREDICTED)

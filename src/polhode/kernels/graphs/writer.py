@@ -47,6 +47,12 @@ class Writer:
         self.block = name
         self.lines.append(f"{name}:")
 
+    def joined(self, values: dict[str, Value]) -> Value:
+        """Return the value of the block that led here, at the beginning of a block."""
+        kind = next(iter(values.values())).kind
+        pairs = ", ".join(f"[ {value.name}, %{block} ]" for block, value in values.items())
+        return Value(self, self.value(f"phi {kind} {pairs}"), kind)
+
     def load(self, pointer: str, offset: str | int, kind: str = "double") -> Value:
         """Return the number, or vector, at a pointer plus an offset in bytes."""
         align = 32 if kind == VECTOR else 8
