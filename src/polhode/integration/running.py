@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cache
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -289,7 +289,7 @@ class Run(ABC):
 
 def run_time() -> float:
     """Return a time in seconds that stands still while code is compiled."""
-    return time.perf_counter() - COMPILE_TIME.seconds
+    return perf_counter() - COMPILE_TIME.seconds
 
 
 def first_piece(bodies: int) -> int:

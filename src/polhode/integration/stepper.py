@@ -212,12 +212,13 @@ class Stepper:
         if self.problem.current() is not self.problem:
             self._renew()
         run = self._run
-        rows = run.rows
-        if state is not None:
-            rows = self.problem.replaced(state=state).rows
+        if state is None and t is None:
+            run.restart()
+        else:
+            rows = run.rows if state is None else self.problem.replaced(state=state).rows
             if rows.batch != run.batch or rows.m.shape != run.rows.m.shape:
                 raise ShapeError(f"state has the batch {rows.batch}; expected a state of the batch {run.batch}")
-        run.begin(run.t0 if t is None else _time(t), rows.m, rows.q)
+            run.begin(run.t0 if t is None else _time(t), rows.m, rows.q)
         if self._kept is not None:
             self._kept = [_copied(run)]
 

@@ -48,6 +48,10 @@ class SteppingRun(Run):
     def begin(self, t: float, m: FloatArray, q: FloatArray) -> None:
         """Go on from states m (n,) + m_shape and q (n,) + q_shape at the time `t`, as at the start of a run."""
 
+    def restart(self) -> None:
+        """Go back to the state and the time at which the run began."""
+        self.begin(self.t0, self.rows.m, self.rows.q)
+
     @abstractmethod
     def step(self) -> None:
         """Make one step."""
@@ -320,7 +324,7 @@ class QuickStepping(OwnStepping):
         """Begin at the start of `span`; steps of a method that takes a step size have the length `spacing`."""
         super().__init__(problem, span, method, spacing)
         self._join_arrays()
-        self._start_numbers = np.array(self._begun)
+        self._beginning = self._begun.tobytes()
 
     def _join_arrays(self) -> None:
         """Put what `begin` sets at the beginning of one array, and make the arrays of the state parts of it."""
@@ -333,7 +337,7 @@ class QuickStepping(OwnStepping):
             for name, array, end in zip(fields, arrays, ends, strict=True)
         }
         self.current = BatchState(**parts)
-        self._begun = joined[: ends[len(BEGUN) - 1]].data
+        self._begun = joined[: ends[len(BEGUN) - 1]].data.cast("B")
         # Short memoryviews are faster to read and to write than arrays.
         self._t, self._status = self.current.t.data, self.current.status.data
         self._counts = self.current.steps.data, self.current.rejected.data
@@ -348,13 +352,10 @@ class QuickStepping(OwnStepping):
         """Whether the body does not continue."""
         return self._status[0] != GOING
 
-    def begin(self, t: float, m: FloatArray, q: FloatArray) -> None:
-        """Go on from states m and q at the time `t`, with a first step size that is chosen as at the start."""
-        if t == self.t0 and m is self.rows.m and q is self.rows.q:
-            self._begun[:] = self._start_numbers.data
-            self.t1 = nan
-        else:
-            super().begin(t, m, q)
+    def restart(self) -> None:
+        """Go back to the state and the time at which the run began."""
+        self._begun[:] = self._beginning
+        self.t1 = nan
 
     def _aim(self, end: float) -> None:
         """Count trial steps from here on."""
