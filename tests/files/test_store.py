@@ -6,15 +6,18 @@ import errno
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
 import xarray
+from zarr.storage import _local
 
 import polhode as ph
 from conftest import random_attitude
+from ensemble_cases import HOW, SAMPLES, pendulums
 from polhode import Status, errors, forces
 from polhode.files import atomic, csv_file
 from polhode.files import saving as store
@@ -274,6 +277,32 @@ def test_a_full_disk(tmp_path):
     assert told == [f"{name} {name} cannot be written: File too large" for name in names]
     assert sorted(file.name for file in tmp_path.iterdir()) == names
     assert all(len(store.load(tmp_path / name)) == 1001 for name in names)
+
+
+CREATED = {
+    "save": lambda path: run().save(path),
+    "stream": lambda path: ph.stream(single(), path, method="V2", h=0.05),
+    "ensemble": lambda path: ph.ensemble(pendulums, SAMPLES[:2], out=path, **HOW),
+}
+
+
+@pytest.mark.parametrize("create", CREATED.values(), ids=CREATED)
+def test_threads_of_zarr_do_not_create_a_removed_folder_again(tmp_path, monkeypatch, create):
+    """The first file does not fit on the disk, while others are being written."""
+    put, calls = _local._put, []
+
+    def slow(*arguments, **options):
+        calls.append(arguments)
+        if len(calls) == 1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        time.sleep(0.1)
+        return put(*arguments, **options)
+
+    monkeypatch.setattr(_local, "_put", slow)
+    with pytest.raises(errors.StoreError, match="No space left"):
+        create(tmp_path / "run.zarr")
+    time.sleep(0.3)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_older_folder_comes_back(tmp_path, monkeypatch):

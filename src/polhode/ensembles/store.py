@@ -42,6 +42,7 @@ from polhode.files import chunked
 from polhode.files.atomic import guarded, replacing, sync
 from polhode.files.checksums import SEAL, of_texts, of_values
 from polhode.files.chunked import ZARR_FORMAT
+from polhode.files.folder import folder
 from polhode.files.record import LABELS, FileRecord, check_functions
 from polhode.kernels.stepping.status import Status
 
@@ -195,7 +196,7 @@ class OnDisk:
                 raise StoreError(f"{path} exists already; ", again, " to go on, or choose another name")
             layout.check_room(path, layout.count)
             seal = seal_of(layout.attributes, layout.arrays(), layout.coordinates())
-            group = zarr.create_group(new, zarr_format=ZARR_FORMAT, attributes=layout.attributes | {SEAL: seal})
+            group = zarr.create_group(folder(new), zarr_format=ZARR_FORMAT, attributes=layout.attributes | {SEAL: seal})
             for name, values in layout.coordinates().items():
                 group.create_array(name, data=values, fill_value=None, attributes={"_ARRAY_DIMENSIONS": (name,)})
             for name, (dims, shape) in layout.arrays().items():

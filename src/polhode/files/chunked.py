@@ -30,6 +30,7 @@ from polhode.core.extras import optional
 from polhode.core.messages import Hint, joined
 from polhode.files import checksums
 from polhode.files.atomic import guarded, replacing, sync, telling
+from polhode.files.folder import folder
 from polhode.files.record import LABELS, Arrays, FileRecord, check_format
 
 ZARR_FORMAT = 2  # version 3 has no strings yet, which the labels of axes need
@@ -120,7 +121,7 @@ def create(path: Path, record: FileRecord, rows: int, chunk: int, checkpoint: Ch
     checksum = numcodecs.CRC32()
     with guarded("written", path), replacing(path) as new:
         check_new(path)
-        group = zarr.create_group(new, zarr_format=ZARR_FORMAT, attributes=record.attributes)
+        group = zarr.create_group(folder(new), zarr_format=ZARR_FORMAT, attributes=record.attributes)
         constants = {name: array for name, array in record.arrays.items() if name not in checkpoint.tail}
         labels: Arrays = {dim: ((dim,), np.array(names)) for dim, names in LABELS.items()}
         for name, (dims, values) in (constants | labels).items():

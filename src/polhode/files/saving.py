@@ -19,6 +19,7 @@ from polhode.core.errors import InputError, StoreError
 from polhode.core.extras import check_installed, optional
 from polhode.files import aem, aem_reader, checksums, chunked, csv_file, gsd_file, xyz
 from polhode.files.atomic import guarded, replacing, telling
+from polhode.files.folder import folder
 from polhode.files.record import LABELS, SYSTEM, Arrays, FileRecord, pack
 from polhode.files.stored_system import StoredSystemTrajectory, unpack_system
 from polhode.files.stored_trajectory import StoredTrajectory, unpack
@@ -281,7 +282,7 @@ def _write_zarr(record: FileRecord, path: Path) -> None:
     checksum = numcodecs.CRC32()
     dataset = dataset_of(record)
     encodings = _encodings(dataset, lambda shape: {"filters": [checksum], "chunks": shape})
-    dataset.to_zarr(path, zarr_format=chunked.ZARR_FORMAT, consolidated=True, encoding=encodings)
+    dataset.to_zarr(folder(path), zarr_format=chunked.ZARR_FORMAT, consolidated=True, encoding=encodings)
 
 
 def _read_zarr(path: Path, damaged: str) -> Stored:
