@@ -15,6 +15,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from polhode._version import __version__ as __version__
+from polhode.core.errors import INTERRUPTIBLE
 from polhode.flows import FLOWS
 from polhode.methods import METHODS
 
@@ -165,14 +166,15 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any name
 
     def __getattr__(name: str) -> object:
         """Import a public name on first use."""
-        if name in _MODULES:
-            value = importlib.import_module(f"polhode.{_MODULES[name]}")
-            globals()[name] = value
-            return value
-        if name in _HOME:
-            value = getattr(importlib.import_module(f"polhode.{_HOME[name]}"), name)
-            globals()[name] = value
-            return value
+        with INTERRUPTIBLE:  # an import takes a part of the time in which a run seems to have begun
+            if name in _MODULES:
+                value = importlib.import_module(f"polhode.{_MODULES[name]}")
+                globals()[name] = value
+                return value
+            if name in _HOME:
+                value = getattr(importlib.import_module(f"polhode.{_HOME[name]}"), name)
+                globals()[name] = value
+                return value
         # Given name and obj, Python suggests the most similar name of ``dir(polhode)``.
         raise AttributeError(f"module 'polhode' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.core.checks import whole_number
-from polhode.core.errors import RunWarning
+from polhode.core.errors import INTERRUPTIBLE, RunWarning
 from polhode.core.messages import joined
 from polhode.core.progress import Report
 from polhode.core.warning import warn
@@ -142,16 +142,12 @@ def integrate(
     >>> len(traj), bool(abs(traj.energy_error()).max() < 1e-9)
     (201, True)
     """
-    problem = problem.current()
-    span = problem.t_span if t_span is None else checked_span(t_span)
-    output = OutputOptions(t_eval, whole_number(save_every, "save_every", 1), dense_output, events, progress)
-    try:
-        with np.errstate(under="ignore"):  # which is harmless here, and which the user may treat as an error
-            choice = choice_for(problem, span, method, as_step_size(h), rtol, atol, output)
-            return integrate_chosen(problem, span, choice, output, estimate_error=estimate_error)
-    except KeyboardInterrupt as stop:
-        vars(stop).setdefault("trajectory", None)  # before the first step
-        raise
+    with INTERRUPTIBLE, np.errstate(under="ignore"):  # which is harmless here, and which the user may treat as an error
+        problem = problem.current()
+        span = problem.t_span if t_span is None else checked_span(t_span)
+        output = OutputOptions(t_eval, whole_number(save_every, "save_every", 1), dense_output, events, progress)
+        choice = choice_for(problem, span, method, as_step_size(h), rtol, atol, output)
+        return integrate_chosen(problem, span, choice, output, estimate_error=estimate_error)
 
 
 def start(

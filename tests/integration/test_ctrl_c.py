@@ -7,9 +7,13 @@ import sys
 import textwrap
 
 import pytest
+from llvmlite.binding import ExecutionEngine
 
 import polhode as ph
+from polhode.ensembles import ensemble as ensemble_module
+from polhode.files import long_runs
 from polhode.integration import trials
+from polhode.kernels.compiler import JIT
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to other processes")
 
@@ -46,6 +50,12 @@ except KeyboardInterrupt as stop:
 """
 
 
+BEGINNINGS = {
+    "stream": lambda path: ph.stream(ph.problems.heavy_top(), path, method="V2", h=0.1),
+    "ensemble": lambda path: ph.ensemble(ph.problems.heavy_top(), {"m": [(0.0, 0.1, 1.0)]}),
+}
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("bodies", [1, 3])
 @pytest.mark.parametrize("work", ["pass", "open(os.devnull).close()"], ids=["compiled", "in Python"])
@@ -67,4 +77,54 @@ def test_nothing_is_lost_where_nothing_was_computed(monkeypatch):
     monkeypatch.setattr(trials, "new_run", interrupted)
     with pytest.raises(KeyboardInterrupt) as caught:
         ph.integrate(ph.problems.heavy_top())
+    assert caught.value.trajectory is None
+
+
+@pytest.mark.skipif(not JIT, reason="nothing is compiled")
+def test_ctrl_c_is_not_lost_while_numba_compiles(monkeypatch):
+    """LLVM calls a function in Python for each machine code that it has made; what that raises is not propagated."""
+    calls = []
+
+    def interrupted(*arguments):
+        calls.append(arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ExecutionEngine, "_find_module_ptr", interrupted)
+    force = ph.Torque(lambda t, Q, w, p: (0.1 if Q[2][1] > t else 0.2, 0.0, 0.0))
+    with pytest.raises(KeyboardInterrupt) as caught:
+        ph.integrate(ph.Problem((1.0, 2.0, 3.0), omega=(0.1, 0.2, 0.3), force=force), method="V2", h=0.1)
+    assert calls
+    assert caught.value.trajectory is None
+
+
+def test_ctrl_c_during_imports_has_a_trajectory():
+    """Names are imported at their first use: that is a part of the time in which a run seems to have begun."""
+    program = """
+import sys
+import polhode as ph
+
+class Interrupted:
+    def find_spec(self, name, path=None, target=None):
+        if name == "polhode.integration.choice":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupted())
+try:
+    ph.integrate(ph.problems.heavy_top())
+except KeyboardInterrupt as stop:
+    print(stop.trajectory)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "None\n", done.stderr
+
+
+@pytest.mark.parametrize("begin", BEGINNINGS.values(), ids=BEGINNINGS)
+def test_nothing_was_computed_for_a_file_either(tmp_path, monkeypatch, begin):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(long_runs, "new_run", interrupted)
+    monkeypatch.setattr(ensemble_module, "plan", interrupted)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        begin(tmp_path / "run.zarr")
     assert caught.value.trajectory is None

@@ -225,6 +225,21 @@ class Interrupted(KeyboardInterrupt):
         return type(self), (self.trajectory,)
 
 
+class _Interruptible:
+    """Context in which Ctrl-C gets the attribute ``trajectory``, None, unless it has one: nothing is computed yet."""
+
+    def __enter__(self) -> None:
+        """Do nothing."""
+
+    def __exit__(self, kind: object, problem: BaseException | None, traceback: object) -> None:
+        """Set the attribute of a KeyboardInterrupt, which is raised again."""
+        if isinstance(problem, KeyboardInterrupt):
+            vars(problem).setdefault("trajectory", None)
+
+
+INTERRUPTIBLE = _Interruptible()
+
+
 class RunWarning(RuntimeWarning):
     """Issued if the integration of some bodies of a batch fails, or the tolerance cannot be reached.
 

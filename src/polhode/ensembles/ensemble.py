@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from polhode.core.capacity import memory_for
-from polhode.core.errors import InputError, Interrupted, StoreWarning
+from polhode.core.errors import INTERRUPTIBLE, InputError, Interrupted, StoreWarning
 from polhode.core.messages import Hint
 from polhode.core.progress import Progress, tell
 from polhode.core.warning import warn
@@ -122,7 +122,8 @@ def ensemble(
     Raises
     ------
     Interrupted
-        If Ctrl-C is pressed. It is a KeyboardInterrupt, and its attribute ``trajectory`` is the Dataset so far.
+        If Ctrl-C is pressed. It is a KeyboardInterrupt, and its attribute ``trajectory`` is the Dataset so far,
+        or None if nothing has been computed.
     InputError
         If an argument is not valid, or if user functions have changed since the ensemble was started.
     StoreError
@@ -142,26 +143,27 @@ def ensemble(
     if force and not resume:
         changed = "goes on although functions have changed: it needs"
         raise InputError(Hint(f"force=True {changed} resume=True", f"--force {changed} --resume"))
-    members = as_samples(samples).seeded(_seed(out, resume, seed))
-    options = EnsembleOptions(t_span, method, h, rtol, t_eval, as_summary(reduce), vectorized)
-    job, pilot = plan(problem, members, options)
-    if chunk is None and resume:
-        chunk = Contents(Path(str(out))).chunk
-    threads = threads_of(client is not None)
-    cost = measured_cost(job, pilot) if chunk is None or progress else Cost(0.0)
-    layout = layout_of(job, pilot, members, chunk, cost.members(threads))
-    if progress:
-        path = None if out is None else Path(out)
-        tell(estimate(cost, len(members), layout.chunks, layout.size(len(members)), path, threads))
-    compute = _locally if client is None else partial(on_cluster, client)
-    if out is None:
-        return _compute_chunks(job, members, layout, compute, InMemory(layout), progress)
-    if client is None:
-        with _memory_for(job, min(layout.chunk, len(members))):
-            pass  # check the memory before anything is written
-    with only_writer(Path(out)):
-        sink = OnDisk.reopen(Path(out), layout, force=force) if resume else OnDisk.create(Path(out), layout)
-        return _compute_chunks(job, members, layout, compute, sink, progress)
+    with INTERRUPTIBLE:
+        members = as_samples(samples).seeded(_seed(out, resume, seed))
+        options = EnsembleOptions(t_span, method, h, rtol, t_eval, as_summary(reduce), vectorized)
+        job, pilot = plan(problem, members, options)
+        if chunk is None and resume:
+            chunk = Contents(Path(str(out))).chunk
+        threads = threads_of(client is not None)
+        cost = measured_cost(job, pilot) if chunk is None or progress else Cost(0.0)
+        layout = layout_of(job, pilot, members, chunk, cost.members(threads))
+        if progress:
+            path = None if out is None else Path(out)
+            tell(estimate(cost, len(members), layout.chunks, layout.size(len(members)), path, threads))
+        compute = _locally if client is None else partial(on_cluster, client)
+        if out is None:
+            return _compute_chunks(job, members, layout, compute, InMemory(layout), progress)
+        if client is None:
+            with _memory_for(job, min(layout.chunk, len(members))):
+                pass  # check the memory before anything is written
+        with only_writer(Path(out)):
+            sink = OnDisk.reopen(Path(out), layout, force=force) if resume else OnDisk.create(Path(out), layout)
+            return _compute_chunks(job, members, layout, compute, sink, progress)
 
 
 def _compute_chunks(job: Job, members: Samples, layout: Layout, compute: Compute, sink: Sink, progress: bool) -> Any:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray
 from polhode.core.checks import whole_number
-from polhode.core.errors import InputError, StoreWarning
+from polhode.core.errors import INTERRUPTIBLE, InputError, StoreWarning
 from polhode.core.progress import Report
 from polhode.core.warning import warn
 from polhode.files import chunked
@@ -84,7 +84,7 @@ def stream(
     ------
     Interrupted
         If Ctrl-C is pressed; it is a KeyboardInterrupt, and its attribute ``trajectory`` is the Streamed so far, which
-        ``resume`` continues.
+        ``resume`` continues, or None if the run has not begun.
     StoreError
         If ``path`` exists, or if the states do not fit on the disk; nothing is computed then.
     RunError
@@ -100,13 +100,14 @@ def stream(
     >>> done.finished, done.rows
     (True, 21)
     """
-    problem = problem.current()
-    span = problem.t_span if t_span is None else checked_span(t_span)
-    choice = choice_for(problem, span, method, h)
-    every = whole_number(save_every, "save_every", 1)
-    run = new_run(problem, span, choice.method, choice.h)
-    writer = prepare(run, path, times=choice.times(span, t_eval, every), save_every=every, chunk=chunk)
-    return begin(writer, progress=progress)
+    with INTERRUPTIBLE:
+        problem = problem.current()
+        span = problem.t_span if t_span is None else checked_span(t_span)
+        choice = choice_for(problem, span, method, h)
+        every = whole_number(save_every, "save_every", 1)
+        run = new_run(problem, span, choice.method, choice.h)
+        writer = prepare(run, path, times=choice.times(span, t_eval, every), save_every=every, chunk=chunk)
+        return begin(writer, progress=progress)
 
 
 def prepare(
@@ -187,7 +188,7 @@ def resume(
     True
     """
     path = Path(path)
-    with only_writer(path):
+    with INTERRUPTIBLE, only_writer(path):
         return _resumed(path, problem, method, progress, force)
 
 

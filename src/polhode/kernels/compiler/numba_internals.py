@@ -5,6 +5,7 @@
 ``make_no_machine_code``: Numba makes it for every function that another one calls.
 ``config.CPU_NAME``: functions of the user, and kernels that they call, are compiled for the processor of ``machine``.
 ``without_scipy_linalg``: Numba imports scipy.linalg at every start.
+``keeping_ctrl_c``: LLVM calls Python while Numba makes machine code, and an exception cannot pass through LLVM.
 
 Definitions of intrinsics are in ``numba_intrinsics``.
 """
@@ -12,6 +13,7 @@ Definitions of intrinsics are in ``numba_intrinsics``.
 from __future__ import annotations
 
 import importlib
+import sys
 import warnings
 from contextlib import contextmanager
 from itertools import count
@@ -102,7 +104,7 @@ def bitcode(entry, name):
     NeedsNumba
         If the code needs functions of Numba or of Python, which other processes may not have.
     """
-    with global_compiler_lock, without_scipy_linalg(), warnings.catch_warnings():
+    with global_compiler_lock, keeping_ctrl_c(), without_scipy_linalg(), warnings.catch_warnings():
         warnings.simplefilter("ignore", numba.NumbaWarning)
         result = _compiled(entry)
         wrapper = _register_function(result, name) if entry.registers else _words_function(result, words(name))
@@ -237,6 +239,26 @@ def _form(kind):
             raise TypeError(f"arrays of kernels are C-contiguous, but one is {kind}")
         return (b"w" if kind.mutable else b"r") + bytes([kind.ndim]) + LETTERS[kind.dtype]
     return {types.float64: b"d", types.int64: b"l", types.boolean: b"b", types.void: b"n"}[kind]
+
+
+@contextmanager
+def keeping_ctrl_c():
+    """Raise KeyboardInterrupt at the end of the block if Ctrl-C was pressed in a function that LLVM calls."""
+    pressed, show = [], sys.unraisablehook
+
+    def keep(lost):
+        if issubclass(lost.exc_type, KeyboardInterrupt):
+            pressed.append(True)
+        else:
+            show(lost)
+
+    sys.unraisablehook = keep
+    try:
+        yield
+    finally:
+        sys.unraisablehook = show
+    if pressed:
+        raise KeyboardInterrupt
 
 
 @contextmanager
