@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 
 import numpy as np
@@ -208,6 +209,10 @@ def _numbers(rows: Lines, width: int, time_system: str) -> tuple[IntArray, Float
             raise InputError(f"line {number}: {problem}") from None
         if len(words) != width:
             raise InputError(f"line {number} has {len(words)} numbers after the date; expected {width}")
+        if not all(map(isfinite, numbers[-1])):
+            raise InputError(f"line {number} has a number that is not finite")
+        if len(stamps) > 1 and stamps[-1] <= stamps[-2]:
+            raise InputError(f"line {number}: {date} is not later than the date before it (4.2.4.8.1)")
     if not rows:
         raise InputError("a segment has no data; expected one line or more between DATA_START and DATA_STOP")
     return np.array(stamps, np.int64), np.array(numbers)
