@@ -341,6 +341,13 @@ def test_hostile_texts_stay_texts(motion):
     assert len(re.findall(r"</script", page.html)) == 3  # data, three.js, ours
 
 
+def test_names_that_are_no_text(motion, tmp_path):
+    """Halves of surrogate pairs, as in names of files that are not UTF-8."""
+    page = motion.view(tmp_path / "out.html", title="half \ud800 <b>")
+    assert "half ? &lt;b&gt;" in (tmp_path / "out.html").read_text(encoding="utf-8")
+    assert page.title == "half ? <b>"
+
+
 def test_the_page_needs_nothing_else(motion, tmp_path):
     page = motion.view(tmp_path / "out.html")
     assert (tmp_path / "out.html").read_text(encoding="utf-8") == page.html
@@ -411,6 +418,7 @@ def test_charts_keep_their_range():
         (lambda m: view([m] * 7), "got 7 bodies; expected up to 6"),
         (lambda m: ph.play(shape="sheep"), "expected one of t-handle"),
         (lambda m: ph.play(motion=ph.free_motion((1, 2, 3), m=np.ones((2, 3)))), "expected one body"),
+        (lambda m: ph.play(motion=ph.free_motion((1e-300, 1e-300, 1e-300), m=(1e300, 0, 0))), "turns by inf rad/s"),
         (lambda m: m.view(shape="elipsoid"), "did you mean 'ellipsoid'"),
         (lambda m: m.view(shape=[1.0, 2.0]), "expected .*3"),
         (lambda m: m.view(shape=[(0, 0, 0), (0, 0, 0)]), "same place"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import hypot, isfinite
 from typing import Any
 
 import numpy as np
@@ -91,12 +92,15 @@ def _start(motion: FreeMotion | None) -> dict[str, Any]:
     body = motion.body
     moments = flow_moments(body)
     m, q = to_principal(frame_of(body), motion.initial.m, motion.initial.q)
-    omega = m / moments
-    spin = float(np.linalg.norm(omega))
+    with np.errstate(over="ignore"):
+        omega = m / moments
+    spin = hypot(*omega)
+    if not isfinite(spin):
+        raise InputError(f"the body turns by {spin} rad/s, which no slider shows; choose other units of time")
     axis = int(np.argmax(np.abs(omega)))
     rank = int(np.flatnonzero(np.argsort(moments, kind="stable") == axis)[0])
     across = omega[[(axis + 1) % 3, (axis + 2) % 3]]
-    nudge = np.degrees(np.arctan2(np.linalg.norm(across), omega[axis]))
+    nudge = np.degrees(np.arctan2(hypot(*across), omega[axis]))
     toward = np.degrees(np.arctan2(across[1], across[0])) % 360.0
     return {
         "moments": moments.tolist(),

@@ -137,7 +137,8 @@ def fill(
         "library": library,
         "script": script,
     }
-    return Page(re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], text_of("page.html")), title)
+    text = re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], text_of("page.html"))
+    return Page(*(value.encode("utf-8", "replace").decode() for value in (text, title)))  # halves of surrogate pairs
 
 
 def as_json(value: Any) -> str:
