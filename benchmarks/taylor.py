@@ -3,6 +3,7 @@
     python benchmarks/taylor.py [case ...]      # prepared runs, whole calls, errors, compile times
     python benchmarks/taylor.py dense           # 1000 states of the strong top
     python benchmarks/taylor.py many [case ...] # 2000 bodies of random attitude and spin
+    python benchmarks/taylor.py equal [case ...] # ratios at equal errors, of prepared runs and of many bodies
     python benchmarks/taylor.py truth           # compute the end states again, by heyoka in 80 bits
 
 Cases: strong weak satellite forced control magnet perturbed. Torques are plain Python functions. A *prepared run* is
@@ -15,6 +16,10 @@ in this process; with an empty POLHODE_CACHE_DIR they include what is otherwise 
 Of many bodies, the whole call of ``ph.integrate`` is compared with ``taylor_adaptive_batch`` of heyoka, which advances
 four bodies at a time, sorted by speed so that they need about as many steps. Errors are those that 99 percent of the
 bodies stay below; the truth is the other program at the level of round-off.
+
+At equal errors: errors scatter by a factor of ten from one tolerance to the next, because they cancel more or less.
+Logarithms of time are therefore fitted linearly to those of the error, with 33 tolerances and weights that decay within
+a factor of ten of the wanted error. Both programs are fitted alike.
 """
 
 from __future__ import annotations
@@ -45,6 +50,9 @@ SAMPLES = 1000
 COUNT = 2000  # bodies of a batch
 MORE = 20_000  # bodies of another batch for two threads
 TURNS = 5  # of one and of two threads
+SCAN = np.geomspace(1e-5, 1e-13, 33)  # tolerances of the comparison at equal errors
+EQUAL = (1e-8, 1e-9, 1e-10, 1e-11, 1e-12)
+SHORT = 0.3  # seconds for each tolerance of a scan
 # Cases with many bodies, and the ends of their motions.
 MANY = {"strong": 20.0, "weak": 20.0, "satellite": 4.0, "forced": 20.0, "control": 20.0, "magnet": 20.0}
 TOP = (1.0, 1.5, 2.25)
@@ -352,6 +360,58 @@ def _speedup(call: Callable[[], Any]) -> float:
     return float(np.median(seconds["1"]) / np.median(seconds["2"]))
 
 
+def equal(names: Sequence[str]) -> None:
+    print("ours / heyoka at the errors", *(f"{error:.0e}" for error in EQUAL))
+    for name in names or RACE:
+        print(f"{name:10s} one body  {_ratios(_scan_of_one(RACE[name], name))}", flush=True)
+        if name in MANY:
+            print(f"{name:10s} {COUNT} bodies {_ratios(_scan_of_many(RACE[name], MANY[name]))}", flush=True)
+
+
+def _scan_of_one(case: Case, name: str) -> np.ndarray:
+    """Seconds and errors of both programs, of shape (tolerances, programs, 2)."""
+    truth = np.array([np.longdouble(x) for x in json.loads(TRUTH.read_text())[name]])
+    found = []
+    for tolerance in SCAN:
+        run = ph.start(case.problem(), ph.Taylor(tolerance))
+
+        def ours(run: Any = run) -> None:
+            run.reset()
+            run.to(case.end)
+
+        theirs, integrator = heyoka_call(case, tolerance)
+        times = least([ours, theirs], SHORT)
+        errors = distance(run.q, truth), distance(integrator.state[3:], truth)
+        found.append(list(zip(times, errors, strict=True)))
+    return np.array(found)
+
+
+def _scan_of_many(case: Case, end: float) -> np.ndarray:
+    """Seconds and errors of both programs, of shape (tolerances, programs, 2)."""
+    bodies = random_bodies(case)
+    truths = [batch(case, bodies, TOLERANCES[-1], end)().copy() for batch in (heyoka_batch, our_batch)]
+    found = []
+    for tolerance in SCAN:
+        calls = [batch(case, bodies, tolerance, end) for batch in (our_batch, heyoka_batch)]
+        errors = [largest_errors(call(), truth) for call, truth in zip(calls, truths, strict=True)]
+        found.append(list(zip(least(calls, SHORT), errors, strict=True)))
+    return np.array(found)
+
+
+def _ratios(scan: np.ndarray) -> str:
+    """Ratios of times at equal errors, as text; nothing where an error is not reached."""
+    ratios = [_time_at(scan[:, 0], error) / _time_at(scan[:, 1], error) for error in EQUAL]
+    return "  ".join(f"{ratio:.2f}" for ratio in ratios)
+
+
+def _time_at(rows: np.ndarray, error: float) -> float:
+    """Time that an error takes: see the beginning of this file."""
+    x, y = np.log10(rows[:, 1] / error), np.log(rows[:, 0])
+    if x.min() > 0.3:
+        return float("nan")
+    return float(np.exp(np.polyfit(x, y, 1, w=np.exp(-0.5 * x * x))[1]))
+
+
 def compute_truth() -> None:
     """Write the attitudes at the end, by heyoka in 80 bits; the last digits of long times are uncertain."""
     results = {}
@@ -370,6 +430,8 @@ def main(arguments: list[str]) -> None:
         dense()
     elif arguments[:1] == ["many"]:
         many(arguments[1:])
+    elif arguments[:1] == ["equal"]:
+        equal(arguments[1:])
     else:
         for name in arguments or RACE:
             compare(name)
