@@ -419,6 +419,10 @@ def test_charts_keep_their_range():
         (lambda m: ph.play(shape="sheep"), "expected one of t-handle"),
         (lambda m: ph.play(motion=ph.free_motion((1, 2, 3), m=np.ones((2, 3)))), "expected one body"),
         (lambda m: ph.play(motion=ph.free_motion((1e-300, 1e-300, 1e-300), m=(1e300, 0, 0))), "turns by inf rad/s"),
+        (
+            lambda m: ph.play(motion=ph.free_motion((1, 2, 3), m=(1e-70, 0, 0))),
+            "expected numbers from 1e-40 to 1e\\+40",
+        ),
         (lambda m: m.view(shape="elipsoid"), "did you mean 'ellipsoid'"),
         (lambda m: m.view(shape=[1.0, 2.0]), "expected .*3"),
         (lambda m: m.view(shape=[(0, 0, 0), (0, 0, 0)]), "same place"),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from math import hypot, isfinite
+from math import hypot
 from typing import Any
 
 import numpy as np
 
 from polhode.core.body import flow_moments, frame_of, to_principal
+from polhode.core.checks import show
 from polhode.core.errors import InputError
 from polhode.free.motion import FreeMotion
 from polhode.show.labels import COMPONENT_COLORS
@@ -20,6 +21,7 @@ from polhode.show.scene.shapes import principal
 TITLE = "Turn a free body"
 SUMMARY = "Choose a body, spin it, and see how it moves when no torque acts."
 SPIN, NUDGE = 6.0, 0.5  # rad/s and degrees
+LARGEST = 1e40  # moment of inertia and spin: the page multiplies up to six of them
 NAMES = {
     "t-handle": "T-handle",
     "box": "box",
@@ -95,8 +97,11 @@ def _start(motion: FreeMotion | None) -> dict[str, Any]:
     with np.errstate(over="ignore"):
         omega = m / moments
     spin = hypot(*omega)
-    if not isfinite(spin):
-        raise InputError(f"the body turns by {spin} rad/s, which no slider shows; choose other units of time")
+    if not all(x == 0.0 or 1.0 / LARGEST <= x <= LARGEST for x in (*moments.tolist(), spin)):
+        raise InputError(
+            f"this body has the moments {show(moments)} and turns by {spin:g} rad/s; expected numbers from "
+            f"{1.0 / LARGEST:g} to {LARGEST:g}, or the page would overflow; choose other units"
+        )
     axis = int(np.argmax(np.abs(omega)))
     rank = int(np.flatnonzero(np.argsort(moments, kind="stable") == axis)[0])
     across = omega[[(axis + 1) % 3, (axis + 2) % 3]]
