@@ -295,6 +295,7 @@ def test_angular_velocities_in_all_forms(tmp_path):
         (("0.74533", "1e999"), "line 23 has a number that is not finite"),
         (("1996-11-28T22", "1996-11-27T22"), "line 23: 1996-11-27T22:08:03.5555 is not later"),
         (("1996-11-28T22:08:03.5555", "1996-11-28T21:29:07.2555"), "line 23: .* is not later"),
+        (("1996-11-28T22", "2996-11-28T22"), "2996-11-28T22.* is too far from 2000"),
         (("DATA_STOP", ""), "ends before DATA_STOP"),
         (("CENTER_NAME       =", "CENTER_NAME"), "line 10: .* is not of the form"),
         (("1996-11-", "COMMENT "), "a segment has no data"),

@@ -19,6 +19,7 @@ from polhode.core.errors import InputError
 SECOND = 10**9
 DAY = 86400 * SECOND
 ORIGIN = date(2000, 1, 1)
+LARGEST = 292 * 365 * DAY  # less than 2^63
 # Days that ended with 23:59:60 (IERS Bulletin C); since 1972, TAI - UTC is 10 s plus one second for each of them.
 JUNES = (1972, 1981, 1982, 1983, 1985, 1992, 1993, 1994, 1997, 2012, 2015)
 DECEMBERS = (*range(1972, 1980), 1987, 1989, 1990, 1995, 1998, 2005, 2008, 2016)
@@ -51,7 +52,10 @@ def parse(text: str, time_system: str) -> int:
         raise InputError(f"{text!r} is a time of day that does not exist in {time_system}; {NEEDED}")
     seconds = 3600 * int(hour) + 60 * int(minute) + int(second)
     nanoseconds = round(float(f"0.{(fraction or '0')[:17]}") * SECOND)
-    return number * DAY + (seconds + leaps_before(number, time_system)) * SECOND + nanoseconds
+    epoch = number * DAY + (seconds + leaps_before(number, time_system)) * SECOND + nanoseconds
+    if abs(epoch) >= LARGEST:
+        raise InputError(f"{text!r} is too far from 2000: 64 bits of nanoseconds reach 291 years")
+    return epoch
 
 
 def show(epoch: int, time_system: str) -> str:
