@@ -279,6 +279,15 @@ def test_a_full_disk(tmp_path):
     assert all(len(store.load(tmp_path / name)) == 1001 for name in names)
 
 
+@pytest.mark.parametrize("suffix", [".nc", ".csv"])
+def test_a_name_that_is_no_text(tmp_path, suffix):
+    """Half of a surrogate pair, as in names of files that are not UTF-8."""
+    problem = ph.Problem((1, 2, 3), STATE, name="half \ud800")
+    with pytest.raises(errors.StoreError, match=f"run{suffix} cannot be written: .*surrogates"):
+        integrate(problem, h=0.5).save(tmp_path / f"run{suffix}")
+    assert list(tmp_path.iterdir()) == []
+
+
 CREATED = {
     "save": lambda path: run().save(path),
     "stream": lambda path: ph.stream(single(), path, method="V2", h=0.05),

@@ -28,6 +28,8 @@ def sync(path: Path) -> None:
 def telling(what: str, path: Path) -> Iterator[None]:
     """Raise a StoreError that names ``path`` for any OSError in the block (a full disk, no permission).
 
+    The same holds for names that are no valid text.
+
     ``what`` completes the message "path cannot be ...", for example "read" or "written".
     """
     try:
@@ -36,6 +38,8 @@ def telling(what: str, path: Path) -> Iterator[None]:
         raise
     except OSError as problem:
         raise StoreError(f"{path} cannot be {what}: {problem.strerror or problem}") from problem
+    except UnicodeEncodeError as problem:
+        raise StoreError(f"{path} cannot be {what}: {problem}") from problem
 
 
 @contextmanager
