@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+import time
 
 import pytest
 from llvmlite.binding import ExecutionEngine
@@ -90,7 +91,8 @@ def test_ctrl_c_is_not_lost_while_numba_compiles(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(ExecutionEngine, "_find_module_ptr", interrupted)
-    force = ph.Torque(lambda t, Q, w, p: (0.1 if Q[2][1] > t else 0.2, 0.0, 0.0))
+    unknown = time.time()  # to the cache of compiled code
+    force = ph.Torque(lambda t, Q, w, p: (unknown if Q[2][1] > t else 0.2, 0.0, 0.0))
     with pytest.raises(KeyboardInterrupt) as caught:
         ph.integrate(ph.Problem((1.0, 2.0, 3.0), omega=(0.1, 0.2, 0.3), force=force), method="V2", h=0.1)
     assert calls
