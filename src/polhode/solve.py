@@ -11,6 +11,7 @@ from polhode.core.checks import whole_number
 from polhode.core.errors import INTERRUPTIBLE, RunWarning
 from polhode.core.messages import joined
 from polhode.core.progress import Report
+from polhode.core.units import in_numbers, together
 from polhode.core.warning import warn
 from polhode.integration.choice import Choice, choose, explained
 from polhode.integration.output import OutputOptions, computed
@@ -144,6 +145,7 @@ def integrate(
     """
     with INTERRUPTIBLE, np.errstate(under="ignore"):  # which is harmless here, and which the user may treat as an error
         problem = problem.current()
+        h, atol, t_eval, t_span = together(problem.units, h=h, atol=atol, t_eval=t_eval, t_span=t_span).values()
         span = problem.t_span if t_span is None else checked_span(t_span)
         output = OutputOptions(t_eval, whole_number(save_every, "save_every", 1), dense_output, events, progress)
         choice = choice_for(problem, span, method, as_step_size(h), rtol, atol, output)
@@ -201,7 +203,7 @@ def start(
     """
     problem = problem.current()
     with np.errstate(under="ignore"):
-        choice = choice_for(problem, problem.t_span, method, h, rtol)
+        choice = choice_for(problem, problem.t_span, method, in_numbers(h, "h", problem.units), rtol)
     if choice.unmet:
         warn(joined(f"{choice.method!r}", choice.unmet), RunWarning)
     run = new_stepping(problem, problem.t_span, choice.method, choice.h)

@@ -27,6 +27,7 @@ from polhode.core.errors import InertiaError, InputError, MomentumError, ShapeEr
 from polhode.core.html import html_fields
 from polhode.core.rotation import UNIT_MATRIX, conjugate, from_matrix, multiply
 from polhode.core.solids import read_solid, solid_properties
+from polhode.core.units import together
 from polhode.core.value import Value
 
 AS_TENSORS = (
@@ -95,6 +96,8 @@ class RigidBody(Value):
 
     def _set(self, **arguments: Any) -> None:
         """Check and store some of inertia and mass; if ``physical`` is True, check the triangle inequality."""
+        if arguments.get("mass") is not None:
+            arguments = together(**arguments)
         if "inertia" in arguments:
             self._store_axes(*principal(as_floats(arguments["inertia"], "inertia", 3)))
         if "mass" in arguments:
@@ -152,6 +155,7 @@ class RigidBody(Value):
         >>> RigidBody.from_moments([(1, 2, 3), (2, 3, 4), (3, 4, 5)]).batch
         (3,)
         """
+        moments, mass = together(moments=moments, mass=mass).values()
         return cls._from_axes(as_floats(moments, "moments", 3), None, mass=mass, physical=physical)
 
     @classmethod
@@ -177,6 +181,7 @@ class RigidBody(Value):
         >>> RigidBody.linear(2.0).moments
         array([0., 2., 2.])
         """
+        moment, mass = together(moment=moment, mass=mass).values()
         value = _positive(moment, "moment")
         return cls._from_axes(np.stack([np.zeros_like(value), value, value], axis=-1), None, mass=mass, linear=True)
 
@@ -201,7 +206,8 @@ class RigidBody(Value):
         >>> RigidBody.cuboid(12.0, 1.0, 2.0, 3.0).moments
         array([13., 10.,  5.])
         """
-        return cls._from_second_moments(mass, [_positive(x, n) ** 2 / 12 for x, n in ((a, "a"), (b, "b"), (c, "c"))])
+        weight, *edges = _all_positive(mass=mass, a=a, b=b, c=c)
+        return cls._from_second_moments(weight, [x**2 / 12 for x in edges])
 
     @classmethod
     def ellipsoid(cls, mass: float, a: float, b: float, c: float) -> RigidBody:
@@ -224,7 +230,8 @@ class RigidBody(Value):
         >>> RigidBody.ellipsoid(5.0, 1.0, 2.0, 3.0).moments
         array([13., 10.,  5.])
         """
-        return cls._from_second_moments(mass, [_positive(x, n) ** 2 / 5 for x, n in ((a, "a"), (b, "b"), (c, "c"))])
+        weight, *axes = _all_positive(mass=mass, a=a, b=b, c=c)
+        return cls._from_second_moments(weight, [x**2 / 5 for x in axes])
 
     @classmethod
     def cylinder(cls, mass: float, radius: float, height: float) -> RigidBody:
@@ -247,8 +254,8 @@ class RigidBody(Value):
         >>> RigidBody.cylinder(12.0, 1.0, 1.0).moments
         array([4., 4., 6.])
         """
-        across = _positive(radius, "radius") ** 2 / 4
-        return cls._from_second_moments(mass, [across, across, _positive(height, "height") ** 2 / 12])
+        weight, radius_, height_ = _all_positive(mass=mass, radius=radius, height=height)
+        return cls._from_second_moments(weight, [radius_**2 / 4, radius_**2 / 4, height_**2 / 12])
 
     @classmethod
     def cone(cls, mass: float, radius: float, height: float) -> RigidBody:
@@ -271,17 +278,16 @@ class RigidBody(Value):
         >>> RigidBody.cone(80.0, 1.0, 2.0).moments
         array([24., 24., 24.])
         """
-        across = _positive(radius, "radius") ** 2 * 3 / 20
-        return cls._from_second_moments(mass, [across, across, _positive(height, "height") ** 2 * 3 / 80])
+        weight, radius_, height_ = _all_positive(mass=mass, radius=radius, height=height)
+        return cls._from_second_moments(weight, [radius_**2 * 3 / 20, radius_**2 * 3 / 20, height_**2 * 3 / 80])
 
     @classmethod
-    def _from_second_moments(cls, mass: float, second: list[FloatArray]) -> RigidBody:
+    def _from_second_moments(cls, mass: FloatArray, second: list[FloatArray]) -> RigidBody:
         """Return a body from the mean squares of the coordinates: I1 = mass (<y^2> + <z^2>), and so on."""
-        mass_ = _positive(mass, "mass")
         x, y, z = second
-        common_batch(mass=mass_.shape, sizes_1=x.shape, sizes_2=y.shape, sizes_3=z.shape)
+        common_batch(mass=mass.shape, sizes_1=x.shape, sizes_2=y.shape, sizes_3=z.shape)
         return cls.from_moments(
-            np.stack(np.broadcast_arrays(mass_ * (y + z), mass_ * (x + z), mass_ * (x + y)), axis=-1),
+            np.stack(np.broadcast_arrays(mass * (y + z), mass * (x + z), mass * (x + y)), axis=-1),
             mass=mass,
         )
 
@@ -313,6 +319,7 @@ class RigidBody(Value):
         >>> RigidBody.points([1, 1, 1, 1], [(1, 1, 0), (1, -1, 0), (-1, 1, 0), (-1, -1, 0)]).moments
         array([4., 4., 8.])
         """
+        masses, positions = together(masses=masses, positions=positions).values()
         weights = _positive(masses, "masses")
         r = as_floats(positions, "positions", 3)
         check_finite(r, "positions", InputError)
@@ -620,3 +627,8 @@ def _positive(value: npt.ArrayLike, name: str) -> FloatArray:
         index = first_bad(np.isfinite(array) & (array > 0))
         raise InputError(f"{place(name, index)} = {array[index]:.6g}; expected a positive finite number")
     return array
+
+
+def _all_positive(**sizes: Any) -> list[FloatArray]:
+    """Return the arguments of one call as float arrays, each like `_positive`."""
+    return [_positive(value, name) for name, value in together(**sizes).items()]

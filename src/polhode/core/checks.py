@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import inf, isfinite, prod, sqrt
 from operator import index
 from typing import Any
@@ -22,24 +22,24 @@ from polhode.core.errors import (
     UnknownNameError,
 )
 from polhode.core.messages import Hint
+from polhode.core.units import NO_UNITS, PLAIN_NUMBERS, hint_for, in_numbers
 from polhode.kernels.compiler.limits import LARGEST_RATIO, NORM_TOLERANCE
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0)
 SYMMETRY_TOLERANCE = 1e-10  # largest asymmetry of a matrix, relative to its largest entry
 FEW = 16  # numbers that Python checks faster than NumPy
 FLOAT64, INT64 = np.dtype(np.float64), np.dtype(np.int64)
-PLAIN_NUMBERS = (float, int, np.float64)
-NO_UNIT = ("", "1", "dimensionless")
 
 
-def as_floats(value: Any, name: str, components: int | None = None) -> FloatArray:
-    """Return ``value`` as a float64 array in C order.
+def as_floats(value: Any, name: str, components: int | None = None, units: Mapping[str, str] = NO_UNITS) -> FloatArray:
+    """Return ``value`` as a float64 array in C order; quantities in the units of a problem, or else in SI.
 
-    Raise InputError unless it consists of numbers without units, and ShapeError unless its last axis has ``components``
-    entries (None: any shape).
+    Raise InputError unless it consists of numbers, or of quantities that fit ``name``, and ShapeError unless its last
+    axis has ``components`` entries (None: any shape).
     """
-    if type(value) is not np.ndarray:
-        check_no_units(value, name)
+    kind = type(value)
+    if not (kind is np.ndarray or (kind is tuple and value and type(value[0]) in PLAIN_NUMBERS)):
+        value = in_numbers(value, name, units)
     try:
         array = np.asarray(value)
         if array.dtype.kind not in "fiu":
@@ -47,23 +47,10 @@ def as_floats(value: Any, name: str, components: int | None = None) -> FloatArra
         if array.dtype is not FLOAT64 or not array.flags.c_contiguous:
             array = np.asarray(array, dtype=FLOAT64, order="C")
     except (TypeError, ValueError) as error:
-        raise InputError(f"{name} must be numbers that float64 can hold: {error}") from None
+        raise InputError(f"{name} must be numbers that float64 can hold: {error}{hint_for(value)}") from None
     if components is not None and (array.ndim == 0 or array.shape[-1] != components):
         raise ShapeError(f"{name} has shape {array.shape}; expected (..., {components}), components on the last axis")
     return array
-
-
-def check_no_units(value: Any, name: str) -> None:
-    """Raise InputError if a value, or the first one of a sequence, is a quantity: its unit would be lost."""
-    first = value[0] if type(value) in (list, tuple) and value else value
-    if type(first) in PLAIN_NUMBERS:
-        return
-    unit = getattr(first, "unit", None) or getattr(first, "units", None)
-    if unit is not None and str(unit) not in NO_UNIT:
-        raise InputError(
-            f"{name} has the unit {unit}; expected plain numbers in consistent units, with angles in radians: type "
-            "quantity.to_value(unit) with astropy, quantity.m_as(unit) with pint"
-        )
 
 
 def row_of_one(value: Any, components: int) -> FloatArray | None:
@@ -80,7 +67,7 @@ def row_of_one(value: Any, components: int) -> FloatArray | None:
         return None
     try:
         array = np.array(value)
-    except ValueError:  # some of the other entries are sequences
+    except (TypeError, ValueError):  # some of the other entries are sequences or quantities
         return None
     if array.dtype is not FLOAT64:
         return array[None].astype(FLOAT64) if array.dtype is INT64 else None

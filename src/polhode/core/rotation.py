@@ -17,6 +17,7 @@ from numpy.polynomial.polynomial import polyval
 from polhode.core.arrays import FloatArray
 from polhode.core.checks import all_finite, as_floats, check_attitude, check_finite, first_bad, place, show
 from polhode.core.errors import AttitudeError, InputError, ShapeError
+from polhode.core.units import NO_UNITS
 from polhode.core.vectors import components, stacked
 from polhode.kernels.compiler.limits import NORM_TOLERANCE
 
@@ -47,6 +48,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
+DEGREES = {"angle": "deg"}
 UNIT_MATRIX = np.eye(3)
 CONJUGATION = np.array([1.0, -1.0, -1.0, -1.0])
 ROUNDING = 2.0**-51  # largest deviation of the norm of a normalized quaternion from 1
@@ -304,7 +306,7 @@ def from_rotation_vector(vector: npt.ArrayLike, degrees: bool = False) -> FloatA
     >>> from_rotation_vector((0, 0, 90), degrees=True).round(4)
     array([0.7071, 0.    , 0.    , 0.7071])
     """
-    vector = as_floats(vector, "vector", 3)
+    vector = as_floats(vector, "vector", 3, DEGREES if degrees else NO_UNITS)
     vector = np.deg2rad(vector) if degrees else vector
     half = 0.5 * np.linalg.norm(vector, axis=-1, keepdims=True)
     return np.concatenate([np.cos(half), 0.5 * np.sinc(half / np.pi) * vector], axis=-1)
@@ -419,7 +421,7 @@ def from_euler(axes: str, angles: npt.ArrayLike, degrees: bool = False) -> Float
         raise InputError(f"axes = {axes!r}; expected one to three of the letters XYZ, or of xyz, such as 'ZXZ'")
     if any(a == b for a, b in pairwise(axes)):
         raise InputError(f"axes = {axes!r} has the same axis twice in a row; add those two angles, and drop one letter")
-    array = as_floats(angles, "angles")
+    array = as_floats(angles, "angles", units=DEGREES if degrees else NO_UNITS)
     array = array[None] if array.ndim == 0 else array
     if array.shape[-1] != len(axes):
         raise ShapeError(f"angles has shape {array.shape}; expected (..., {len(axes)}), one angle for each of {axes!r}")

@@ -14,6 +14,7 @@ from polhode.core.body import RigidBody, as_body
 from polhode.core.checks import IDENTITY, as_floats, check_finite, common_batch
 from polhode.core.errors import InputError, MomentumError
 from polhode.core.rotation import as_quaternion, as_rotation, rotate
+from polhode.core.units import together
 from polhode.core.value import Value
 
 NOT_TURNED = frozen(np.array(IDENTITY))
@@ -63,6 +64,8 @@ class State(Value):
 
     def _set(self, **parts: Any) -> None:
         """Check and store some of m, q, x and p."""
+        if parts.get("x") is not None or parts.get("p") is not None:
+            parts = together(**parts)
         self._store(**{name: CHECKS[name](value) for name, value in parts.items()})
         self.batch  # noqa: B018  raises if the shapes do not broadcast
 
@@ -93,6 +96,9 @@ class State(Value):
         >>> State.from_omega((1.0, 2.0, 3.0), (1.0, 1.0, 1.0)).m
         array([1., 2., 3.])
         """
+        if motion or not isinstance(body, RigidBody):
+            body, omega, *parts = together(body=body, omega=omega, **motion).values()
+            motion = dict(zip(motion, parts, strict=True))
         return cls(as_body(body).momentum(omega), q, **motion)
 
     def _exactly(self, **parts: Any) -> State:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy.typing as npt
 
+from polhode.core.units import together
 from polhode.core.vectors import stacked
 from polhode.forces.base import Force, direction, joined, number, vector
 from polhode.forces.functions import ENERGY, ENERGY_FORM, GRADIENT, GRADIENT_FORM, TORQUE_FORM, ready_made
@@ -69,6 +70,7 @@ def gravity(weight: npt.ArrayLike, offset: npt.ArrayLike, up: npt.ArrayLike = (0
     array([0.96, 0.  , 0.  ])
     """
     above = direction(up, "up")
+    weight, offset = together(weight=weight, offset=offset).values()
     W = number(weight, "weight")
     return Force(
         *FUNCTIONS,

@@ -16,6 +16,7 @@ from polhode.core.arrays import FloatArray
 from polhode.core.body import as_body
 from polhode.core.checks import common_batch, show
 from polhode.core.errors import InputError
+from polhode.core.units import together
 from polhode.core.vectors import components, scalar, stacked
 from polhode.forces.base import Force, direction, joined, number
 from polhode.forces.functions import ENERGY, ENERGY_FORM, GRADIENT, GRADIENT_FORM, TORQUE_FORM, ready_made
@@ -139,6 +140,7 @@ def gravity_gradient(
     >>> print(f"{2 * np.pi / rate:.0f} s, {force.torque(0.0, (0.8, 0.0, 0.0, 0.6))[2]:.2e} N m")
     5829 s, -9.37e-06 N m
     """
+    body, strength, orbit_rate = together(body=body, strength=strength, orbit_rate=orbit_rate).values()
     tensor = as_body(body).tensor
     xx, xy, xz, _, yy, yz, _, _, zz = components(tensor.reshape(*tensor.shape[:-2], 9))
     k = number(strength, "strength")
@@ -187,6 +189,7 @@ def gravity_gradient_strength(mu: npt.ArrayLike, r: npt.ArrayLike) -> FloatArray
     >>> print(f"{gravity_gradient_strength(3.986e14, 7e6):.4e}")
     3.4863e-06
     """
+    mu, r = together(mu=mu, r=r).values()
     parameter = number(mu, "mu")
     distance = number(r, "r")
     for name, values in (("mu", parameter), ("r", distance)):

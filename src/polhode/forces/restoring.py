@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.core.arrays import frozen
+from polhode.core.units import together
 from polhode.forces.base import Force, joined, number
 from polhode.forces.functions import ENERGY, ENERGY_FORM, GRADIENT, GRADIENT_FORM, TORQUE_FORM, ready_made
 from polhode.kernels.compiler.jit import entry_point
@@ -68,6 +69,9 @@ def restoring(weight: npt.ArrayLike, longitudinal: npt.ArrayLike, transverse: np
     >>> restoring(10.0, longitudinal=3.0, transverse=1.0).torque(0.0, (0.8, 0.6, 0.0, 0.0))
     array([-2.688,  0.   ,  0.   ])
     """
+    weight, longitudinal, transverse = together(
+        weight=weight, longitudinal=longitudinal, transverse=transverse
+    ).values()
     W = number(weight, "weight")
     return Force(
         *FUNCTIONS,

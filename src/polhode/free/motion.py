@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, cached_property
 from math import prod, sqrt
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ from polhode.core.html import html_fields
 from polhode.core.rotation import as_rotation, conjugate, from_matrix, multiply, product
 from polhode.core.state import State
 from polhode.core.threads import in_ranges
+from polhode.core.units import NO_UNITS, together
 from polhode.core.vectors import components, scalar, stacked, unit
 from polhode.free import geometry
 from polhode.free.derivatives import Jacobian
@@ -87,6 +88,7 @@ def free_motion(
     >>> bool(np.allclose(motion.m(motion.period), (0.01, 2.0, 0.0), rtol=0, atol=1e-15))
     True
     """
+    body, m, omega = together(body=body, m=m, omega=omega).values()
     body = as_body(body)
     given = [name for name, value in (("state", state), ("m", m), ("omega", omega)) if value is not None]
     if len(given) != 1:
@@ -147,6 +149,8 @@ class FreeMotion:
     200
     """
 
+    units: Mapping[str, str] = NO_UNITS  # of the problem that it is the motion of
+
     def __init__(self, body: RigidBody, state: State) -> None:
         self.body = body
         self.initial = state
@@ -183,7 +187,7 @@ class FreeMotion:
         result = None if time is None else self._at_one(time)
         if result is not None:
             return result
-        times = as_floats(t, "t")
+        times = as_floats(t, "t", units=self.units)
         check_finite(times, "t", TimeError)
         m, q = outputs(out, times.shape + self.batch, (times,))
         if times.size >= MANY_TIMES:
@@ -338,7 +342,7 @@ class FreeMotion:
         >>> J.dq_dm.shape, bool(np.allclose(np.linalg.det(J.dm_dm), 1, rtol=0, atol=1e-12))
         ((5, 4, 3), True)
         """
-        times = as_floats(t, "t")
+        times = as_floats(t, "t", units=self.units)
         times = times.reshape(times.shape + (1,) * len(self.batch))
         _, _, jacobian = propagate(self.body, self.initial.m, self.initial.q, times, jacobian=True)
         return jacobian
@@ -494,7 +498,7 @@ class FreeMotion:
             raise InputError(
                 f"this motion has the batch {self.batch}; flips and middle_crossings expected one body: type motion[i]"
             )
-        ends = as_floats([t0, t1], "(t0, t1)")
+        ends = as_floats([t0, t1], "(t0, t1)", units=self.units)
         check_finite(ends, "(t0, t1)", TimeError)
         self.body.middle_axis  # noqa: B018  raises if there is none
         _, period, _, first, _ = self._orbit

@@ -39,6 +39,7 @@ from polhode.core.checks import (
 from polhode.core.errors import InputError, MomentumError, RunWarning, ShapeError, TimeError
 from polhode.core.rotation import RotationLike, as_rotation, is_rotation, quaternion_components
 from polhode.core.threads import in_ranges
+from polhode.core.units import together
 from polhode.core.warning import warn
 from polhode.free.derivatives import ErrorBound, Jacobian, blocks, error_bound, flow_jacobian
 from polhode.kernels.compiler.limits import NOBODY
@@ -194,6 +195,7 @@ def propagate(
         if not (jacobian or return_error):
             return result
         return *result, *_derived(one, (), None, (one[0][0], one[1][0], one[3][0]), jacobian, return_error)
+    inertia, m, q, t, omega = together(inertia=inertia, m=m, q=q, t=t, omega=omega).values()
     if not isinstance(inertia, RigidBody):
         inertia = as_floats(inertia, "inertia", 3)
     if _many_tensors(inertia) and not (jacobian or return_error):

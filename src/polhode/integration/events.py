@@ -16,6 +16,7 @@ from polhode.core.checks import unknown_name
 from polhode.core.errors import InputError
 from polhode.core.pickling import HoldsFunctions
 from polhode.core.rotation import rotate
+from polhode.core.units import in_numbers
 from polhode.forces.base import Force
 from polhode.forces.base import direction as unit_vector
 from polhode.integration.problem import Problem
@@ -127,6 +128,7 @@ def cone(
     True
     """
     a, s = unit_vector(axis, "axis"), unit_vector(about, "about")
+    angle = in_numbers(angle, "angle")
     if not (isfinite(angle) and 0.0 < angle < np.pi):
         raise InputError(f"angle = {angle!r}: expected radians between 0 and pi")
     return Event("cone", partial(_inside, a, s, cos(angle)), terminal, direction)
@@ -171,6 +173,7 @@ def energy(problem: Problem, value: float, *, terminal: bool | int = False, dire
     0.5
     """
     body, force = problem.body, problem.force.without_damping()
+    value = in_numbers(value, "energy", problem.units)
     force.energy_address()  # raises an error that names the force without an energy
     return Event("energy", partial(_excess, body, force, value), terminal, direction)
 
@@ -230,6 +233,7 @@ def section(
         raise InputError("of='omega' needs the body: type section(normal, of='omega', body=body)")
     if of not in VECTORS:
         raise unknown_name("vector", of, VECTORS)
+    offset = in_numbers(offset, "omega" if of == "omega" else "m")
     return Event("section", partial(_height, of, body, n, offset), terminal, direction)
 
 

@@ -15,11 +15,15 @@ from polhode.core.checks import IDENTITY, as_floats
 from polhode.core.errors import InputError, MomentumError, TimeError
 from polhode.core.html import html_fields
 from polhode.core.state import State
+from polhode.core.units import NO_UNITS, together
 from polhode.core.value import Value
 from polhode.forces.base import Force
 from polhode.forces.nothing import nothing
 from polhode.free.motion import FreeMotion, free_motion
 from polhode.integration.rows import ProblemRows
+
+WITHOUT_SPAN = (0.0, 1.0)  # by itself not an argument of the user
+WITH_UNITS = ("body", "omega", "t_span", "h")  # arguments of problems that may be quantities
 
 
 class Problem(Value):
@@ -43,7 +47,8 @@ class Problem(Value):
     name, summary : str, optional
         Labels for tables and plots.
     units : dict of str, optional
-        Units by quantity, such as ``{"t": "s"}``. They label plots and tables and never enter the arithmetic.
+        Units by quantity, such as ``{"t": "s"}``. They label plots and tables and never enter the arithmetic; arguments
+        with units, of astropy or pint, are converted to them, or else to SI.
     references : tuple of str, optional
         Keys of the publications that the problem comes from.
     h : float, optional
@@ -92,7 +97,7 @@ class Problem(Value):
         body: RigidBody | npt.ArrayLike,
         state: State | None = None,
         force: Force | None = None,
-        t_span: tuple[float, float] = (0.0, 1.0),
+        t_span: tuple[float, float] = WITHOUT_SPAN,
         *,
         omega: npt.ArrayLike | None = None,
         q: Any = IDENTITY,
@@ -112,6 +117,9 @@ class Problem(Value):
 
     def _set(self, **arguments: Any) -> None:
         """Check and store some of the arguments of the constructor."""
+        units = arguments.get("units", self.__dict__.get("units")) or NO_UNITS
+        given = {name: value for name, value in arguments.items() if name in WITH_UNITS and value is not WITHOUT_SPAN}
+        arguments |= together(units, **given)
         start = {name: arguments.pop(name) for name in ("state", "omega", "q") if name in arguments}
         self._store(**{name: CHECKS.get(name, _as_it_is)(value) for name, value in arguments.items()})
         if start or "body" in arguments:
@@ -177,7 +185,9 @@ class Problem(Value):
         """
         if not self.force.is_zero:
             raise InputError(f"{self.name or 'this problem'} has a force: only a free body has a closed form")
-        return free_motion(self.body, self.state)
+        motion = free_motion(self.body, self.state)
+        motion.units = self.units
+        return motion
 
     def __repr__(self) -> str:
         """Return a one-line description: name, body, force and time span."""
@@ -201,9 +211,9 @@ class Problem(Value):
         )
 
 
-def checked_span(t_span: Any) -> tuple[float, float]:
+def checked_span(t_span: Any, units: Mapping[str, str] = NO_UNITS) -> tuple[float, float]:
     """Return `t_span` as two floats; raise TimeError unless they are two different finite times."""
-    array = as_floats(t_span, "t_span")
+    array = as_floats(t_span, "t_span", units=units)
     start, end = array.tolist() if array.shape == (2,) else (nan, nan)
     if not (isfinite(start) and isfinite(end)) or start == end:
         raise TimeError(f"t_span = {t_span!r}: expected two different finite times, such as (0, 10)")

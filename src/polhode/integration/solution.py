@@ -59,7 +59,7 @@ class Solution(ABC):
         TimeError
             If a time is not finite, or outside the time span.
         """
-        times = as_floats(t, "t")
+        times = as_floats(t, "t", units=self._run.problem.units)
         check_finite(times[..., None], "t", TimeError)
         outside = (times < self.t_min) | (times > self.t_max)
         if outside.any():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import Any
 
@@ -159,7 +159,7 @@ class Stepper:
         TimeError
             If `t` is not a finite time.
         """
-        time = _time(t)
+        time = _time(t, self.problem.units)
         run = self._run
         if self._kept is None and self._known_params is None:
             began = run_time()
@@ -183,7 +183,7 @@ class Stepper:
         InputError
             If the impulse is not finite, or has a component about the axis of a linear rotor.
         """
-        change = as_floats(impulse, "impulse", 3)
+        change = as_floats(impulse, "impulse", 3, self.problem.units)
         check_finite(change, "impulse")
         run = self._run
         shape = self.problem.state.m.shape if not run.batch else (*run.batch, 3)
@@ -218,7 +218,7 @@ class Stepper:
             rows = run.rows if state is None else self.problem.replaced(state=state).rows
             if rows.batch != run.batch or rows.m.shape != run.rows.m.shape:
                 raise ShapeError(f"state has the batch {rows.batch}; expected a state of the batch {run.batch}")
-            run.begin(run.t0 if t is None else _time(t), rows.m, rows.q)
+            run.begin(run.t0 if t is None else _time(t, self.problem.units), rows.m, rows.q)
         if self._kept is not None:
             self._kept = [_copied(run)]
 
@@ -299,11 +299,11 @@ def _copied(run: SteppingRun) -> States:
     return States(*map(np.copy, run.states))
 
 
-def _time(t: Any) -> float:
+def _time(t: Any, units: Mapping[str, str]) -> float:
     """Return a time as a float; raise TimeError unless it is finite."""
     if isinstance(t, float) and isfinite(t):
         return float(t)  # not a float64 of NumPy, with which Python computes slowly
-    time = as_floats(t, "t")
+    time = as_floats(t, "t", units=units)
     if time.shape or not isfinite(time):
         raise TimeError(f"t = {t!r}: expected a finite time")
     return float(time)

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from polhode.core.arrays import FloatArray
 from polhode.core.checks import positive_number, unknown_name, whole_number
 from polhode.core.errors import InputError
+from polhode.core.units import in_numbers
 from polhode.core.vectors import length
 from polhode.integration.events import Event, cone, middle_crossing, section
 from polhode.integration.events import energy as energy_of_bodies
@@ -241,6 +242,7 @@ def temperature(
     count = {"all": translations + rotations, "translation": translations, "rotation": rotations}[_part(of)]
     if count == 0:
         raise InputError(f"of = {of!r}: the bodies of {system!r} are atoms, which do not rotate; type of='translation'")
+    value = in_numbers(value, "kT", system.units)
     what = partial(_kinetic, system, of, 2.0 / count, value)
     return Event(f"temperature({value:g})", what, terminal, direction)
 
@@ -296,6 +298,7 @@ def energy(problem: Problem | System, value: float, *, terminal: bool | int = Fa
     if isinstance(problem, Problem):
         return energy_of_bodies(problem, value, terminal=terminal, direction=direction)
     check_energy(problem)
+    value = in_numbers(value, "energy", problem.units)
     return Event(f"energy({value:g})", partial(_excess, problem, value), terminal, direction)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -16,8 +16,9 @@ from polhode.core.errors import InertiaError, InputError, MomentumError, ShapeEr
 from polhode.core.html import html_fields
 from polhode.core.rotation import matrix
 from polhode.core.state import State
+from polhode.core.units import NO_UNITS, in_numbers, together
 from polhode.core.value import Value
-from polhode.integration.problem import checked_span
+from polhode.integration.problem import WITHOUT_SPAN, checked_span
 from polhode.systems.interactions.base import Interaction
 from polhode.systems.interactions.molecular import Molecular
 from polhode.systems.interactions.neighbors import Box, as_box
@@ -33,6 +34,8 @@ from polhode.systems.start import (
 )
 
 ONE_OR_ALL = "expected one body for all states, or one for each state"
+
+WITH_UNITS = ("box", "t_span", "h")  # arguments of systems that may be quantities
 
 
 class System(Value):
@@ -100,7 +103,7 @@ class System(Value):
         interaction: Interaction,
         box: npt.ArrayLike | Box | None = None,
         *,
-        t_span: tuple[float, float] = (0.0, 1.0),
+        t_span: tuple[float, float] = WITHOUT_SPAN,
         h: float | None = None,
         name: str = "",
     ) -> None:
@@ -109,6 +112,9 @@ class System(Value):
 
     def _set(self, **arguments: Any) -> None:
         """Check and store some of the arguments of the constructor, and check again the parts that depend on them."""
+        interaction = arguments.get("interaction", vars(self).get("interaction"))
+        given = {name: value for name, value in arguments.items() if name in WITH_UNITS and value is not WITHOUT_SPAN}
+        arguments |= together(getattr(interaction, "units", NO_UNITS), **given)
         new_bodies = {name: arguments.pop(name) for name in ("bodies",) if name in arguments}
         self._store(**{name: CHECKS[name](value) if name in CHECKS else value for name, value in arguments.items()})
         if new_bodies or "state" in arguments:
@@ -131,6 +137,11 @@ class System(Value):
     def current(self) -> System:
         """Return this system: functions of an interaction are those of its first use."""
         return self
+
+    @property
+    def units(self) -> Mapping[str, str]:
+        """Units to which times with units are converted: those of the interaction, or else SI."""
+        return self.interaction.units
 
     @property
     def count(self) -> int:
@@ -203,6 +214,8 @@ class System(Value):
         >>> gas.count, float(abs(gas.state.p.sum(axis=0)).max()) < 1e-14
         (27, True)
         """
+        sizes = together(interaction.units, spacing=spacing, kT=kT, energy=energy)
+        spacing, kT, energy = sizes.values()
         x = scattered(cubic_lattice(side, spacing), scatter * spacing, seed)
         p, m = maxwell_boltzmann(body, len(x), kT, seed)
         system = cls(body, State(m=m, q=random_attitudes(len(x), seed), x=x, p=p), interaction, **more)
@@ -297,6 +310,7 @@ class System(Value):
             x = shuffled(x, seed)
         q = random_attitudes(n, seed)
         still = cls(bodies, State(np.zeros((n, 3)), q, x=x), molecules, length, **more)
+        kT = in_numbers(kT, "kT", molecules.units)
         p, m = thermal_momenta(still.mass, still.moments, still.axes, still.linear, kT, seed)
         m[molecules.atoms(n)] = 0.0
         return still.replaced(state=State(m, q, x=x, p=p))
@@ -327,6 +341,7 @@ class System(Value):
         2.0
         """
         state = self.state
+        kT = in_numbers(kT, "kT", self.units)
         p = np.asarray(state.p)
         omega = scale_along(self.axes, 1.0 / self.moments, state.m, "m")
         twice = float((p * p / self.mass[:, None]).sum()), float((state.m * omega).sum())

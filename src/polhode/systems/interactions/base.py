@@ -13,6 +13,7 @@ from polhode.core.arrays import BoolArray, FloatArray, IntArray
 from polhode.core.checks import as_floats, check_finite
 from polhode.core.errors import InputError, ShapeError
 from polhode.core.fingerprint import Fingerprint, fingerprint, identity, merged
+from polhode.core.units import NO_UNITS
 from polhode.core.value import Comparable
 from polhode.forces.base import check_call
 from polhode.forces.functions import Function
@@ -31,6 +32,11 @@ class Interaction(Comparable, ABC):
 
     name: str
     has_energy: bool = True
+
+    @property
+    def units(self) -> Mapping[str, str]:
+        """Units to which quantities are converted, by their names in the `units` of a problem, if not SI."""
+        return NO_UNITS
 
     @abstractmethod
     def evaluate(self, t: float, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> float:
@@ -170,6 +176,11 @@ class InteractionSum(Interaction):
         self._both = first, second
         self.name = f"{first.name} + {second.name}"
         self.has_energy = first.has_energy and second.has_energy
+
+    @property
+    def units(self) -> Mapping[str, str]:
+        """Units of the first part that has any."""
+        return self._both[0].units or self._both[1].units
 
     @property
     def may_do_work(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import inf
 from typing import Any, Literal
@@ -14,6 +14,7 @@ from polhode.core.arrays import BoolArray, FloatArray, IntArray
 from polhode.core.body import RigidBody
 from polhode.core.checks import as_floats, check_finite, unknown_name, whole_number
 from polhode.core.errors import InputError, ShapeError
+from polhode.core.units import NO_UNITS, together
 from polhode.kernels.pairs.molecules import place_arms, sum_molecules
 from polhode.systems.interactions.base import as_sites, place_sites
 from polhode.systems.interactions.body_check import check_same_body
@@ -21,6 +22,7 @@ from polhode.systems.interactions.near import NearInteraction
 
 COULOMB = 138.93545764438198  # e^2 N_A/(4 pi eps_0) in kJ/mol nm, CODATA 2018
 BOLTZMANN = 0.00831446261815324  # k_B N_A in kJ/(mol K), which converts a temperature to kT
+UNITS = {"t": "ps", "x": "nm", "mass": "u", "energy": "kJ/mol"}
 SITE_PAIR = 4.6e-9  # seconds for a pair of sites
 Electrostatics = Literal["reaction field", "shifted force", "plain"]
 
@@ -149,6 +151,7 @@ class Molecular(NearInteraction):
         >>> Molecular.from_atoms([14.0067] * 2, [(0, 0, 0), (0, 0, 0.11)], sigma=0.33, epsilon=0.3).body
         RigidBody.linear(0.0847405, mass=28.0134)
         """
+        masses, positions = together(UNITS, masses=masses, positions=positions).values()
         weights = as_floats(masses, "masses")
         r = as_floats(positions, "positions", 3)
         if weights.ndim != 1 or not len(weights) or r.shape != (len(weights), 3) or not (weights > 0).all():
@@ -241,6 +244,11 @@ class Molecular(NearInteraction):
         mixed._divide_sites([len(part.sites) for part in species])
         mixed.species = np.repeat(np.arange(len(species)), numbers)
         return mixed
+
+    @property
+    def units(self) -> Mapping[str, str]:
+        """Units of molecular dynamics, unless `coulomb` says that they are others."""
+        return UNITS if self.coulomb == COULOMB else NO_UNITS
 
     @property
     def components(self) -> tuple[Molecular, ...]:
