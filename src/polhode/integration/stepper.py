@@ -195,7 +195,8 @@ class Stepper:
     def reset(self, state: State | None = None, t: float | None = None) -> None:
         """Go back to the start, or to a state, and forget kept states; `params` stay as they are.
 
-        If a value that the torque reads has changed since the start, such as a global, the torque is a new one.
+        If a value that the torque or the interaction reads has changed since the start, such as a global, the torque or
+        the interaction is a new one.
 
         Parameters
         ----------
@@ -229,7 +230,8 @@ class Stepper:
         h = abs(self.h) if old.method.takes_h else None
         run = new_stepping(problem, (old.t0, old.t1), old.method, h)
         run.load()
-        run.bodies.params[:] = old.bodies.params
+        if self._params is not None:
+            run.bodies.params[:] = self._params
         self.__init__(run, self._kept is not None)  # type: ignore[misc]
 
     def trajectory(self) -> Any:

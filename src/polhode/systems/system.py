@@ -135,8 +135,21 @@ class System(Value):
                 raise InertiaError("bodies have no mass: type RigidBody(inertia, mass=...)")
 
     def current(self) -> System:
-        """Return this system: functions of an interaction are those of its first use."""
-        return self
+        """Return this system or, if a value that its interaction reads has changed, one with the changed interaction.
+
+        See ``Interaction.current``.
+        """
+        newest = self._newest[-1] if self._newest else self
+        interaction = newest.interaction.current()
+        if interaction is newest.interaction:
+            return newest
+        self._newest[:] = [newest.replaced(interaction=interaction)]
+        return self._newest[-1]
+
+    @cached_property
+    def _newest(self) -> list[System]:
+        """The system that `current` has returned last, if it is not this one."""
+        return []
 
     @property
     def units(self) -> Mapping[str, str]:
@@ -403,7 +416,7 @@ class System(Value):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the data of the system, without what runs derive from them."""
-        return {name: value for name, value in vars(self).items() if name != "rows"}
+        return {name: value for name, value in vars(self).items() if name not in ("rows", "_newest")}
 
     def __repr__(self) -> str:
         """Return a one-line description: name, number of bodies, interaction, box and time span."""

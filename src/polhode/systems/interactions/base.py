@@ -116,6 +116,13 @@ class Interaction(Comparable, ABC):
         """
         return self
 
+    def current(self) -> Interaction:
+        """Return this interaction or, if a value that its functions read has changed since their first use, a new one.
+
+        Functions that are compiled at each use, or called from Python, need none.
+        """
+        return self
+
     def compiled(self, count: int) -> tuple[Any, FloatArray, IntArray] | None:
         """Return a compiled function for `count` bodies, or None if Python has to take part, as for large systems.
 
@@ -194,6 +201,11 @@ class InteractionSum(Interaction):
     def energy(self, t: float, x: FloatArray, Q: FloatArray) -> float:
         """Return the total energy of both parts."""
         return sum(part.energy(t, x, Q) for part in self._both)
+
+    def current(self) -> Interaction:
+        """Return the sum of both parts as they are now."""
+        parts = [part.current() for part in self._both]
+        return self if all(new is old for new, old in zip(parts, self._both, strict=True)) else InteractionSum(*parts)
 
     def check(self, t: float, x: FloatArray, Q: FloatArray) -> None:
         """Check both parts."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from math import nan
@@ -12,7 +13,7 @@ import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray, writable
 from polhode.core.errors import ShapeError
-from polhode.core.fingerprint import identity
+from polhode.core.fingerprint import Identity, identity
 from polhode.core.pickling import HoldsFunctions
 from polhode.forces.base import as_params, in_space
 from polhode.forces.functions import compiled_as_it_is, plain, warn_slow
@@ -26,11 +27,11 @@ ENERGY = f"f8(f8, {ROWS}, {MATRICES}, {NUMBERS})"
 
 
 class Compiled(NamedTuple):
-    """Functions of a field, ready to be called, and the key of what they were compiled from."""
+    """Functions of a field, ready to be called, and what they were compiled from."""
 
     forces: Any
     energy: Any  # None if there is none
-    key: tuple[Any, ...]
+    identity: Identity
 
 
 class Field(HoldsFunctions, Interaction):
@@ -103,12 +104,19 @@ class Field(HoldsFunctions, Interaction):
 
     def _content(self) -> Mapping[str, Any]:
         """Return what is compared: parameters, and functions as they were compiled or, before that, as they are now."""
-        key = vars(self)["_compiled"].key if self._compile and "_compiled" in vars(self) else self._key()
-        return {**super()._content(), "_forces": key, "_energy": None}
+        own = vars(self)["_compiled"].identity if self._compile and "_compiled" in vars(self) else self._identity()
+        return {**super()._content(), "_forces": own.key, "_energy": None}
 
-    def _key(self) -> tuple[Any, ...]:
-        """Return a key that is equal for equivalent functions."""
-        return identity(self._forces, self._energy).key
+    def _identity(self) -> Identity:
+        """Return what the functions are now."""
+        return identity(self._forces, self._energy)
+
+    def current(self) -> Interaction:
+        """Return this interaction, or one whose functions are compiled anew; see ``Interaction.current``."""
+        own = vars(self).get("_compiled") if self._compile else None
+        if own is None or own.identity.seen.is_unchanged() or own.identity.key == self._identity().key:
+            return self
+        return copy.copy(self)
 
     def evaluate(self, t: float, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> float:
         """Add the forces and torques (n, 3) on all bodies to `force` and `torque`; return NaN instead of an energy."""
@@ -133,7 +141,7 @@ class Field(HoldsFunctions, Interaction):
         """The functions, compiled unless `arrays` is true."""
         pairs = ((self._forces, FORCES), (self._energy, ENERGY))
         forces, energy = (_as_compiled(func, kind) if self._compile and func else func for func, kind in pairs)
-        return Compiled(forces, energy, self._key())
+        return Compiled(forces, energy, self._identity())
 
 
 def _as_compiled(func: Callable[..., Any], signature: str) -> Callable[..., Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +21,7 @@ from polhode.kernels.compiler.limits import NOBODY
 from polhode.kernels.compiler.user_functions import compile_user
 from polhode.kernels.pairs import pair_functions as templates
 from polhode.kernels.pairs.pairs import PAIR, few_pairs, sum_pairs
-from polhode.systems.interactions.base import takes
+from polhode.systems.interactions.base import Interaction, takes
 from polhode.systems.interactions.near import ITEM, NearInteraction, parts_of
 from polhode.systems.interactions.neighbors import closest_pair
 
@@ -53,6 +54,14 @@ class PairInteraction(NearInteraction):
         if self.params.ndim != 1:
             raise ShapeError(f"params has shape {self.params.shape}; expected (k,), the same for all pairs")
         self._set_cutoff(cutoff, switch, skin)
+
+    def current(self) -> Interaction:
+        """Return this interaction, or one whose functions are compiled anew; see ``Interaction.current``."""
+        if all(part.is_as_fixed() for part in self._function.with_inner()):
+            return self
+        other = copy.copy(self)
+        other._function = self._function.renewed()
+        return other
 
     def evaluate(self, t: float, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> float:
         """Add the forces and torques (n, 3) on all bodies to `force` and `torque`; return the energy."""
