@@ -237,3 +237,14 @@ def test_systems_of_units_hold_for_all_quantities(quantity):
 def test_what_was_replaced_is_converted_to_the_units_of_the_problem(quantity):
     problem = heavy_top(units={"t": "ms", "omega": "rad/ms"})
     same(problem.replaced(omega=quantity(M, "rad/s")).state.m, np.multiply(BODY, M) / 1000)
+
+
+def test_streams_ensembles_and_studies_convert_times(quantity, tmp_path):
+    problem, h, span = heavy_top(units={"t": "ms"}), quantity(0.0001, "s"), quantity((0.0, 0.001), "s")
+    done = ph.stream(problem, tmp_path / "run.zarr", method="V2", h=h, t_span=span)
+    assert done.rows == 11
+    found = ph.ensemble(problem, {"m": np.array([M, M])}, method="V2", h=h, t_span=span, t_eval=span)
+    wanted = ph.ensemble(problem, {"m": np.array([M, M])}, method="V2", h=0.1, t_span=(0, 1), t_eval=(0, 1))
+    same(np.asarray(found.m), np.asarray(wanted.m))
+    studied = ph.work_precision(problem, ["V2"], h=quantity((0.0002, 0.0001), "s"), reference=problem.state)
+    assert [run.h for run in studied.of("V2")] == pytest.approx([0.2, 0.1], rel=1e-15)

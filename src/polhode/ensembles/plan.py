@@ -16,6 +16,7 @@ from polhode.core.arrays import FloatArray
 from polhode.core.checks import whole_number
 from polhode.core.errors import InputError, ShapeError
 from polhode.core.fingerprint import Fingerprint, digest, fingerprint, merged
+from polhode.core.units import together
 from polhode.ensembles.distributions import Distribution, Each
 from polhode.ensembles.members import Factory, Job, Reduce
 from polhode.ensembles.reader import FORMAT, KIND
@@ -100,6 +101,8 @@ def _planned(source: Problem | Factory, rows: Rows, options: EnsembleOptions) ->
     """Return the job and the problem of the members with the samples ``rows``."""
     job = Job(source, (0.0, 1.0), None, ClosedForm(), None, options.reduce, options.vectorized, {})
     pilot = job.problem(rows)
+    given = {"t_span": options.t_span, "h": options.h, "t_eval": options.t_eval}
+    options = options._replace(**together(pilot.units, **given))
     span = pilot.t_span if options.t_span is None else checked_span(options.t_span)
     choice = _choice(pilot, span, options)
     times = None

@@ -19,6 +19,7 @@ from polhode.core.arrays import FloatArray
 from polhode.core.checks import whole_number
 from polhode.core.errors import INTERRUPTIBLE, InputError, StoreWarning
 from polhode.core.progress import Report
+from polhode.core.units import together
 from polhode.core.warning import warn
 from polhode.files import chunked
 from polhode.files.contents import contents_of
@@ -102,6 +103,7 @@ def stream(
     """
     with INTERRUPTIBLE:
         problem = problem.current()
+        h, t_eval, t_span = together(problem.units, h=h, t_eval=t_eval, t_span=t_span).values()
         span = problem.t_span if t_span is None else checked_span(t_span)
         choice = choice_for(problem, span, method, h)
         every = whole_number(save_every, "save_every", 1)

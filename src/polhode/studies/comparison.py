@@ -165,7 +165,7 @@ def work_precision(
     """
     if problem.body.batch or problem.state.batch:
         raise ShapeError("work_precision: expected one body and one state, not a batch")
-    lengths = as_floats(h, "h")
+    lengths = as_floats(h, "h", units=problem.units)
     if lengths.ndim != 1 or len(lengths) == 0:
         raise ShapeError(f"h has shape {lengths.shape}; expected steps of shape (k,), such as h=(0.1, 0.05)")
     resolved_methods = [as_method(method) for method in methods]

@@ -83,7 +83,7 @@ def referee(problem: Problem, t: npt.ArrayLike, digits: int = 50, *, max_step: f
     >>> [nstr(x, 25) for x in states.m]
     ['-0.08903096731448400347733667', '0.5994505049094183412548427', '1.011848044661631220990797']
     """
-    times = as_floats(t, "t")
+    times = as_floats(t, "t", units=problem.units)
     if times.ndim > 1 or not all_finite(times):
         raise TimeError(f"t = {t!r}: expected finite times, one or an array of shape (k,)")
     digits = whole_number(digits, "digits", LEAST_DIGITS)
