@@ -289,3 +289,15 @@ def test_results_without_digits_are_told():
                 ph.propagate(inertia, [m, m], t=[1.0, t])
     assert ph.propagate((1.0, 2.0, 3.0), (0.3, 0.2, 0.9), t=1e12, return_error=True)[2].q < 0.01
     ph.propagate((1.0, 2.0, 3.0), (0.0, 0.0, 0.0), t=1e18)
+
+
+def test_rods_and_disks_lose_their_digits_earlier():
+    """A rod turns slowly about an axis across it, and rounding decides how it turns about its own."""
+    rod, m = (1e-12, 1.0, 1.0), (0.0, 1.0, 1.0)
+    for t in (1e5, [1.0, 1e5]):
+        with pytest.warns(ph.errors.RunWarning, match=r"and its error is \d.*no digit of m and q is certain"):
+            *_, bound = ph.propagate(rod, m, t=t, return_error=True)
+        assert np.max(bound.q) > 1.0
+    for moments, momentum in ((rod, (0.0, 1.0, 0.0)), ((1e-12, 1.0, 2.0), (0.0, 0.0, 1.0))):
+        *_, bound = ph.propagate(moments, momentum, t=1e5, return_error=True)
+        assert bound.q < 1e-9

@@ -120,6 +120,7 @@ def test_error_bounds_cover_bodies_that_wait_at_the_middle_axis():
 
 
 @pytest.mark.release
+@pytest.mark.filterwarnings("ignore:a body turns by")
 @pytest.mark.parametrize("seed", range(200, 202))
 def test_error_bounds_cover_many_bodies_that_wait_at_the_middle_axis(seed):
     assert_covered(resting_body, seed, 1000)

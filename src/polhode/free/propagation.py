@@ -42,12 +42,12 @@ from polhode.core.threads import in_ranges
 from polhode.core.units import together
 from polhode.core.warning import warn
 from polhode.free.derivatives import ErrorBound, Jacobian, blocks, error_bound, flow_jacobian
-from polhode.kernels.compiler.limits import NOBODY
+from polhode.kernels.compiler.limits import MOST_RADIANS, NOBODY
 
 FEWER_STATES = "pass fewer bodies or times at once, or out=(m, q) with arrays on a disk (numpy.memmap)"
 MANY = 2**20  # states from which the free memory is checked
 PIECE = 2**15  # tensors that are diagonalized at a time
-MOST_RADIANS = 2.0**52  # with which an error of one rounding of the time moves a body by about a radian
+MOST_BOUNDS = 1000  # of bodies, because a bound takes ten times as long as a result
 ONLY = np.zeros(1, np.int64)  # the index of the only body: all that a kernel ever writes here is 0
 
 Operands = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
@@ -360,10 +360,10 @@ def _derived(
 def propagate_one(operands: Operands) -> tuple[FloatArray, FloatArray] | None:
     """Return m (3,) and q (4,) of one body, or None if the body is invalid; rows and bits are those of a batch."""
     m, q = np.empty(3), np.empty(4)
-    lost: list[float] = []
+    lost: list[str] = []
     bad = _work(operands, 0, 1, m[None], q[None], ONLY, lost)
     if bad == NOBODY and lost:
-        _warn_of_lost_digits(max(lost))
+        _warn_of_lost_digits(lost[0])
     return (m, q) if bad == NOBODY else None
 
 
@@ -372,49 +372,70 @@ def _run(operands: Operands, batch: tuple[int, ...], m_out: FloatArray, q_out: F
     bodies = prod(batch)
     rows = m_out.reshape(bodies, 3), q_out.reshape(bodies, 4)
     remaining = np.empty(bodies, np.int64)  # rarely written, so rarely allocated
-    lost: list[float] = []
+    lost: list[str] = []
     bad = in_ranges(lambda start, stop: _work(operands, start, stop, *rows, remaining, lost), bodies)
     if bad < NOBODY:
         _explain(operands, batch, bad)
     if lost:
-        _warn_of_lost_digits(max(lost))
+        _warn_of_lost_digits(lost[0])
 
 
 def _work(
-    operands: Operands, start: int, stop: int, m: FloatArray, q: FloatArray, remaining: IntArray, lost: list[float]
+    operands: Operands, start: int, stop: int, m: FloatArray, q: FloatArray, remaining: IntArray, lost: list[str]
 ) -> int:
     """Write the results of bodies ``start`` to ``stop`` to rows of m and q; return the index of the first invalid one.
 
     ``remaining`` is memory for the indices of bodies that the scalar code computes, one for each body. To ``lost`` is
-    added the largest number of radians of these bodies if it is so large that no digit of the result is right.
+    added what one of these bodies does, if no digit of its result is right.
     """
-    propagate_range, propagate_rows, most_radians = _kernels()
+    propagate_range, propagate_rows = _kernels()
     bad, count = propagate_range(*operands, start, stop, m, q, remaining)
     if count:
         alone = remaining[start : start + count]
-        bad = min(bad, propagate_rows(*operands, alone, m, q))
-        if (radians := most_radians(operands[0], operands[1], operands[3], alone)) > MOST_RADIANS:
-            lost.append(radians)
+        others = propagate_rows(*operands, alone, m, q)
+        bad = min(bad, others)
+        if others > NOBODY:
+            lost.extend(_what_is_lost(operands, alone))
     return int(bad)
 
 
-def _warn_of_lost_digits(radians: float) -> None:
+def _what_is_lost(operands: Operands, rows: IntArray) -> list[str]:
+    """Return what a body of ``rows`` does if no digit of its result is certain; an empty list if there is none.
+
+    A body loses them if it turns too often, or if it is a rod or a disk that turns slowly, but would turn fast about
+    another axis: then rounding makes it turn about that axis.
+    """
+    moments, m, _, t = operands
+    I, momenta, times = (x if len(x) == 1 else x[rows] for x in (moments, m, t))
+    with np.errstate(over="ignore"):
+        radians = np.abs(momenta / I).max(axis=-1) * np.abs(times)
+        fastest = np.abs(momenta).max(axis=-1) / I.min(axis=-1) * np.abs(times)
+    if radians.max() > MOST_RADIANS:
+        return [f"a body turns by {radians.max():.1e} radians"]
+    doubtful = rows[np.broadcast_to(fastest > MOST_RADIANS, rows.shape)][:MOST_BOUNDS]
+    some = tuple(x if len(x) == 1 else x[doubtful] for x in operands)
+    matrix = flow_jacobian(some, doubtful.shape, None)  # type: ignore[arg-type]
+    bound = float(np.max(error_bound(matrix, some[0], some[1], some[3]).q))
+    return [f"a body turns by {radians.max():.1e} radians, and its error is {bound:.1e}"] if bound >= 1.0 else []
+
+
+def _warn_of_lost_digits(reason: str) -> None:
     """Warn that a time is so long that the state at its end cannot be told."""
     warn(
-        f"a body turns by {radians:.1e} radians, so that rounding of its input, by a part of 1e-16, decides where it "
-        "is at the end: no digit of m and q is certain; return_error=True returns a bound",
+        f"{reason}, so that rounding of its input, by a part of 1e-16, decides where it is at the end: no digit of m "
+        "and q is certain; return_error=True returns a bound",
         RunWarning,
     )
 
 
 @cache
-def _kernels() -> tuple[Any, Any, Any]:
-    """Return the kernels, which are imported only when they are needed; the last two are loaded by their first call."""
+def _kernels() -> tuple[Any, Any]:
+    """Return the kernels, which are imported only when they are needed; the last one is loaded by its first call."""
     from polhode.kernels.compiler.jit import loaded
     from polhode.kernels.exact.batch import propagate_range
-    from polhode.kernels.exact.standard_form import most_radians, propagate_rows
+    from polhode.kernels.exact.standard_form import propagate_rows
 
-    return loaded(propagate_range), propagate_rows, most_radians  # type: ignore[no-untyped-call]
+    return loaded(propagate_range), propagate_rows  # type: ignore[no-untyped-call]
 
 
 def _explain(operands: Operands, batch: tuple[int, ...], bad: int) -> None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from polhode.kernels.compiler.intrinsics import power_of_two
 from polhode.kernels.compiler.jit import entry_point, inline
-from polhode.kernels.compiler.limits import LONGEST, NOBODY, NORM_TOLERANCE
+from polhode.kernels.compiler.limits import LONGEST, MOST_RADIANS, NOBODY, NORM_TOLERANCE
 from polhode.kernels.exact.euler import body_constants, step
 from polhode.kernels.numbers.vectors import largest, times
 
@@ -197,9 +197,11 @@ def propagate_rows(inertia, m, q, t, rows, m_out, q_out):
     Returns
     -------
     int
-        Index of the first body that is not valid or whose result is not finite, or NOBODY.
+        Index of the first body that is not valid or whose result is not finite; otherwise NOBODY or, if a body may
+        turn by more than MOST_RADIANS, NOBODY + 1.
     """
-    bad = NOBODY
+    bad = NOBODY + 1
+    is_far = False
     for i in rows:
         I, m_start, q_start, time = operands(inertia, m, q, t, i)
         if not is_valid(I, m_start, q_start, time):
@@ -210,16 +212,5 @@ def propagate_rows(inertia, m, q, t, rows, m_out, q_out):
         q_out[i, 0], q_out[i, 1], q_out[i, 2], q_out[i, 3] = q0, q1, q2, q3
         if not (isfinite(m1) and isfinite(m2) and isfinite(m3) and isfinite(q0)):
             bad = min(bad, i)
-    return bad
-
-
-@entry_point(f"f8({INPUT}, {INPUT}, {TIMES}, i8[::1])")
-def most_radians(inertia, m, t, rows):
-    """Return the largest number of radians that any of the bodies of ``rows`` may turn; NaN counts as none."""
-    most = 0.0
-    for i in rows:
-        I, (m1, m2, m3) = vector_of(inertia, i), vector_of(m, i)
-        if min(I[0], I[1], I[2]) > 0.0:
-            radians = largest((m1 / I[0], m2 / I[1], m3 / I[2])) * abs(float(t[i if t.shape[0] > 1 else 0]))
-            most = radians if radians > most else most
-    return most
+        is_far = is_far or largest(m_start) / min(I) * abs(time) > MOST_RADIANS
+    return bad if is_far else min(bad, NOBODY)
