@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 from polhode.core.checks import whole_number
 from polhode.core.errors import INTERRUPTIBLE, RunWarning
 from polhode.core.messages import joined
-from polhode.core.progress import Report
+from polhode.core.progress import Report, searching
 from polhode.core.units import in_numbers, together
 from polhode.core.warning import warn
 from polhode.integration.choice import Choice, choose, explained
@@ -107,6 +108,8 @@ def integrate(
         ``polhode.events``.
     progress : bool or callable, optional
         Whether to show a progress bar, or a callback that is called with the completed fraction of the run, 0 to 1.
+        Trial runs, by which steps are chosen, show a line each minute after the first two seconds; then a callback is
+        called with 0.
     estimate_error : bool, optional
         Whether to repeat the run with half the step size and set ``error_estimate`` of the trajectory to (error of
         ``m/|m|``, error of q), or of a System to the errors of x, p, m and q.
@@ -148,7 +151,8 @@ def integrate(
         h, atol, t_eval, t_span = together(problem.units, h=h, atol=atol, t_eval=t_eval, t_span=t_span).values()
         span = problem.t_span if t_span is None else checked_span(t_span)
         output = OutputOptions(t_eval, whole_number(save_every, "save_every", 1), dense_output, events, progress)
-        choice = choice_for(problem, span, method, as_step_size(h), rtol, atol, output)
+        with searching(progress) if progress else nullcontext():
+            choice = choice_for(problem, span, method, as_step_size(h), rtol, atol, output)
         return integrate_chosen(problem, span, choice, output, estimate_error=estimate_error)
 
 

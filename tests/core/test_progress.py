@@ -7,8 +7,10 @@ import sys
 
 import pytest
 
+import polhode as ph
 from polhode.core import progress
 from polhode.core.progress import Progress
+from polhode.integration import running
 
 
 @pytest.fixture(params=["tqdm", "no tqdm"])
@@ -102,7 +104,32 @@ def test_lines_for_a_file(monkeypatch, capsys):
     now = [0.0]
     monkeypatch.setattr(progress, "perf_counter", lambda: now[0])
     lines = progress.Lines()
-    for time in range(200):
-        now[0] = float(time)
-        lines(time / 200)
+    for second in range(200):
+        now[0] = float(second)
+        lines(second / 200)
     assert capsys.readouterr().err.split("\n")[:-1] == ["1.0% done", "31.0% done", "61.0% done", "91.0% done"]
+
+
+@pytest.mark.parametrize("wanted", [True, progress.Lines()], ids=["terminal", "file"])
+def test_trial_runs_print_lines(wanted, monkeypatch, capsys):
+    """They would after two seconds, and then every minute."""
+    monkeypatch.setattr(progress, "FIRST_LINE", 0.0)
+    monkeypatch.setattr(running, "LONG_PIECE", 0.0)
+    satellite = ph.problems.get("satellite")
+    ph.integrate(satellite, rtol=1e-6, progress=wanted)
+    lines = re.findall(r"trial runs, which choose the steps, have taken \d+ s", capsys.readouterr().err)
+    assert len(lines) == 1
+    ph.integrate(satellite, rtol=1e-6)
+    assert not capsys.readouterr().err
+
+
+def test_trial_runs_call_the_function_of_the_user(monkeypatch):
+    def stop(part):
+        parts.append(part)
+        raise KeyError("enough")
+
+    parts = []
+    monkeypatch.setattr(running, "LONG_PIECE", 0.0)
+    with pytest.raises(KeyError):
+        ph.integrate(ph.problems.get("satellite"), rtol=1e-6, progress=stop)
+    assert parts == [0.0]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
 from math import inf
 from time import perf_counter
 from types import TracebackType
@@ -16,6 +19,7 @@ Report = Callable[[float], None]  # callback that is called with the completed f
 PATIENCE = 0.5  # seconds before the first output, so that short runs have none
 PAUSE = 1.0  # seconds between two lines of text
 FIRST_LINE, NEXT_LINE = 2.0, 60.0  # seconds before lines that go to a file
+_SEARCH: ContextVar[Callable[[], None] | None] = ContextVar("_SEARCH", default=None)
 
 
 class Progress:
@@ -100,6 +104,41 @@ class Lines:
         if part < 1.0 and perf_counter() >= self._next:
             tell(f"{part:.1%} done")
             self._next = perf_counter() + NEXT_LINE
+
+
+class Search:
+    """Lines on standard error while trial runs choose a method and its steps, which takes an unknown time."""
+
+    def __init__(self) -> None:
+        self._began = perf_counter()
+        self._next = self._began + FIRST_LINE
+
+    def __call__(self) -> None:
+        """Print a line, unless the last one was printed less than a minute ago."""
+        now = perf_counter()
+        if now >= self._next:
+            tell(f"trial runs, which choose the steps, have taken {now - self._began:.0f} s")
+            self._next = now + NEXT_LINE
+
+
+@contextmanager
+def searching(wanted: bool | Report) -> Iterator[None]:
+    """Return a context whose runs are trial runs: they call `go_on` about every tenth of a second.
+
+    A callback of the user is called with 0, and may raise an exception.
+    """
+    line = Search() if wanted is True or isinstance(wanted, Lines) else partial(wanted, 0.0) if wanted else None
+    token = _SEARCH.set(line)
+    try:
+        yield
+    finally:
+        _SEARCH.reset(token)
+
+
+def go_on() -> None:
+    """Show that a trial run goes on, if that is wanted."""
+    if (show := _SEARCH.get()) is not None:
+        show()
 
 
 def tell(text: str) -> None:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from polhode.core.arrays import FloatArray
 from polhode.core.errors import Interrupted, RunError, RunWarning
 from polhode.core.messages import Hint, joined
-from polhode.core.progress import Progress, Report
+from polhode.core.progress import Progress, Report, go_on
 from polhode.core.warning import warn
 from polhode.forces import functions
 from polhode.integration.base_trajectory import Stats
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 GOING = int(Status.REACHED_END)  # status of bodies that continue; members of an Enum are slow to look up
 PIECE_SECONDS = 0.1  # time after which a compiled loop returns, to show progress and to notice Ctrl-C
+LONG_PIECE = 0.01  # time of a call after which a trial run may show that it goes on
 FIRST_PIECE = 1000  # steps of all bodies together in the first call of a compiled loop
 BY_TORQUE = (Status.TORQUE_RAISED, Status.NOT_FINITE)  # statuses of bodies that their torque stopped
 FEWER_STATES = joined(
@@ -167,7 +168,10 @@ class Run(ABC):
         if functions.CTRL_C.is_set():
             current.status[:] = before
             functions.raise_ctrl_c()
-        return run_time() - began
+        elapsed = run_time() - began
+        if elapsed > LONG_PIECE:
+            go_on()
+        return elapsed
 
     @property
     def advance(self) -> Advance:

@@ -26,7 +26,7 @@ import numpy as np
 from polhode.core.capacity import check_disk, memory_for
 from polhode.core.errors import InputError, Interrupted, RunError, StoreError
 from polhode.core.extras import check_installed, installed
-from polhode.core.progress import Report
+from polhode.core.progress import Report, searching
 from polhode.files import chunked, long_run_writer
 from polhode.files import long_runs as streaming
 from polhode.files import saving as store
@@ -130,9 +130,10 @@ def run_scenario(scenario: Scenario, folder: Path, *, progress: bool | Report = 
     with telling("made", folder):
         folder.mkdir(parents=True, exist_ok=True)
     keeps_steps = not output.states and not problem.rows.batch
-    choice = choose(
-        problem, problem.t_span, scenario.method, scenario.h, scenario.rtol, keeps_steps=keeps_steps
-    )  # fmt: skip
+    with searching(progress):
+        choice = choose(
+            problem, problem.t_span, scenario.method, scenario.h, scenario.rtol, keeps_steps=keeps_steps
+        )  # fmt: skip
     if not choice.method.chooses_steps and _is_streamed(scenario, choice.h):
         chunked.check_new(folder / STREAM)
         run = new_run(problem, problem.t_span, choice.method, choice.h)
