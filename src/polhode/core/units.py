@@ -31,7 +31,7 @@ class Kind(NamedTuple):
 
 
 KINDS = (
-    Kind("s", ("t", "t_span", "t_eval", "h", "times", "breaks", "(t0, t1)"), (0, 1)),
+    Kind("s", ("t", "t_span", "t_eval", "h", "max_step", "first_step", "times", "breaks", "(t0, t1)"), (0, 1)),
     Kind("rad/s", ("omega", "w", "rates", "orbit_rate"), (0, -1), True),
     Kind("rad", ("angle", "angles", "vector"), (0, 0), True),
     Kind("1/s^2", ("strength",), (0, -2), True),
