@@ -14,10 +14,13 @@ from conftest import EPS, TESTS, random_attitude
 from polhode.core.errors import InertiaError, InputError, MomentumError, RunError, ShapeError, TimeError
 from polhode.core.rotation import from_matrix, matrix, multiply
 from polhode.files.stored_trajectory import StoredMethod
+from polhode.integration.fixed_run import FixedRun
 from polhode.integration.running import new_run
 from polhode.methods import METHODS, load, many_bodies
 from polhode.methods.splitting import Splitting
 from polhode.solve import integrate
+from polhode.systems import choice
+from polhode.systems.choice import choose_for_system
 from polhode.systems.interactions import DipolarSoftSpheres, Field, water
 from polhode.systems.start import cubic_lattice, maxwell_boltzmann, random_attitudes
 from polhode.systems.system import System
@@ -542,3 +545,23 @@ def test_lattices_of_a_given_energy():
         ph.System.lattice(body, 3, 4.0, dipoles, energy=-50.0)
     with pytest.raises(ph.InputError, match="scatter"):
         ph.System.lattice(body, 3, 4.0, dipoles, scatter=-1.0)
+
+
+def test_trial_runs_of_large_systems_keep_few_states(monkeypatch):
+    """As many as fit into a bound of memory; the choice is the same to the bit."""
+    kept = []
+    at_steps = FixedRun.at_steps
+
+    def recorded(self, saves, bar):
+        states = at_steps(self, saves, bar)
+        kept.append(states.m.nbytes + states.q.nbytes)
+        return states
+
+    gas = System.lattice(ph.RigidBody((1, 2, 3), mass=1), 2, 2.0, DipolarSoftSpheres((0, 0, 1)), kT=0.5, seed=1)
+    monkeypatch.setattr(FixedRun, "at_steps", recorded)
+    whole = choose_for_system(gas, (0.0, 100.0), "V2", rtol=1e-5)
+    assert max(kept) > 50_000
+    kept.clear()
+    monkeypatch.setattr(choice, "MOST_BYTES", 20_000)
+    assert choose_for_system(gas, (0.0, 100.0), "V2", rtol=1e-5) == whole
+    assert max(kept) <= 20_000

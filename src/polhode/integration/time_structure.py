@@ -48,16 +48,27 @@ def time_structure(force: Force, params: FloatArray, span: tuple[float, float]) 
 
 def _of_block(force: Force, t: FloatArray, params: FloatArray) -> TimeStructure:
     """Return the time structure for parameters (rows, k), from samples at times t."""
-    cell = abs(t[-1] - t[0]) / CELLS
     rows = len(params)
     try:
         f = _torques(force, t, params)
     except Exception:  # raised by the function of the user; the run reports it where it occurs
-        return TimeStructure(np.full(rows, 2 * cell), np.ones(rows, bool), np.zeros(rows, bool))
+        return unknown_structure(t, rows)
+    return structure_of(f, t, force.breaks, rows)
+
+
+def unknown_structure(t: FloatArray, rows: int) -> TimeStructure:
+    """Return the time structure of functions that cannot be sampled at times t."""
+    cell = abs(t[-1] - t[0]) / CELLS
+    return TimeStructure(np.full(rows, 2 * cell), np.ones(rows, bool), np.zeros(rows, bool))
+
+
+def structure_of(f: FloatArray, t: FloatArray, breaks: FloatArray, rows: int) -> TimeStructure:
+    """Return the time structure of `rows` functions, from two rows of samples (2 rows, T) of each at times t."""
+    cell = abs(t[-1] - t[0]) / CELLS
     size = np.abs(f).max(axis=-1, keepdims=True)
-    f /= np.where(size > 0, size, 1.0)
+    f = f / np.where(size > 0, size, 1.0)
     spacing, rough = np.empty((2, 2 * rows), np.int64)
-    piece = np.searchsorted(force.breaks, t)
+    piece = np.searchsorted(breaks, t)
     analyze((f, piece, np.empty((2, len(t))), spacing, rough))
     finest = spacing.reshape(2, rows).min(axis=0)
     is_rough = rough.reshape(2, rows).max(axis=0) > 0

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polhode.integration.choice import Choice, has_to_choose, user_method_of, wanted_tolerances
+from polhode.integration.fixed_run import FixedRun
 from polhode.integration.output import OutputOptions
 from polhode.integration.running import new_run
 from polhode.integration.step_search import Trial
@@ -23,6 +24,7 @@ from polhode.integration.strength import RADIANS, Strength, strong_scheme
 from polhode.integration.stretches import StepSize
 from polhode.integration.trials import MOST_TORQUES, Task
 from polhode.kernels.stepping.status import Status
+from polhode.methods.adaptive import Adaptive
 from polhode.methods.many_bodies import M, P, Q, X
 from polhode.methods.method import Method
 from polhode.methods.splitting import Splitting
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from polhode.methods import MethodLike
 
 STEPS_PER_RADIAN = 8  # of the default step size
+MOST_BYTES = 2**28  # of the states of a trial run that are kept at once
 LEAST_TRIAL = 2000  # evaluations of all forces in a trial run of a large system
 BY_MOTION = f"a step is 1/{STEPS_PER_RADIAN} of a radian of the fastest motion at the start"
 BY_STATES = "bodies that interact"
@@ -95,14 +98,20 @@ def _by_trials(
     from polhode.integration.choice_by_trials import by_scheme, by_tolerance, with_user_method  # with all they need
 
     most = max(LEAST_TRIAL, MOST_TORQUES // system.count**2)
-    structure = system.rows.structure(span)
+    structure = system.rows.sampled_structure(span)
     reused = output if output is not None and output.events is None else None  # an event may end a run
     task = Task(system, span, *tolerances, radian, structure, most, reused)
     why = BY_STATES
     if task.length > RADIANS * radian and system.interaction.has_energy:
         piece = span[0], span[0] + np.copysign(RADIANS * radian, span[1] - span[0])
-        task = EnergyTask(system, piece, *tolerances, radian, structure, most)
+        known = structure._replace(rough=np.zeros(1, np.bool_))  # there are no states to compare with
+        task = EnergyTask(system, piece, *tolerances, radian, known, most)
         why = BY_ENERGY
+    if method is None and task.structure.rough.any():
+        family = Adaptive(max_step=float(structure.longest.min()))
+        choice = by_tolerance(task, family, "a field is not smooth in time")
+        if choice.error < inf:  # Adaptive cannot start bodies at rest by a jump, which has no relative error
+            return choice
     if method is None:
         error = task.error_per_length
         name = strong_scheme(error)
@@ -130,13 +139,20 @@ class EnergyTask(Task):
         if method.chooses_steps:
             return super().trial(method, x)
         run = new_run(self.problem, self.span, method, h)
-        states, _ = run.compute(None, 1, False, None, False)
-        if run.interrupted:
-            raise KeyboardInterrupt
-        if (run.current.status != Status.REACHED_END).any():
-            return Trial(x, None)
-        result = run.trajectory(states)
-        return Trial(x, (np.abs(result.energy - result.energy[0]).max() / result.kinetic.max(),))
+        assert isinstance(run, FixedRun)
+        at_once = max(1, MOST_BYTES // (8 * run.rows.floats * run.rows.count))
+        energies, kinetic = [], 0.0
+        for first in range(0, run.count + 1, at_once):
+            states = run.at_steps(np.arange(first, min(first + at_once, run.count + 1)), None)
+            if run.interrupted:
+                raise KeyboardInterrupt
+            if (run.current.status != Status.REACHED_END).any():
+                return Trial(x, None)
+            result = run.trajectory(states)
+            energies.append(result.energy)
+            kinetic = max(kinetic, float(result.kinetic.max()))
+        energy = np.concatenate(energies)
+        return Trial(x, (np.abs(energy - energy[0]).max() / kinetic,))
 
 
 def fastest_radian(system: System, span: tuple[float, float]) -> float:

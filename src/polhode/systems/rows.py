@@ -13,8 +13,9 @@ from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.body import Frame, from_principal, scale_along, to_principal
 from polhode.core.checks import check_spread, show
 from polhode.core.errors import InputError, PolhodeError
+from polhode.core.rotation import matrix
 from polhode.integration.rows import EndState, Rows, attitude_errors, momentum_errors
-from polhode.integration.time_structure import TimeStructure
+from polhode.integration.time_structure import CELLS, TimeStructure, structure_of, unknown_structure
 from polhode.kernels.compiler.limits import NOBODY
 from polhode.kernels.stepping.few_bodies import Forces
 from polhode.kernels.stepping.header import BatchState
@@ -25,6 +26,7 @@ from polhode.methods.method import Advance, Between, Longest, Method, anything
 from polhode.systems.interactions.neighbors import closest_pair
 
 if TYPE_CHECKING:
+    from polhode.systems.interactions.base import Interaction
     from polhode.systems.system import System
     from polhode.systems.trajectory import SystemTrajectory
 
@@ -41,7 +43,7 @@ class SystemRows(Rows):
     event_arguments = "with x, p, m of shape (k, n, 3) and q of shape (k, n, 4), for all bodies of the system"
     breaks = np.empty(0)
     drops_missing = True
-    is_ready_made = True  # forces are assumed to be smooth in time
+    is_ready_made = True  # forces are assumed to be smooth, but for what fields show that depend on time
     is_traced = True  # they are assumed to have no branches
 
     def __init__(self, system: System) -> None:
@@ -114,6 +116,32 @@ class SystemRows(Rows):
     def structure(self, span: tuple[float, float]) -> TimeStructure:
         """Return that of forces without features in time."""
         return TimeStructure(np.array([np.inf]), *np.zeros((2, 1), dtype=np.bool_))
+
+    def sampled_structure(self, span: tuple[float, float]) -> TimeStructure:
+        """Return that of the fields that depend on time, sampled at the initial positions.
+
+        That takes as long as a trial run, and is therefore done only where steps are chosen by such runs.
+        """
+        fields = [part for part in self.system.interaction.parts if part.time_dependent]
+        if not fields:
+            return self.structure(span)
+        t = np.linspace(*span, CELLS + 1)
+        try:
+            return structure_of(self._samples(fields, t), t, self.breaks, 1)
+        except Exception:  # raised by the function of the user; the run reports it where it occurs
+            return unknown_structure(t, 1)
+
+    def _samples(self, fields: list[Interaction], t: FloatArray) -> FloatArray:
+        """Return sums of the forces and of the torques on all bodies (2, T) at times t, with weights that differ."""
+        x, Q = np.array(self.system.state.x), matrix(self.system.state.q)
+        weights = np.cos(np.arange(3.0 * len(x))).reshape(-1, 3)
+        samples = np.empty((2, len(t)))
+        for k, time in enumerate(t.tolist()):
+            force, torque = np.zeros_like(x), np.zeros_like(x)
+            for field in fields:
+                field.evaluate(time, x, Q, force, torque)
+            samples[:, k] = np.sum(weights * force), np.sum(weights * torque)
+        return np.nan_to_num(samples, nan=0.0, posinf=0.0, neginf=0.0)
 
     def new_loop(self, method: Method) -> Advance:
         """Return the loop over steps of `method`."""

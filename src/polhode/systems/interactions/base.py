@@ -68,6 +68,16 @@ class Interaction(Comparable, ABC):
         """Whether the total energy may change: of bodies in a field, which may depend on time."""
         return False
 
+    @property
+    def parts(self) -> tuple[Interaction, ...]:
+        """The terms of a sum; of another interaction, itself."""
+        return (self,)
+
+    @property
+    def time_dependent(self) -> bool:
+        """Whether the forces may depend on the time, and not only on the bodies."""
+        return False
+
     def check(self, t: float, x: FloatArray, Q: FloatArray) -> None:
         """Raise an error if the forces do not fit the energy there; a run calls it at the start."""
 
@@ -188,6 +198,11 @@ class InteractionSum(Interaction):
     def units(self) -> Mapping[str, str]:
         """Units of the first part that has any."""
         return self._both[0].units or self._both[1].units
+
+    @property
+    def parts(self) -> tuple[Interaction, ...]:
+        """The terms of both parts."""
+        return self._both[0].parts + self._both[1].parts
 
     @property
     def may_do_work(self) -> bool:

@@ -15,7 +15,7 @@ from polhode.core.arrays import FloatArray, writable
 from polhode.core.errors import ShapeError
 from polhode.core.fingerprint import Identity, identity
 from polhode.core.pickling import HoldsFunctions
-from polhode.forces.base import as_params, in_space
+from polhode.forces.base import as_params, in_space, mentions
 from polhode.forces.functions import compiled_as_it_is, plain, warn_slow
 from polhode.kernels.compiler import JIT
 from polhode.systems.interactions.base import Interaction, takes
@@ -110,6 +110,11 @@ class Field(HoldsFunctions, Interaction):
     def _identity(self) -> Identity:
         """Return what the functions are now."""
         return identity(self._forces, self._energy)
+
+    @property
+    def time_dependent(self) -> bool:
+        """Whether the function uses t."""
+        return mentions(self._forces, 0)
 
     def current(self) -> Interaction:
         """Return this interaction, or one whose functions are compiled anew; see ``Interaction.current``."""
