@@ -27,7 +27,7 @@ help:
 	@echo "make test-release  run tests that take hours, in parts that can also be run alone:"
 	@echo "                   $(addprefix test-release-,$(RELEASE))"
 	@echo "make docs       build the documentation in docs/_build/html (make linkcheck checks its external links)"
-	@echo "make lint       run ruff, mypy and import-linter"
+	@echo "make lint       run ruff, mypy and import-linter, and count the lines of code"
 	@echo "make papers     reproduce the figures and tables of five papers in out/papers (one: ONLY=betsch2009_fig1)"
 	@echo "make bench      measure speed ratios to the published algorithm and SciPy, flow costs, start-up times, drift"
 	@echo "make claims     measure the numbers of the documentation and write them there (about ten minutes; needs heyoka)"
@@ -120,6 +120,7 @@ lint: $(VENV)/installed-dev
 	$(BIN)/mypy tests/typed_use.py
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/generate_series.py --check
+	$(BIN)/python scripts/size.py
 
 format: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .
