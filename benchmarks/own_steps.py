@@ -24,7 +24,8 @@ import numpy as np
 import polhode as ph
 from polhode import forces, problems, sampling
 from polhode.integration.rows import attitude_errors, momentum_errors
-from polhode.integration.strength import LENGTH, measured_each
+from polhode.integration.rules import LENGTH
+from polhode.integration.strength import measured_each
 from promises import Torques
 from truth import batch
 

@@ -23,8 +23,9 @@ import numpy as np
 
 import polhode as ph
 from polhode import forces, problems
+from polhode.integration.rules import LENGTH, WEAK_TORQUE
 from polhode.integration.running import new_run
-from polhode.integration.strength import LENGTH, POWER_LAWS, SECOND_ORDER, WEAK_TORQUE, measured
+from polhode.integration.strength import POWER_LAWS, SECOND_ORDER, measured
 from promises import Torques, error_of
 from truth import attitudes, stored
 

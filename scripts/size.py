@@ -1,8 +1,8 @@
 """Lines of code of the package, without docstrings, comments and blank lines.
 
-    python scripts/size.py          # of each room, and of all
-    python scripts/size.py --files  # of each file, too
-    python scripts/size.py --root /tmp/other/src/polhode
+python scripts/size.py          # of each room, and of all
+python scripts/size.py --files  # of each file, too
+python scripts/size.py --root /tmp/other/src/polhode
 """
 
 from __future__ import annotations

@@ -15,10 +15,10 @@ from oracles.addition import addition_flow
 from oracles.top import top_flow
 from polhode import forces, problems
 from polhode.core.errors import InputError, RunWarning
-from polhode.integration import choice_by_trials, step_search
+from polhode.integration import rules, step_search
 from polhode.integration.problem import Problem
 from polhode.integration.running import Run
-from polhode.integration.step_search import Goal, SearchResult, Trial, by_finest
+from polhode.integration.step_search import Goal, Outcome, Trial, by_finest
 from polhode.integration.strength import measured
 from polhode.methods.adaptive import Adaptive
 from polhode.methods.splitting import Splitting
@@ -83,7 +83,7 @@ def test_trial_runs_of_a_short_time_cost_little_more_than_the_best_run(
     problem, method, h, rtol, most, torques, monkeypatch
 ):
     """Relative to the longest step that has this error; see benchmarks/rtol.py."""
-    monkeypatch.setattr(choice_by_trials, "ONE_MORE_TRIAL", 0.0)  # weak torques get splittings
+    monkeypatch.setattr(rules, "ONE_MORE_TRIAL", 0.0)  # weak torques get splittings
     end = [problem.t_span[1]]
     by_hand = integrate(problem, method=method, h=h, t_eval=end).stats.torques
     torques.clear()
@@ -304,7 +304,7 @@ def test_events_are_found_in_one_run_only():
     np.testing.assert_array_equal(run.t_events[0], again.t_events[0])
 
 
-def searched(error_of, order=4.0, wanted=1e-9, shortest=1e-9, patience=12):
+def searched(error_of, order=4.0, wanted=1e-9, shortest=1e-9, patience=12, first=(1.0, 0.6)):
     """The step that is found if end states are ``error_of`` (h), and round-off may be 2e-14/h."""
 
     def trial_at(h, k):
@@ -312,16 +312,16 @@ def searched(error_of, order=4.0, wanted=1e-9, shortest=1e-9, patience=12):
         return Trial(h, None if end is None else (end,))
 
     def difference(a, b):
-        return np.inf if a is None or b is None else abs(a[0] - b[0])
+        return abs(a.end[0] - b.end[0])
 
-    goal = Goal(wanted, order, order, (shortest, 1.0), (0.5, 0.8), lambda h: 2e-14 / h, patience, must_end=True)
-    return step_search.search(trial_at, [1.0, 0.6], by_finest(difference, order, order), goal)
+    goal = Goal(wanted, order, order, shortest, 1.0, (0.5, 0.8), lambda h: 2e-14 / h, patience, must_end=True)
+    return step_search.search(trial_at, first, by_finest(difference, order, order), goal)
 
 
 def test_the_error_of_the_last_trial_is_estimated():
     for power in (3, 4, 6):
         found = searched(lambda h, power=power: 1e-3 * h**power)
-        assert found.met
+        assert found.outcome == Outcome.MET
         assert 1e-3 * found.x**power <= 1.05 * found.error <= 0.75e-9
 
 
@@ -329,7 +329,7 @@ def test_one_step_that_does_not_halve_the_error_ends_no_search():
     """As by chance: the state of the second trial is almost that of the first."""
     states = iter([1e-3, 0.99e-3])
     found = searched(lambda h: next(states, 1e-3 * h**4))
-    assert found.met
+    assert found.outcome == Outcome.MET
     assert 1e-3 * found.x**4 <= 1e-9
 
 
@@ -338,19 +338,38 @@ def test_two_trials_that_agree_prove_no_order():
     trials = []
     found = searched(lambda h: trials.append(h) or 1e-8 * h**4)
     assert len(trials) > 2
-    assert found.met
+    assert found.outcome == Outcome.MET
 
 
 def test_why_a_search_ends_is_true():
     jumps = itertools.cycle([1.0, -1.0])
-    assert searched(lambda h: 1e-3 * next(jumps)).unmet == step_search.NO_NEARER
-    assert searched(lambda h: next(jumps)).unmet == step_search.NO_NEARER
+    assert searched(lambda h: 1e-3 * next(jumps)).outcome == Outcome.NO_NEARER
+    assert searched(lambda h: next(jumps)).outcome == Outcome.NO_NEARER
     noise = itertools.cycle([3e-14, -3e-14])
-    assert searched(lambda h: 1e-3 * h**4 + next(noise), wanted=2e-14).unmet == step_search.ROUND_OFF
-    assert searched(lambda h: 1e-3 * h, shortest=1e-3).unmet == step_search.TOO_LONG
-    assert searched(lambda h: 1e-3 * h, patience=2).unmet == step_search.SLOW
-    assert searched(lambda h: None) == SearchResult(1.0, np.inf, step_search.NO_END)
-    assert searched(lambda h: 1e-3 * h, wanted=1e-5).met  # slowly, but it comes nearer
+    assert searched(lambda h: 1e-3 * h**4 + next(noise), wanted=2e-14).outcome == Outcome.ROUND_OFF
+    assert searched(lambda h: 1e-3 * h, shortest=1e-3).outcome == Outcome.TOO_LONG
+    assert searched(lambda h: 1e-3 * h, patience=2).outcome == Outcome.SLOW
+    failed = searched(lambda h: None)
+    assert (failed.x, failed.error, failed.outcome) == (1.0, np.inf, Outcome.NO_END)
+    assert searched(lambda h: 1e-3 * h, wanted=1e-5).outcome == Outcome.MET  # slowly, but it comes nearer
+
+
+def test_each_is_searched_as_if_it_were_alone():
+    """Also if it begins later, with two step sizes instead of three, or has no part."""
+    factors, powers = np.array([1e-3, 1e-8, 4.0, 1e-3, 1.0]), np.array([4.0, 4.0, 6.0, 3.0, 1.0])
+    first = np.array([[1.0, 0.6, 0.3]] * 5).T
+    first[0, 3], first[:, 4] = np.nan, np.nan
+    together = searched(lambda h: factors * h**powers, first=first)
+    for i in range(4):
+        begins = int(np.isnan(first[0, i]))
+        alone = searched(lambda h, i=i: float(factors[i] * h ** powers[i]), first=first[begins:, i].tolist())
+        assert together.x[i] == pytest.approx(alone.x, rel=1e-13)
+        assert together.error[i] == pytest.approx(alone.error, rel=1e-9)
+        assert together.outcome[i] == alone.outcome == Outcome.MET
+        assert together.chosen[i] == alone.chosen + begins
+    assert len({int(number) for number in together.chosen[:4]}) > 2
+    assert np.isnan(together.x[4])
+    assert together.chosen[4] == -1
 
 
 @pytest.mark.parametrize(

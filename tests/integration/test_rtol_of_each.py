@@ -15,6 +15,7 @@ from polhode.integration.rows import attitude_errors, momentum_errors
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 import truth as stored_truth
+from promises import Torques
 
 pytestmark = pytest.mark.dense  # trial runs of many bodies take minutes in plain Python
 
@@ -58,6 +59,45 @@ def test_a_body_gets_what_it_gets_alone(t_end):
         assert np.array_equal(one.m[:, 0], all_together.m[:, i])
         assert np.array_equal(one.q[:, 0], all_together.q[:, i])
         assert one.h[0] == all_together.h[i]
+
+
+def switched(t, Q, w, p):
+    size = p[0] * (1.0 if t < 1.3 else -0.5)
+    return (size * Q[2][1], -size * Q[2][0], 0.1 * size)
+
+
+SWITCHED = Problem((1.0, 1.5, 2.0), State(m=(0.3, 0.2, 0.9)), Torque(switched, params=(0.4,), breaks=(1.3,)),
+                   t_span=(0.0, 3.0))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("problem", "method", "rtol"),
+    [
+        (problems.satellite(), None, 1e-7),
+        (problems.satellite(), None, 1e-5),
+        (problems.satellite(), "ABA1064", 1e-7),
+        (problems.satellite(t_end=T_END), "RKN6_14a", 1e-6),
+        (problems.heavy_top(1e-3), "ABA1064", 1e-8),
+        (problems.heavy_top(1.0), "RKN6_14a", 1e-6),
+        (problems.vilmart_top(), "RKN8_19", 1e-9),
+        (SWITCHED, "RKN6_14a", 1e-8),
+    ],
+    ids=lambda value: getattr(value, "name", value),
+)
+def test_a_batch_of_one_gets_what_the_body_gets(problem, method, rtol):
+    """The same trial runs, from the first to the last; states agree up to the rounding of the loop for batches."""
+    state = problem.state
+    batch = problem.replaced(state=State(m=state.m[None], q=state.q[None]), truth=None)
+    end = [problem.t_span[1]]
+    with Torques() as of_one:
+        alone = integrate(problem, method=method, rtol=rtol, t_eval=end)
+    with Torques() as of_batch:
+        one = integrate(batch, method=method, rtol=rtol, t_eval=end)
+    assert one.h.tolist() == [alone.h]
+    assert one.method == alone.method
+    assert one.stats.torques == alone.stats.torques
+    assert of_batch.count == of_one.count
+    assert np.allclose(one.m[:, 0], alone.m, rtol=0, atol=0.01 * rtol * np.linalg.norm(alone.m))
 
 
 def test_errors_in_a_long_time():

@@ -22,33 +22,25 @@ from typing import NamedTuple
 import numpy as np
 
 from polhode.forces.base import Force
+from polhode.integration import rules
 from polhode.integration.base_trajectory import BaseTrajectory
-from polhode.integration.batch_search import BatchResult, find_steps, orders_of
-from polhode.integration.batch_trials import BatchTask
 from polhode.integration.choice import Choice
 from polhode.integration.output import OutputOptions
 from polhode.integration.problem import Problem
 from polhode.integration.rows import Integrable, Rows
 from polhode.integration.second_look import may_hide, second_look
-from polhode.integration.step_search import AIM, MOST_TRIALS, ROUND_OFF, ROUNDING
+from polhode.integration.step_search import Outcome, SearchResult
+from polhode.integration.step_sizes import Orders, find_steps, find_tolerance
 from polhode.integration.strength import WEAK_SCHEMES, Strength, expected_order, law_of, measured_each, strong_scheme
 from polhode.integration.stretches import StepSize
 from polhode.integration.time_structure import TimeStructure
-from polhode.integration.trials import LARGEST_TOLERANCE, Task, find_step, find_tolerance
+from polhode.integration.trials import EachTask, Task
 from polhode.methods import as_method
 from polhode.methods.adaptive import Adaptive
 from polhode.methods.method import Method
 from polhode.methods.schemes import get
 from polhode.methods.splitting import Splitting
 from polhode.methods.taylor import Taylor
-
-SLOW_TRIALS = 2  # trials whose errors decrease at less than half the order, after which a scheme is rejected
-CLEARLY_BETTER = 0.1
-LOOKS = 4  # searches with shorter and shorter steps, until none passes over a feature of the torque
-# Steps of ``Taylor`` per radian, and their cost: of a step and of each order, in torque evaluations of a splitting.
-TAYLOR_STEPS, TAYLOR_STEP, TAYLOR_ORDER = 1.55, 0.4, 0.32
-TAYLOR_TRIALS = 1.8  # cost of all trial runs in a long time, relative to those of a splitting, which are shorter
-ONE_MORE_TRIAL = 400.0  # torque evaluations in the time of the trial run that splittings need more in a short time
 
 
 class Wish(NamedTuple):
@@ -71,19 +63,24 @@ def choose_by_trials(problem: Problem, span: tuple[float, float], wish: Wish) ->
     if method is None and h is None and (task := _short(problem, span, tolerances, structure, reused)) is not None:
         return _by_taylor(task, "a short time")
     strengths = measured_each(problem, span)
-    strength = strengths.typical if each and problem.rows.batch else strengths.largest
+    each = each and bool(problem.rows.batch)
+    strength = strengths.typical if each else strengths.largest
     keeps_steps = keeps_steps or (output is not None and output.t_eval is None)
     task = Task(problem, span, *tolerances, strength.radian, structure, output=reused, keeps_steps=keeps_steps)
-    batch = BatchTask(problem, span, *tolerances, strengths, structure, reused) if each and problem.rows.batch else None
     output = output or OutputOptions()
-    if method is not None:
-        if method.chooses_steps:
-            return by_tolerance(task, method)
-        if batch is None or (structure.rough.any() and rough_h is None):
-            return with_user_method(task, method, strength if splits_well(problem.force) else None)
+    if method is not None and method.chooses_steps:
+        return by_tolerance(task, method)
+    if each and (method is None or rough_h is not None or not structure.rough.any()):
+        task = EachTask(
+            problem, span, *tolerances, strengths.radian, structure, output=reused, keeps_steps=keeps_steps,
+            shared_radian=strength.radian,
+        )  # fmt: skip
+    if method is None:
+        return _by_torque(problem.force, task, strength, strengths if each else strength, output, h)
+    if task is not task.shared:
         output.check_own_steps()
-        return _looked_at(task, _each_with_user_method(batch, method, rough_h))
-    return _by_torque(problem.force, task, batch, strength, output, h)
+    known = strengths if task is not task.shared else strength
+    return with_user_method(task, method, known if splits_well(problem.force) else None, rough_h)
 
 
 def _short(
@@ -100,33 +97,36 @@ def _short(
     if not speed > 0.0:
         return None
     task = Task(problem, span, *tolerances, 1.0 / speed, structure, output=output)
-    is_short = not task.is_long and _taylor_cost(task) < ONE_MORE_TRIAL
+    is_short = not task.is_long and _taylor_cost(task) < rules.ONE_MORE_TRIAL
     return task if is_short and problem.force.is_traced else None
 
 
 def _by_torque(
-    force: Force, task: Task, batch: BatchTask | None, strength: Strength, output: OutputOptions, h: StepSize | None
+    force: Force, task: Task, strength: Strength, strengths: Strength, output: OutputOptions, h: StepSize | None
 ) -> Choice:
-    """Choose a method by the properties and the strength of the torque, and its step size unless it is `h`."""
+    """Choose a method by the properties and the strength of the torque, and its step size unless it is `h`.
+
+    `strength` is that of most bodies, and `strengths` those of all that have a step size of their own.
+    """
     if h is not None:
         why, name = _for_step(force, strength)
         return Choice(Splitting(None, name), h, f"{why}, so {name}")
+    shared = task.shared
     is_rough = bool(task.structure.rough.any())
     kind = "the torque is not smooth in time" if is_rough else _for_step(force, strength)[0]
     if force.is_traced and (is_rough or may_hide(task.problem)):
-        return _by_taylor(task, kind)
+        return _by_taylor(shared, kind)
     if is_rough:
-        return by_tolerance(task, Adaptive(), kind)
-    name, torques = _cheapest_weak(task, strength, output) if splits_well(force) and strength.is_weak else ("", inf)
-    if _taylor_cost(task) < torques + (0.0 if task.is_long else ONE_MORE_TRIAL) and force.is_traced:
-        return _by_taylor(task, kind)
+        return by_tolerance(shared, Adaptive(), kind)
+    name, torques = _cheapest_weak(shared, strength, output) if splits_well(force) and strength.is_weak else ("", inf)
+    if _taylor_cost(shared) < torques + (0.0 if shared.is_long else rules.ONE_MORE_TRIAL) and force.is_traced:
+        return _by_taylor(shared, kind)
     if not splits_well(force):
-        return by_tolerance(task, Adaptive(), kind)
-    name = name or strong_scheme(task.error_per_length)
-    if batch is not None:
+        return by_tolerance(shared, Adaptive(), kind)
+    name = name or strong_scheme(shared.error_per_length)
+    if task is not shared:
         output.check_own_steps()
-        return _each_by_scheme(batch, task, name, kind)
-    return by_scheme(task, name, strength.step(name, task.error_per_length), kind)
+    return by_scheme(task, name, strengths, kind)
 
 
 def splits_well(force: Force) -> bool:
@@ -146,9 +146,9 @@ def _for_step(force: Force, strength: Strength) -> tuple[str, str]:
 
 def _taylor_cost(task: Task) -> float:
     """Return the cost of ``Taylor`` with a weak torque, in the time of a torque evaluation of a splitting."""
-    order = Taylor(max(min(AIM * task.error_per_length, LARGEST_TOLERANCE), Taylor.smallest_rtol)).order
-    steps = task.length / task.radian * TAYLOR_STEPS * (TAYLOR_TRIALS if task.is_long else 1.0)
-    return steps * (TAYLOR_STEP + TAYLOR_ORDER * order)
+    order = Taylor(max(min(rules.AIM * task.error_per_length, rules.LARGEST_TOLERANCE), Taylor.smallest_rtol)).order
+    steps = task.length / task.radian * rules.TAYLOR_STEPS * (rules.TAYLOR_TRIALS if task.is_long else 1.0)
+    return steps * (rules.TAYLOR_STEP + rules.TAYLOR_ORDER * order)
 
 
 def _cheapest_weak(task: Task, strength: Strength, output: OutputOptions) -> tuple[str, float]:
@@ -158,7 +158,7 @@ def _cheapest_weak(task: Task, strength: Strength, output: OutputOptions) -> tup
     def torques(name: str) -> float:
         """Return the number of torques that the scheme needs."""
         in_step, in_processor = _torques_of(name)
-        steps = task.length / min(longest, strength.step(name, error))
+        steps = task.length / min(longest, strength.steps(name, error))
         return steps * in_step + in_processor * (1.0 + output.states_of(steps))
 
     names = WEAK_SCHEMES if task.is_long else WEAK_SCHEMES[1:]
@@ -175,77 +175,57 @@ def _torques_of(name: str) -> tuple[float, int]:
     return scheme.torques_per_step, sum(letter == "B" for letter, _ in scheme.processor)
 
 
-def by_scheme(task: Task, name: str, guess: float, why: str) -> Choice:
-    """Choose the step size of a scheme, or ``Adaptive`` if errors do not decrease as its order predicts."""
+def by_scheme(task: Task, name: str, strength: Strength, why: str) -> Choice:
+    """Choose the step sizes of a scheme, or ``Adaptive`` if errors do not decrease as its order predicts."""
     method = as_method(name)
-    expected, nominal = _orders(method, task.problem.rows)
-    result = find_step(task, method, guess, expected, nominal=nominal, patience=SLOW_TRIALS)
-    choice = Choice(method, result.x, why, result.error, task.unmet(result), computed=result.computed)
-    if not result.met and result.unmet != ROUND_OFF:
-        return _or_adaptive(task, choice, f"{name} does not converge with its order")
-    looked = _looked_at(task, choice)
-    return looked if looked.unmet == choice.unmet else _or_adaptive(task, looked, f"{name} passes over its changes")
-
-
-def _each_by_scheme(batch: BatchTask, task: Task, name: str, why: str) -> Choice:
-    """Choose the step sizes of a scheme for each body, or ``Adaptive`` for all."""
-    method = as_method(name)
-    orders = orders_of(batch, *_orders(method, batch.problem.rows))
-    guess = batch.strength.steps(name, batch.errors_per_length)
-    result = find_steps(batch, method, guess, orders, MOST_TRIALS)  # of many bodies, some are slow by chance
-    choice = _choice_of(batch, method, result, why)
+    guess = strength.steps(name, task.error_per_length)
+    # Of many bodies, some are slow by chance.
+    patience = rules.SLOW_TRIALS if np.size(guess) == 1 else rules.MOST_TRIALS
+    result = find_steps(task, method, guess, _orders(method, task.problem.rows), patience)
+    choice = _choice_of(task, method, result, why)
     if result.is_rejected:
-        return _or_adaptive(task, choice, f"{name} does not converge with its order")
-    looked = _looked_at(task, choice)
-    return looked if looked.unmet == choice.unmet else _or_adaptive(task, looked, f"{name} passes over its changes")
+        return _or_adaptive(task.shared, choice, f"{name} does not converge with its order")
+    looked = _looked_at(task.shared, choice)
+    if looked.unmet == choice.unmet:
+        return looked
+    return _or_adaptive(task.shared, looked, f"{name} passes over its changes")
 
 
-def _each_with_user_method(batch: BatchTask, method: Method, rough_h: float | None) -> Choice:
-    """Choose the step sizes of a method of the user for each body; `rough_h` if its torque is not smooth in time."""
-    errors = batch.errors_per_length
-    if splits_well(batch.problem.force):
-        expected, order = _orders(method, batch.problem.rows)
-        guess = batch.strength.guess(method, order, errors)
-    else:
-        expected = order = batch.problem.rows.order_of(method)
-        guess = batch.radian * np.minimum(1.0, errors ** (1.0 / order))
-    result = find_steps(batch, method, guess, orders_of(batch, expected, order), MOST_TRIALS)
-    if rough_h is not None and batch.structure.rough.any():
-        result = result._replace(h=np.where(batch.structure.rough, rough_h, result.h), computed=None)
-    return _choice_of(batch, method, result)
+def _choice_of(task: Task, method: Method, result: SearchResult, why: str = "") -> Choice:
+    """Return the choice of a method and of the step sizes that a search has found."""
+    h = result.x if task is task.shared else result.x.reshape(task.problem.rows.batch)
+    return Choice(method, h, why, float(np.max(result.error)), task.unmet(result), computed=task.computed(result))
 
 
-def _choice_of(batch: BatchTask, method: Method, result: BatchResult, why: str = "") -> Choice:
-    """Return the choice of a method and of the step sizes of each body that a search has found."""
-    h = result.h.reshape(batch.problem.rows.batch)
-    return Choice(method, h, why, float(result.errors.max()), result.unmet(batch), computed=result.computed)
-
-
-def _orders(method: Method, rows: Rows) -> tuple[float, float]:
+def _orders(method: Method, rows: Rows) -> Orders:
     """Return the order that errors of a method have with usual steps, and the order that is certain."""
     name = law_of(method)
     generalized = get(name).generalized_order if name else None
     order = generalized[1] if generalized else rows.order_of(method)
-    return expected_order(name) if name else order, order
+    return Orders(expected_order(name) if name else order, order)
 
 
 def _by_taylor(task: Task, why: str) -> Choice:
     """Choose the tolerance of ``Taylor``, or ``Adaptive`` if the torque has no series somewhere."""
     choice = by_tolerance(task, Taylor(), why)
-    return choice if choice.unmet in ("", ROUND_OFF) else _or_adaptive(task, choice, "Taylor does not reach the error")
+    return (
+        choice
+        if choice.unmet in ("", Outcome.ROUND_OFF.text)
+        else _or_adaptive(task, choice, "Taylor does not reach the error")
+    )
 
 
 def _or_adaptive(task: Task, choice: Choice, why_not: str) -> Choice:
     """Return ``Adaptive`` if it meets the wanted error or is much better, and otherwise `choice`."""
     other = by_tolerance(task, Adaptive(), f"{choice.why}; {why_not}")
-    return other if not other.unmet or other.error < CLEARLY_BETTER * choice.error else choice
+    return other if not other.unmet or other.error < rules.CLEARLY_BETTER * choice.error else choice
 
 
 def by_tolerance(task: Task, family: Method, why: str = "") -> Choice:
     """Choose the tolerance of a method that chooses its steps, and its longest step if it passes over features."""
-    for _ in range(LOOKS):
-        method, result = find_tolerance(task, family)
-        choice = Choice(method, None, why, result.error, result.unmet, computed=result.computed)
+    for _ in range(rules.LOOKS):
+        method, result, unmet = find_tolerance(task, family)
+        choice = Choice(method, None, why, result.error, unmet, computed=task.computed(result))
         looked = _looked_at(task, choice)
         if looked.unmet == choice.unmet:
             break
@@ -269,24 +249,29 @@ def _looked_at(task: Task, choice: Choice) -> Choice:
     return choice._replace(error=error, unmet=unmet, h=look.step if choice.h is None else choice.h)
 
 
-def with_user_method(task: Task, method: Method, strength: Strength | None = None) -> Choice:
-    """Choose the step size for a method of the user, by the `strength` of the torque if it is known.
+def with_user_method(
+    task: Task, method: Method, strength: Strength | None = None, rough_h: float | None = None
+) -> Choice:
+    """Choose the step sizes for a method of the user, by the `strength` of the torque if it is known.
 
-    With a torque that jumps, errors with two step sizes may agree by chance, and are compared with ``Adaptive``.
+    With a torque that jumps, errors with two step sizes may agree by chance, and are compared with ``Adaptive``; bodies
+    with step sizes of their own have the step size `rough_h` then.
     """
-    order = task.order_of(method)
+    order = task.problem.rows.order_of(method)
+    orders = Orders(order, order)
     if strength is None:
-        guess = task.radian * min(1.0, task.error_per_length ** (1.0 / order))
+        guess = task.radian * task.numbers.minimum(1.0, task.error_per_length ** (1.0 / order))
     else:
-        guess = float(strength.guess(method, _orders(method, task.problem.rows)[1], task.error_per_length))
-    if task.structure.rough.any():
+        guess = strength.guess(method, _orders(method, task.problem.rows).nominal, task.error_per_length)
+    rough = task.structure.rough
+    if rough_h is None and rough.any():
         finer, _ = find_tolerance(task.for_truth(), Adaptive())[0].finer(None)
         truth = task.for_truth().trial(finer, 0.0)
-        result = find_step(task, method, task.radian, 1.0, truth=truth.end)
-        return Choice(method, result.x, "", result.error, task.unmet(result), computed=result.computed)
-    result = find_step(task, method, guess, order)
-    choice = Choice(method, result.x, "", result.error, task.unmet(result), computed=result.computed)
-    return _looked_at(task, choice)
+        return _choice_of(task, method, find_steps(task, method, task.radian, Orders(1.0, 1.0), truth=truth))
+    choice = _choice_of(task, method, find_steps(task, method, guess, orders))
+    if rough.any():
+        choice = choice._replace(h=np.where(rough.reshape(choice.h.shape), rough_h, choice.h), computed=None)
+    return _looked_at(task.shared, choice)
 
 
 def closing_check(problem: Integrable, result: BaseTrajectory) -> tuple[float, ...]:
@@ -294,7 +279,7 @@ def closing_check(problem: Integrable, result: BaseTrajectory) -> tuple[float, .
     method = result.method
     span = (float(result.t[0]), float(result.t[-1]))
     finer, h = method.finer(abs(result.h))
-    task = Task(problem, span, ROUNDING, 0.0, inf, problem.rows.structure(span))
+    task = Task(problem, span, rules.ROUNDING, 0.0, inf, problem.rows.structure(span))
     end = task.trial(finer, 0.0, h, least=2).end
     last = tuple(getattr(result, name)[-1] for name in problem.rows.names)
     return (inf,) * len(last) if end is None else problem.rows.differences(last, end)

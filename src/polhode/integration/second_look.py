@@ -19,13 +19,14 @@ import numpy as np
 from polhode.core.arrays import FloatArray, IntArray, lengths
 from polhode.core.rotation import multiply, normalize
 from polhode.core.state import State
+from polhode.integration import rules
 from polhode.integration.own_steps_run import OwnStepsRun, OwnStepsSolution, Steps
 from polhode.integration.problem import Problem
 from polhode.integration.rows import EndState, Integrable, ProblemRows
 from polhode.integration.running import new_run
 from polhode.integration.stretches import StepSize
 from polhode.integration.time_structure import CELLS
-from polhode.integration.trials import LARGEST_TOLERANCE, Task
+from polhode.integration.trials import Task
 from polhode.kernels.graphs.watches import watches
 from polhode.methods.adaptive import Adaptive
 from polhode.methods.method import Method
@@ -113,7 +114,7 @@ def _other(task: Task, method: Method) -> Method:
 
 def _with_small_tolerance(family: Method, task: Task) -> Method:
     """Return a method whose error is small compared with the wanted one."""
-    tolerance = float(f"{min(AIM * task.error_per_length, LARGEST_TOLERANCE):.1g}")
+    tolerance = float(f"{min(AIM * task.error_per_length, rules.LARGEST_TOLERANCE):.1g}")
     return family.with_tolerance(max(tolerance, family.smallest_rtol), task.atol)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from polhode.core.arrays import FloatArray, lengths, writable
 from polhode.core.body import velocity_of
 from polhode.forces.nothing import nothing
+from polhode.integration import rules
 from polhode.integration.problem import Problem
 from polhode.integration.rows import ProblemRows
 from polhode.kernels.stepping.header import Clock, Saved, Wanted
@@ -24,13 +25,6 @@ from polhode.methods.method import Advance, Method
 from polhode.methods.schemes import get
 from polhode.methods.splitting import Splitting
 
-RADIANS = 20.0  # rotation in the time from which samples are taken
-SAMPLES, FEWER_SAMPLES = 64, 16  # of one body, and of each body of a batch
-WEAK_TORQUE = 0.015  # part of the momentum per radian
-WEAKEST = 1e-16  # of torques that are zero where they are sampled
-LENGTH = 25.0  # radians in which the power laws give the error
-LONGEST_STEP = 4.0  # radians
-LOOSE, TIGHT = 3e-6, 3e-12  # errors in LENGTH radians, above and below which orders 4 and 8 are better than order 6
 # Radians per step are c * error**a * strength**b.
 POWER_LAWS = {
     "WH17": (1.56, 0.104, -0.133),
@@ -65,31 +59,26 @@ class Strength(NamedTuple):
     @property
     def is_weak(self) -> bool:
         """Whether the torque is a small perturbation of the free motion."""
-        return self.torque <= WEAK_TORQUE
+        return self.torque <= rules.WEAK_TORQUE
 
-    def step(self, name: str, error: float) -> float:
-        """Return the step size with which a scheme has about this error in LENGTH radians."""
-        torque = min(1.0, max(self.torque, WEAKEST))
-        return float(self.radian * min(_by_power_laws(name, error, torque)))
-
-    def steps(self, name: str, error: FloatArray) -> Any:
-        """Return the step sizes of each body with which a scheme has about these errors in LENGTH radians."""
-        torque = np.minimum(1.0, np.maximum(self.torque, WEAKEST))
+    def steps(self, name: str, error: Any) -> Any:
+        """Return the step sizes with which a scheme has about these errors in LENGTH radians."""
+        torque = np.minimum(1.0, np.maximum(self.torque, rules.WEAKEST))
         return self.radian * reduce(np.minimum, _by_power_laws(name, error, torque))
 
     def guess(self, method: Method, order: float, error: Any) -> Any:
         """Return the step sizes with which a method of the user, of this order, may have errors in LENGTH radians."""
         if name := law_of(method):
-            return self.steps(name, np.asarray(error))
+            return self.steps(name, error)
         has_exact_flow = isinstance(method, Splitting) and method.flow.record.order is None
-        torque = np.minimum(1.0, np.maximum(self.torque, WEAKEST)) if has_exact_flow else 1.0
+        torque = np.minimum(1.0, np.maximum(self.torque, rules.WEAKEST)) if has_exact_flow else 1.0
         return self.radian * np.minimum(1.0, (error / torque) ** (1.0 / order))
 
 
 def _by_power_laws(name: str, error: Any, torque: Any) -> tuple[Any, ...]:
     """Return upper bounds of the radians per step of a scheme with this error, one of which is a power law."""
     c, a, b = POWER_LAWS[name]
-    bounds = LONGEST_STEP, c * error**a * torque**b
+    bounds = rules.LONGEST_STEP, c * error**a * torque**b
     return (*bounds, (error / SECOND_ORDER[name]) ** 0.5 / torque) if name in SECOND_ORDER else bounds
 
 
@@ -108,9 +97,9 @@ def expected_order(name: str) -> float:
 
 def strong_scheme(error: float) -> str:
     """Return the name of the best scheme for strong torques, by the wanted error in LENGTH radians."""
-    if error >= LOOSE:
+    if error >= rules.LOOSE:
         return "RKN4_6b"
-    return "RKN6_14a" if error >= TIGHT else "RKN8_19"
+    return "RKN6_14a" if error >= rules.TIGHT else "RKN8_19"
 
 
 def measured(problem: Problem, span: tuple[float, float]) -> Strength:
@@ -123,8 +112,8 @@ def measured_each(problem: Problem, span: tuple[float, float]) -> Strength:
     rows = problem.rows
     length = abs(span[1] - span[0])
     with np.errstate(divide="ignore", invalid="ignore"):
-        radians = np.minimum(length, RADIANS / rows.speed(rows.m[None])[0])
-    samples = FEWER_SAMPLES if rows.batch else SAMPLES
+        radians = np.minimum(length, rules.RADIANS / rows.speed(rows.m[None])[0])
+    samples = rules.SAMPLES
     t = np.arange(samples)[:, None] * (np.copysign(radians, span[1] - span[0]) / (samples - 1))
     m, q = free_samples(rows, t)
     shape = samples, rows.count

@@ -1,99 +1,66 @@
-"""Trial runs: the step size or the tolerance with which a method meets a wanted error at the end of a time span.
-
-The runs of a short time span are those of ``step_search``, from coarse to fine, and the last of them is the result. In
-a long time span, runs over its first part find the step size and how much smaller errors are with it than with up to
-three times the step; then one run with the longer step over the whole span is enough to know the error of the result.
-User-defined torques may behave differently later: with them, a third run over the whole span measures this ratio.
-"""
+"""Trial runs: of all bodies with one step size or tolerance, or of each body of a batch with a step size of its own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, inf, log, nan
-from typing import NamedTuple
+from math import ceil, inf
+from typing import Any
 
 import numpy as np
 
+from polhode.core.arrays import FloatArray
 from polhode.core.messages import Hint, joined
-from polhode.integration.output import OutputOptions, computed, room_for
-from polhode.integration.rows import EndState, Integrable
-from polhode.integration.running import new_run
-from polhode.integration.step_search import (
-    AIM,
-    ASYMPTOTIC,
-    MORE,
-    MOST_TRIALS,
-    ROUNDING,
-    STEEPEST,
-    TINY,
-    TOO_LONG,
-    Goal,
-    Judge,
-    SearchResult,
-    Trial,
-    by_finest,
-    by_itself,
-    search,
-)
-from polhode.integration.strength import LENGTH
-from polhode.integration.stretches import StepSize
+from polhode.integration import rules
+from polhode.integration.grouped_run import GroupedRun, GroupedSolution
+from polhode.integration.grouped_run import joined as joined_runs
+from polhode.integration.output import Computed, OutputOptions, computed
+from polhode.integration.rows import EndState, States, attitude_errors, momentum_errors
+from polhode.integration.running import Run, new_run
+from polhode.integration.step_search import Numbers, Outcome, SearchResult, Trial
+from polhode.integration.stretches import ALMOST, StepSize
 from polhode.integration.time_structure import CELLS, TimeStructure
 from polhode.methods.method import Method
 
-MOST_TORQUES = 1_000_000  # torque evaluations in a first trial run; longer runs are judged by their first part
-SHORTER = 4  # factor by which steps of that trial run may still become shorter
-STEP_ROUNDING = 4.0 * 2.0**-53  # round-off error, per radian and per square root of the number of steps
-FIRST_PART = 1 / 64  # part of a long time span in which the step size is found first ...
-FIRST_RADIANS = 40.0  # ... if it is not shorter than this
-LONG = 16  # times the first part that a long time span has at least
-MOST_CALIBRATING = 8  # trial runs in that part
-FINER_STEP = 1.7  # ratio of the step sizes of these
-CORRECTIONS = 3  # trial runs in that part with step sizes between these
-NEARLY = 0.97  # part of the largest error that these aim at
-CLOSE = 1.07  # ratio of two step sizes between which no other is tried
-COARSE = (2.5, 1.5)  # first step sizes of a short time span, relative to the expected one
-STEPS = (1 / 2, 1 / 1.25)  # smallest and largest ratio of the step sizes of successive trials
-IRREGULAR = (0.43, 1 / 1.3)  # the same with torques that jump: halved steps would end at the same times
-TOLERANCES = (1e-4, 1 / 8)  # the same for tolerances
-FINER = 32.0  # ratio of the first tolerances
-TOLERANCE_ORDER = 0.8  # with which errors decrease with the tolerance ...
-LOWEST_ORDER = 0.65  # ... and the lowest that is expected of ready-made forces
-TRUSTED = 0.8  # part of the expected order that is trusted, if it is not higher than the nominal one
-# Jumps and kinks of a user-defined torque may affect only one of two runs.
-CAUTIOUS = 0.5  # part of that order which is trusted then
-TRUSTED_TOLERANCE = (0.2, 0.3)  # the same for tolerances: by the last two trials, or by three if a torque jumps
-LARGEST_TOLERANCE = 1e-2
-RUNGE_KUTTA = 8.0  # order of ``Adaptive``
-TRUTH = 0.05  # part of the wanted error that the truth may have, if it is computed
-AIM_OF_PAIR = 0.37  # part of the wanted error that the step size of the whole time span aims at ...
-AIM_OF_STEP = 1.25  # ... unless steps would be so many times shorter than those with the wanted error
-RESONANT = 1.2  # radians per step; errors with longer steps grow in resonance with the rotation ...
-RESONANT_TIME = 160.0  # ... in a time of more radians than this
-COARSER = (4.0, 3.0, 2.5, 2.0, 1.7, 1.5)  # ratios of the step sizes of two runs over a long time span
-COARSEST = 2.4  # radians per step of the coarser run, if possible
-DOUBT = 1.7  # factor by which the ratio of their errors may be smaller than in the first part
-LARGEST_ERROR = 0.02  # expected at the end of it, so that it shows how errors grow
 HIDDEN = joined(
     f"the torque has features shorter than a {CELLS // 2}th of the time span, some of which may be missed; "
     "give their times as ",
     Hint("Torque(..., breaks=...)", "breaks = [...] of the force"),
 )
+OCTAVES = 40
+_POWERS = 2.0 ** (np.arange(OCTAVES * rules.PER_OCTAVE + 1) / rules.PER_OCTAVE)
+# Numbers of steps that runs may have: all small ones, and PER_OCTAVE in each octave; np.unique would import numpy.ma.
+COUNTS = np.array(sorted({ceil(power - 1e-9) for power in _POWERS.tolist()}))
+# Between two of them, the lower one is taken if steps are at most half of their ratio longer.
+_LIMITS = COUNTS[:-1] * np.minimum(np.sqrt(COUNTS[1:] / COUNTS[:-1]), 2.0 ** (0.5 / rules.PER_OCTAVE))
 
 
 @dataclass(frozen=True)
 class Task:
-    """Problem or system, time span and tolerances, with the time scales that are known before any trial run."""
+    """Problem or system, time span and tolerances, with the time scales that are known before any trial run.
 
-    problem: Integrable
+    All bodies have one step size. Quantities that differ between bodies are numbers here, and arrays of `EachTask`.
+    """
+
+    problem: Any  # Integrable
     span: tuple[float, float]
     rtol: float
     atol: float
-    radian: float  # time in which the body rotates by one radian
+    radian: Any  # time in which the body rotates by one radian
     structure: TimeStructure
-    most_torques: int = MOST_TORQUES
+    most_torques: int = rules.MOST_TORQUES
     output: OutputOptions | None = None  # of runs that may be the result; None if they are made again
     keeps_steps: bool = False  # whether the result has the states of all steps
+
+    @property
+    def shared(self) -> Task:
+        """The task of finding one step size, or one tolerance, for all bodies."""
+        return self
+
+    @property
+    def numbers(self) -> Numbers:
+        """Functions of what differs between bodies."""
+        return Numbers.of(self.radian)
 
     @property
     def length(self) -> float:
@@ -108,65 +75,94 @@ class Task:
     @property
     def wanted(self) -> float:
         """Wanted error, not below round-off."""
-        return max(self.rtol, ROUNDING)
+        return max(self.rtol, rules.ROUNDING)
 
     @property
-    def error_per_length(self) -> float:
+    def error_per_length(self) -> Any:
         """Wanted error in LENGTH radians, if errors grow in proportion to the time."""
-        return self.wanted * min(1.0, LENGTH * self.radian / self.length)
+        return self.wanted * self.numbers.minimum(1.0, rules.LENGTH * self.radian / self.length)
 
     @property
-    def is_long(self) -> bool:
+    def is_long(self) -> Any:
         """Whether the first part of the time span tells enough about the whole."""
-        return self.length >= LONG * FIRST_RADIANS * self.radian
+        return self.length >= rules.LONG * rules.FIRST_RADIANS * self.radian
 
     @property
-    def longest_step(self) -> float:
+    def longest_of_torque(self) -> Any:
+        """Longest step that skips no feature of the torque."""
+        return float(self.structure.longest.min(initial=inf)) / 2
+
+    @property
+    def longest_step(self) -> Any:
         """Longest step that skips no feature of the torque, and in a long time is not in resonance with the motion."""
-        longest = min(self.length, self.structure.longest.min() / 2)
-        is_resonant = self.length > RESONANT_TIME * self.radian
-        return float(min(longest, RESONANT * self.radian) if is_resonant else longest)
+        where, minimum, _, _, _ = self.numbers
+        is_resonant = self.length > rules.RESONANT_TIME * self.radian
+        by_motion = where(is_resonant, rules.RESONANT * self.radian, self.length)
+        return minimum(minimum(self.length, self.longest_of_torque), by_motion)
+
+    @property
+    def has_breaks(self) -> bool:
+        """Whether the torque has breaks within the time span."""
+        low, high = sorted(self.span)
+        breaks = self.problem.rows.breaks
+        return bool(((breaks > low) & (breaks < high)).any())
 
     def for_truth(self) -> Task:
         """Return the task for runs with which others are compared: with a smaller error, and without output."""
-        return replace(self, rtol=TRUTH * self.rtol, output=None)
+        return replace(self, rtol=rules.TRUTH * self.rtol, output=None)
 
     def with_shorter_steps(self, h: float) -> Task:
         """Return the task with steps that are shorter than `h`, or than a radian if it is infinite."""
-        longest = np.minimum(self.structure.longest / SHORTER, min(h, self.radian) / SHORTER)
+        longest = np.minimum(self.structure.longest / rules.SHORTER, min(h, self.radian) / rules.SHORTER)
         return replace(self, structure=self.structure._replace(longest=longest))
-
-    def order_of(self, method: Method) -> float:
-        """Return the order of the method with the forces of the problem."""
-        return self.problem.rows.order_of(method)
 
     def first(self, part: float) -> Task:
         """Return the task for the first `part` (0 to 1) of the time span, with the same part of the error."""
         t0, t1 = self.span
-        if part >= 1:
+        if part == 1:
             return self
         return replace(self, span=(t0, t0 + part * (t1 - t0)), rtol=self.rtol * part, output=None)
 
-    def judged(self, method: Method, h: float) -> Task:
-        """Return the task for trial runs: the first part of a long time span, unless the torque changes in time."""
-        if np.isfinite(self.structure.longest).any():
-            return self
-        return self.first(self.most_torques / (self.length / h * method.stages))
+    def judged_parts(self, method: Method, h: Any) -> Any:
+        """Return the first part of the time span in which trial runs are short enough, a power of two, for each of `h`.
 
-    def rounding(self, steps: float) -> float:
+        It is 1 if the torque changes in time.
+        """
+        part = self.most_torques / (self.length / h * method.stages)
+        is_judged = part < 1
+        if not self.numbers.any(is_judged) or not np.isinf(self.structure.longest).all():
+            return self.numbers.where(is_judged, 1.0, 1.0)
+        return np.where(is_judged, np.ldexp(1.0, np.frexp(part)[1] - 1), 1.0)
+
+    def first_parts(self) -> FloatArray:
+        """Return the part of a long time span in which the step size is found first, a power of two (n,)."""
+        part = np.maximum(rules.FIRST_PART, rules.FIRST_RADIANS * np.atleast_1d(self.radian) / self.length)
+        fraction, exponent = np.frexp(part)
+        return np.ldexp(1.0, exponent - (fraction == 0.5))
+
+    def rounding(self, steps: Any) -> Any:
         """Return the round-off error that is expected after `steps` steps."""
-        return STEP_ROUNDING * max(1.0, self.length / self.radian) * max(1.0, steps) ** 0.5
+        maximum = self.numbers.maximum
+        return rules.STEP_ROUNDING * maximum(1.0, self.length / self.radian) * maximum(1.0, steps) ** 0.5
+
+    def whole(self, x: Any) -> Any:
+        """Return the sizes of equal steps that are not longer than x."""
+        return self.length / np.ceil(self.length / x * ALMOST)
+
+    def snapped(self, x: Any) -> Any:
+        """Return the sizes of equal steps of about the size x, of a number in COUNTS: many bodies have equal ones."""
+        return self.length / COUNTS[_LIMITS.searchsorted(self.length / x)]
 
     def trial(
-        self, method: Method, x: float, h: StepSize | None = None, least: int = 1, keep: bool = False,
+        self, method: Method, x: Any, h: StepSize | None = None, least: int = 1, keep: bool = False,
         shorter: float = 1.0,
     ) -> Trial:  # fmt: skip
         """Run to the end; with the output of the user, if `keep` is true.
 
-        A run with fixed steps `h` has at least `least` steps between breaks of the torque. The longest steps of other
-        runs are reduced by the factor `shorter`.
+        A run with steps of fixed sizes `h` has at least `least` steps between breaks of the torque. The longest steps
+        of other runs are reduced by the factor `shorter`.
         """
-        run = new_run(self.problem, self.span, method, h, least=least, longest=self.structure.longest * shorter)
+        run = self.run(method, h, least, shorter)
         made = computed(run, h, self.output) if keep and self.output is not None else None
         if run.interrupted and made is not None:
             made.trajectory(own_times=True)  # raises an exception that has the states
@@ -174,235 +170,129 @@ class Task:
         states = made.states if made is not None and has_end else run.end()
         if run.interrupted:
             raise KeyboardInterrupt
+        return Trial(x, self.end(run, states), made)
+
+    def fixed(self, method: Method, x: Any, least: int = 1, keep: bool = False) -> Trial:
+        """Run with steps of the sizes x: a number here, or an array (1,)."""
+        return self.trial(method, x, np.asarray(x).item(), least, keep)
+
+    def run(self, method: Method, h: StepSize | None, least: int = 1, shorter: float = 1.0) -> Run:
+        """Return a new run; see `trial`."""
+        return new_run(self.problem, self.span, method, h, least=least, longest=self.structure.longest * shorter)
+
+    def end(self, run: Run, states: States) -> EndState | None:
+        """Return the last of the states, or None if a body did not reach the end."""
         if (run.current.status < 0).any():
-            return Trial(x, None, made)
-        return Trial(x, tuple(array[0] for array in run.rows.to_user(states.m[-1:], states.q[-1:])), made)
+            return None
+        return tuple(array[0] for array in run.rows.to_user(states.m[-1:], states.q[-1:]))
 
     def error(self, a: EndState | None, b: EndState | None) -> float:
         """Return the error of state `a` with respect to `b`; infinite if either run did not reach the end."""
         return inf if a is None or b is None else max(self.problem.rows.differences(a, b, self.atol / self.wanted))
 
-    def own_error(self, method: Method) -> Callable[[Trial], float] | None:
-        """Return the function that estimates the error of one trial, or None if several trials do it together.
+    def errors(self, a: Trial, b: Trial) -> Any:
+        """Return the errors of the end of trial `a` with respect to that of `b`."""
+        return self.error(a.end, b.end)
+
+    def last_of(self, trials: Sequence[Trial]) -> Trial:
+        """Return the last trial of each body as one."""
+        return trials[-1]
+
+    def own_errors(self, method: Method) -> Callable[[Trial], Any] | None:
+        """Return the function that estimates the errors of one trial, or None if several trials do it together.
 
         Between breaks of the torque that are closer than a step, all step sizes lead to the same steps. Only a run with
         at least two steps between any two of them shows the error.
         """
-        low, high = sorted(self.span)
-        breaks = self.problem.rows.breaks
-        if not ((breaks > low) & (breaks < high)).any():
+        if not self.has_breaks:
             return None
-        return lambda trial: self.error(trial.end, self.trial(method, trial.x / 2, trial.x / 2, least=2).end)
+        return lambda trial: self.errors(trial, self.fixed(method, trial.x / 2, least=2))
+
+    def computed(self, result: SearchResult) -> Computed | None:
+        """Return the run that is the result, if it was made with output."""
+        return result.trials[result.chosen].computed
 
     def unmet(self, result: SearchResult) -> str:
         """Return the reason why the wanted error cannot be guaranteed; empty if it can."""
-        if not self.structure.hidden.any():
-            return result.unmet
-        return joined(", but " if result.met else joined(result.unmet, "; "), HIDDEN)
+        return self.with_hidden(Outcome(result.outcome).text)
+
+    def with_hidden(self, reason: str) -> str:
+        """Return the reason, and that the torque may have features which no run has seen."""
+        return joined(joined(reason, "; ") if reason else ", but ", HIDDEN) if self.structure.hidden.any() else reason
 
 
-def find_step(
-    task: Task, method: Method, guess: float, order: float, *, nominal: float | None = None,
-    patience: int = MOST_TRIALS, truth: EndState | None = None,
-) -> SearchResult:  # fmt: skip
-    """Find the step size with which `method` meets rtol at the end of the span.
+@dataclass(frozen=True)
+class EachTask(Task):
+    """Task of finding a step size for each body of a batch."""
 
-    Parameters
-    ----------
-    task : Task
-        What to integrate, and the wanted error.
-    method : Method
-        Method with a fixed step size.
-    guess : float
-        Step size that may be right.
-    order : float
-        Order of the error that may be expected at such step sizes.
-    nominal : float, optional
-        Order that the method is known to have, even if errors decrease faster at such step sizes. The default is
-        `order`.
-    patience : int, optional
-        Number of trials whose errors may decrease at less than half the nominal order.
-    truth : tuple of ndarray, optional
-        States at the end, if they are known.
+    shared_radian: float = inf  # of most bodies
 
-    Returns
-    -------
-    SearchResult
-        The step size, its error, and the run over the whole span, if it was made with output.
-    """
-    judged = task.judged(method, max(guess, task.radian / SHORTER)) if truth is None else task
-    goal = _goal_for_steps(judged, method, (order, nominal or order), patience)
-    guess = min(goal.bounds[1], max(guess, SHORTER * goal.bounds[0]))
+    @property
+    def shared(self) -> Task:
+        """The task of finding one step size, or one tolerance, for all bodies."""
+        return Task(
+            self.problem, self.span, self.rtol, self.atol, self.shared_radian, self.structure, self.most_torques,
+            self.output, self.keeps_steps,
+        )  # fmt: skip
 
-    own_error = judged.own_error(method) if truth is None else lambda trial: judged.error(trial.end, truth)
-    if truth is not None:  # of a torque that jumps, with errors that decrease irregularly
-        goal = goal._replace(factors=IRREGULAR, stalls=MOST_TRIALS)
-    if own_error is not None:
-        beginning = Beginning(_series(guess, COARSE[1:], goal.bounds[1]), by_itself(own_error, order), 0)
-    else:
-        beginning = _beginning(judged, method, guess, goal)
+    @property
+    def longest_of_torque(self) -> FloatArray:
+        """Longest steps that skip no feature of the torque."""
+        return np.broadcast_to(self.structure.longest / 2, self.radian.shape)
 
-    def trial_at(h: float, k: int) -> Trial:
-        return judged.trial(method, h, h, keep=k >= beginning.coarse)
+    def snapped(self, x: FloatArray) -> FloatArray:
+        """Return the sizes of equal steps of about the size x; NaN where x is."""
+        return np.where(np.isnan(x), x, super().snapped(x))
 
-    result = search(trial_at, beginning.steps, beginning.judge, goal)
-    return result._replace(error=result.error * task.length / judged.length)
+    def fixed(self, method: Method, x: FloatArray, least: int = 1, keep: bool = False) -> Trial:
+        """Run with steps of the sizes x, those bodies for which they are not NaN."""
+        return self.trial(method, x, x, least, keep)
 
+    def run(self, method: Method, h: Any, least: int = 1, shorter: float = 1.0) -> Run:
+        """Return a new run of some bodies."""
+        rows, has_part = self.problem.rows, ~np.isnan(h)
+        lengths = np.where(has_part, h, self.length).reshape(rows.batch)
+        return GroupedRun(self.problem, self.span, method, lengths, least, np.flatnonzero(has_part))
 
-def _goal_for_steps(task: Task, method: Method, orders: tuple[float, float], patience: int) -> Goal:
-    """Return the goal of a search for a step size; `orders` are the expected and the nominal one."""
-    longest = task.longest_step
-    shortest = min(longest, task.length * method.stages / (SHORTER * task.most_torques))
+    def end(self, run: Run, states: States) -> EndState:
+        """Return the last states in principal axes; NaN where a body did not take part, or not reach the end."""
+        return states.m[-1], states.q[-1]
 
-    def rounding(h: float) -> float:
-        """Return the round-off error with step size `h`."""
-        return task.rounding(task.length / h)
+    def errors(self, a: Trial, b: Trial) -> FloatArray:
+        """Return the errors (n,) of the ends of two trials; infinite where a body did not reach the end."""
+        assert a.end is not None
+        assert b.end is not None
+        of_m = momentum_errors(a.end[0], b.end[0], self.atol / self.wanted)
+        errors = np.maximum(of_m, attitude_errors(a.end[1], b.end[1]))
+        return np.where(np.isnan(errors), inf, errors)
 
-    def snapped(h: float) -> float:
-        """Return the size of equal steps that are not longer than `h`: runs with two such sizes are different."""
-        return task.length / ceil(task.length / h * (1 - 1e-12))
+    def last_of(self, trials: Sequence[Trial]) -> Trial:
+        """Return the last trial of each body as one."""
+        arrays = [(trial.x, *trial.end) for trial in trials if trial.end is not None]
+        x, *end = (array.copy() for array in arrays[0])
+        for other in arrays[1:]:
+            took_part = ~np.isnan(other[0])
+            for mine, its in zip((x, *end), other, strict=True):
+                mine[took_part] = its[took_part]
+        return Trial(x, tuple(end))
 
-    return Goal(task.wanted, *orders, (shortest, longest), STEPS, rounding, patience, snapped=snapped)
-
-
-class Beginning(NamedTuple):
-    """Beginning of a search."""
-
-    steps: list[float]  # of the first trials
-    judge: Judge
-    coarse: int  # number of trials that are expected to be too coarse for a result
-
-
-def _beginning(task: Task, method: Method, guess: float, goal: Goal) -> Beginning:
-    """Return the beginning of a search over the whole span."""
-    part = max(FIRST_PART, FIRST_RADIANS * task.radian / task.length)
-    known = _calibrated(task.first(part), method, guess, goal) if task.is_long else None
-    trusted = min(TRUSTED * goal.order, goal.nominal)
-    if not task.is_ready_made:
-        trusted *= CAUTIOUS
-    if known is None:
-        return Beginning(_series(guess, COARSE, task.length), by_finest(task.error, goal.order, trusted), len(COARSE))
-    h = known.h
-    if task.is_ready_made and known.ratio is not None:
-        ratio = min(known.ratio, known.coarser ** (STEEPEST * goal.order)) / DOUBT
-        return Beginning([known.coarser * h, h], by_finest(task.error, goal.order, trusted, ratio, most=1.0), 1)
-    return Beginning([3 * h, 1.7 * h, h], by_finest(task.error, goal.order, trusted), 2)
-
-
-def _series(h: float, multiples: Sequence[float], longest: float) -> list[float]:
-    """Return multiples of a step size, none of which is longer than `longest`."""
-    return [min(longest, multiple * h) for multiple in multiples]
-
-
-class Calibration(NamedTuple):
-    """What the first part of a time span shows about the whole."""
-
-    h: float  # step size
-    coarser: float = nan  # ratio of a longer step size to it
-    ratio: float | None = None  # of the errors with these two step sizes; None if it is not known
-
-
-def _calibrated(part: Task, method: Method, guess: float, goal: Goal) -> Calibration | None:
-    """Return the step size for the whole time span, by trials on its first `part`; None if they do not converge."""
-    longest = goal.bounds[1]
-    wanted = AIM_OF_PAIR * part.wanted
-    visible = max(wanted, part.rounding(part.length / guess) / 3)  # errors that round-off does not hide
-    h = min(longest, 1.3 * guess)
-    trials = [part.trial(method, x, x) for x in (h, h / FINER_STEP)]
-    while part.error(trials[-2].end, trials[-1].end) > visible:
-        if len(trials) == MOST_CALIBRATING:
+    def computed(self, result: SearchResult) -> Computed | None:
+        """Return the run whose bodies are those of the trials that are the results, if all were made with output."""
+        numbers = np.unique(result.chosen[result.chosen >= 0]).tolist()
+        made = [result.trials[number].computed for number in numbers]
+        if self.output is None or not made or any(one is None for one in made):
             return None
-        h = trials[-1].x / FINER_STEP
-        trials.append(part.trial(method, h, h))
-    *coarse, finest = trials
+        runs: list[Any] = [one.run for one in made if one is not None]
+        run = joined_runs(runs, np.searchsorted(numbers, result.chosen))
+        times = np.array(self.span) if self.output.t_eval is None else np.asarray(self.output.t_eval, np.float64)
+        return Computed(run, run.saved(times), GroupedSolution(run), None)
 
-    def error_of(h: float) -> float:
-        """Return the error with step size `h`."""
-        return part.error(part.trial(method, h, h).end, finest.end)
-
-    errors = {trial.x: part.error(trial.end, finest.end) for trial in coarse}
-    h = _longest_step(errors, error_of, max(visible, _aim(errors, part.wanted)), goal)
-    if visible > wanted:
-        return Calibration(h * max(STEPS[0], (wanted / visible) ** (1.0 / goal.order)))
-    for coarser in COARSER:
-        if coarser * h <= COARSEST * part.radian or coarser == COARSER[-1]:
-            larger = error_of(coarser * h)
-            if 2 * errors[h] < larger < LARGEST_ERROR * part.wanted / goal.wanted:
-                return Calibration(h, coarser, larger / errors[h])
-    return Calibration(h)
-
-
-def _aim(errors: dict[float, float], wanted: float) -> float:
-    """Return the error that `AIM_OF_STEP` suggests, by the order that the smallest `errors` of step sizes show."""
-    if len(errors) < 2:
-        return 0.0
-    (h, error), (longer, larger) = sorted(errors.items())[:2]
-    order = log(larger / max(error, TINY)) / log(longer / h)
-    return wanted * AIM_OF_STEP**-order if order > 0.0 and larger < ASYMPTOTIC else 0.0
-
-
-def _longest_step(errors: dict[float, float], error_of: Callable[[float], float], most: float, goal: Goal) -> float:
-    """Return about the longest step size whose error is at most `most`, and add those that were tried to `errors`."""
-    for _ in range(CORRECTIONS):
-        h = max(x for x, error in errors.items() if error <= most)
-        longer = min((x for x, error in errors.items() if x > h and error < ASYMPTOTIC), default=None)
-        if longer is None:
-            factor = (most / max(errors[h], TINY)) ** (1.0 / goal.order)
-        else:  # errors between the two are about those of a power law
-            factor = (longer / h) ** (log(NEARLY * most / errors[h]) / log(errors[longer] / errors[h]))
-        x = min(goal.bounds[1], h * min(FINER_STEP, factor))
-        if x < CLOSE * h:
-            break
-        errors[x] = error_of(x)
-    return max(x for x, error in errors.items() if error <= most)
-
-
-def find_tolerance(task: Task, family: Method) -> tuple[Method, SearchResult]:
-    """Find the tolerance with which a method that chooses its steps meets rtol at the end of the span.
-
-    Parameters
-    ----------
-    task : Task
-        What to integrate, and the wanted error.
-    family : Method
-        Method with any tolerance.
-
-    Returns
-    -------
-    method : Method
-        Method with the tolerance that was found.
-    result : SearchResult
-        The tolerance, its error, and the run over the whole span, if it was made with output.
-    """
-
-    def method(x: float) -> Method:
-        """Return the method with tolerance `x`, rounded to two digits."""
-        return family.with_tolerance(max(float(f"{x:.2g}"), family.smallest_rtol), task.atol)
-
-    def rounding(x: float) -> float:
-        """Return the round-off error, whatever the tolerance."""
-        return task.rounding(task.length / task.radian)
-
-    if task.keeps_steps and task.is_long:
-        with room_for(new_run(task.problem, task.span, family, longest=task.structure.longest), None, OutputOptions()):
-            pass  # otherwise it is refused, before any trial
-    bounds = family.smallest_rtol, LARGEST_TOLERANCE
-    last = max(bounds[0], AIM * task.error_per_length)
-    is_known = task.is_ready_made or family.verifies_steps
-    first = _series(last, (FINER, 1.0) if is_known else (FINER**2, FINER, 1.0), bounds[1])
-    is_rough = not family.verifies_steps and (bool(task.structure.rough.any()) or not task.problem.rows.is_traced)
-    ratio, trusted = (FINER**LOWEST_ORDER, TOLERANCE_ORDER) if is_known else (None, TRUSTED_TOLERANCE[is_rough])
-    judge = by_finest(task.error, TOLERANCE_ORDER, trusted, ratio, is_irregular=is_rough)
-    goal = Goal(task.wanted, TOLERANCE_ORDER, TOLERANCE_ORDER, bounds, TOLERANCES, rounding, must_end=True)
-    coarse = len(first) - 1
-
-    def trial_at(x: float, k: int) -> Trial:
-        """Run with tolerance `x`; steps that the torque limits, not the tolerance, become shorter as well."""
-        shorter = min(1.0, x / first[0]) ** (1.0 / RUNGE_KUTTA) if is_rough else 1.0
-        return task.trial(method(x), x, keep=k >= coarse, shorter=shorter)
-
-    result = search(trial_at, first, judge, goal)
-    if result.unmet == TOO_LONG:
-        smallest = f"the smallest tolerance of {type(family).__name__} is {family.smallest_rtol:.2g}"
-        result = result._replace(unmet=MORE + smallest)
-    return method(result.x), result if family.verifies_steps else result._replace(unmet=task.unmet(result))
+    def unmet(self, result: SearchResult) -> str:
+        """Return the reason why the wanted errors cannot be guaranteed, and for which body; empty if they can."""
+        failed = result.outcome != Outcome.MET
+        worst = int(np.argmax(np.where(failed, result.error, -1.0)))
+        reason = Outcome(result.outcome[worst]).text
+        if reason:
+            name, count = self.problem.rows.name_of(worst), int(np.count_nonzero(failed))
+            reason = f" of {name}{reason}; {count} of {len(failed)} bodies have larger errors"
+        return self.with_hidden(reason)

@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from polhode.integration import rules
 from polhode.integration.choice import Choice, has_to_choose, user_method_of, wanted_tolerances
 from polhode.integration.fixed_run import FixedRun
 from polhode.integration.output import OutputOptions
 from polhode.integration.running import new_run
 from polhode.integration.step_search import Trial
-from polhode.integration.strength import RADIANS, Strength, strong_scheme
+from polhode.integration.strength import Strength, strong_scheme
 from polhode.integration.stretches import StepSize
-from polhode.integration.trials import MOST_TORQUES, Task
+from polhode.integration.trials import Task
 from polhode.kernels.stepping.status import Status
 from polhode.methods.adaptive import Adaptive
 from polhode.methods.many_bodies import M, P, Q, X
@@ -33,10 +34,8 @@ from polhode.systems.system import System
 if TYPE_CHECKING:
     from polhode.methods import MethodLike
 
-STEPS_PER_RADIAN = 8  # of the default step size
 MOST_BYTES = 2**28  # of the states of a trial run that are kept at once
-LEAST_TRIAL = 2000  # evaluations of all forces in a trial run of a large system
-BY_MOTION = f"a step is 1/{STEPS_PER_RADIAN} of a radian of the fastest motion at the start"
+BY_MOTION = f"a step is 1/{rules.STEPS_PER_RADIAN} of a radian of the fastest motion at the start"
 BY_STATES = "bodies that interact"
 BY_ENERGY = "bodies that interact; errors are those of the energy, as states of chaotic systems cannot be predicted"
 
@@ -86,7 +85,7 @@ def choose_for_system(
     system.rows.check(simplest)
     radian = fastest_radian(system, span)
     if rtol is None:
-        return Choice(simplest, radian / STEPS_PER_RADIAN, BY_MOTION)
+        return Choice(simplest, radian / rules.STEPS_PER_RADIAN, BY_MOTION)
     return _by_trials(system, span, user_method, tolerances, radian, output)
 
 
@@ -97,13 +96,13 @@ def _by_trials(
     """Choose by trial runs, by the errors of states in a short time span, by those of the energy in a long one."""
     from polhode.integration.choice_by_trials import by_scheme, by_tolerance, with_user_method  # with all they need
 
-    most = max(LEAST_TRIAL, MOST_TORQUES // system.count**2)
+    most = max(rules.LEAST_TRIAL, rules.MOST_TORQUES // system.count**2)
     structure = system.rows.sampled_structure(span)
     reused = output if output is not None and output.events is None else None  # an event may end a run
     task = Task(system, span, *tolerances, radian, structure, most, reused)
     why = BY_STATES
-    if task.length > RADIANS * radian and system.interaction.has_energy:
-        piece = span[0], span[0] + np.copysign(RADIANS * radian, span[1] - span[0])
+    if task.length > rules.RADIANS * radian and system.interaction.has_energy:
+        piece = span[0], span[0] + np.copysign(rules.RADIANS * radian, span[1] - span[0])
         known = structure._replace(rough=np.zeros(1, np.bool_))  # there are no states to compare with
         task = EnergyTask(system, piece, *tolerances, radian, known, most)
         why = BY_ENERGY
@@ -113,9 +112,8 @@ def _by_trials(
         if choice.error < inf:  # Adaptive cannot start bodies at rest by a jump, which has no relative error
             return choice
     if method is None:
-        error = task.error_per_length
-        name = strong_scheme(error)
-        return by_scheme(task, name, Strength(1.0, radian).step(name, error), why)
+        name = strong_scheme(task.error_per_length)
+        return by_scheme(task, name, Strength(1.0, radian), why)
     if not method.chooses_steps:
         return with_user_method(task, method)
     if isinstance(task, EnergyTask):
@@ -127,7 +125,7 @@ def _by_trials(
 class EnergyTask(Task):
     """Task whose errors are those of the energy in the time span, relative to the kinetic energy."""
 
-    def own_error(self, method: Method) -> Callable[[Trial], float]:
+    def own_errors(self, method: Method) -> Callable[[Trial], float]:
         """Return the function that returns the error of a trial with fixed steps."""
         return lambda trial: inf if trial.end is None else float(trial.end[0])
 
