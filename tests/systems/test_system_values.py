@@ -273,3 +273,14 @@ def test_table():
     names = "x_x x_y x_z p_x p_y p_z m_x m_y m_z q_w q_x q_y q_z omega_x omega_y omega_z"
     assert list(table.columns) == names.split()
     np.testing.assert_array_equal(table.loc[(traj.t[2], 5), ["p_x", "p_y", "p_z"]], traj.p[2, 5])
+
+
+def test_invariants_and_table_of_a_trajectory():
+    """Those of bodies: one number for each conserved quantity, and a summary for notebooks."""
+    traj = ph.integrate(GAS, (0.0, 0.2), h=0.1)
+    drifts = traj.invariants()
+    assert list(drifts) == ["energy", "momentum", "angular momentum"]
+    assert drifts["energy"] == np.abs(traj.energy_error()).max() > 0.0
+    assert drifts["momentum"] < 1e-14
+    assert "SystemTrajectory of " in traj._repr_html_()
+    assert f"<td>{traj.stats.torques}</td>" in traj._repr_html_()

@@ -6,16 +6,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from operator import index as as_index
-from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, overload
 
 import numpy as np
 
 from polhode.core.arrays import FloatArray, IntArray
+from polhode.core.html import html_fields
 from polhode.core.rotation import matrix, rotate
 from polhode.core.state import State
 from polhode.core.value import Value
+from polhode.kernels.stepping.status import Status
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from pandas import DataFrame
 
     from polhode.methods.method import Method
@@ -46,12 +49,19 @@ class Stats:
     rejected: int = 0
 
 
+# Names of the data of a run.
+OF_RUN = ("method", "h", "stats", "status", "message", "failure", "sol", "events", "error_estimate")
+
+
 class BaseTrajectory(Value, ABC):
     """States at times `t` of shape (k,), with the method and the status of the run that computed them.
 
     ``traj[i]`` is a State, a slice is a trajectory, and a loop over a trajectory yields its states.
     """
 
+    _source: ClassVar[str]  # attribute that holds what was integrated
+    _kind: ClassVar[str]  # what that is called if it has no name
+    _evaluations: ClassVar[str]  # what ``stats.torques`` counts
     _event_names: ClassVar[tuple[str, ...]]  # attributes that hold the times of events, and the states there
     _in_time: ClassVar[tuple[str, ...]]  # attributes that are arrays with one row for each time
     _compared: ClassVar[tuple[str, ...]]  # other attributes that matter to ``==``
@@ -67,6 +77,25 @@ class BaseTrajectory(Value, ABC):
     t_events: Any
     error_estimate: tuple[float, ...] | None
     _sol: Any
+
+    def __init_subclass__(cls, source: str = "", states: tuple[str, ...] = (), **more: Any) -> None:
+        """Name what was integrated, and the arrays of the states."""
+        super().__init_subclass__(**more)
+        if source:
+            cls._source, cls._in_time = source, ("t", *states)
+            cls._event_names = tuple(f"{name}_events" for name in cls._in_time)
+            cls._compared = (source, "method", "h", "status")
+            cls._replaceable = (source, *cls._in_time, *OF_RUN)
+
+    def __init__(
+        self, source: Any, t: FloatArray, *states: FloatArray, method: Method, h: Any, stats: Stats,
+        status: Any = Status.REACHED_END, message: str = "", failure: str = "", sol: Any = None,
+        events: tuple[list[Any], ...] | None = None, error_estimate: tuple[float, ...] | None = None,
+    ) -> None:  # fmt: skip
+        """Store what was integrated, the states and the data of the run; see the class for their description."""
+        parts = dict(zip(self._replaceable, (source, t, *states), strict=False))
+        data = method, h, stats, status, message, failure, sol, events, error_estimate
+        self._set(**parts, **dict(zip(OF_RUN, data, strict=True)))
 
     def doubt(self) -> str:
         """Return why the result cannot be right; empty if nothing is known that speaks against it."""
@@ -140,9 +169,46 @@ class BaseTrajectory(Value, ABC):
         """Yield the states at the saved times."""
         return map(self.state, range(len(self)))
 
-    @abstractmethod
     def state(self, index: int = -1) -> State:
-        """Return the state at one of the saved times."""
+        """Return the state at one of the saved times.
+
+        Parameters
+        ----------
+        index : int, optional
+            Index of the time. The default is -1, the last time.
+
+        Returns
+        -------
+        State
+            The state of the body, of the batch, or of all bodies of a system, with their positions and momenta.
+
+        Raises
+        ------
+        IndexError
+            If there is no such time.
+        """
+        row = self._row(index)
+        arrays = {name: getattr(self, name)[row].copy() for name in self._replaceable[2 : 1 + len(self._event_names)]}
+        state: State = getattr(self, self._source).state
+        return state._exactly(**arrays)
+
+    @abstractmethod
+    def _drifts(self) -> dict[str, FloatArray]:
+        """Return the drifts of the conserved quantities."""
+
+    def invariants(self) -> dict[str, float]:
+        """Return the largest drift of each conserved quantity, relative to its value at the start.
+
+        The drift of ``|q|`` is absolute. The energy is included if the force has one and no damping; ``|m|`` and the
+        momentum in space if the body is free; the momentum along the symmetry axis of the force if it has one. Of a
+        system they are the energy, if the interaction has one, and the total momenta.
+
+        Returns
+        -------
+        dict of str to float
+            The largest absolute drift of each quantity, of all states and bodies.
+        """
+        return {n: float(np.nanmax(np.abs(drift))) if drift.size else 0.0 for n, drift in self._drifts().items()}
 
     def _row(self, index: Any) -> int:
         """Return `index` as an int; raise IndexError, with the number of states, if it is out of range."""
@@ -200,6 +266,48 @@ class BaseTrajectory(Value, ABC):
         """Set attributes; arrays stay writable, because they may be large and are often processed in place."""
         self.__dict__.update(attributes)
 
+    def to_xarray(self) -> Any:
+        """Return the trajectory as an ``xarray.Dataset``, with units and frames in its attributes."""
+        from polhode.files.saving import to_xarray
+
+        return to_xarray(cast(Any, self))
+
+    def save(self, path: Any, **options: Any) -> None:
+        """Save the trajectory to a file.
+
+        ``polhode.load`` reads .nc and .zarr files, which contain everything except functions, to the bit.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Path whose name ends in .nc (netCDF) or .zarr; in .csv or .aem (CCSDS, see ``polhode.files.aem.write``) for
+            bodies; in .xyz (extended XYZ, see ``polhode.files.xyz.write``) or .gsd (HOOMD, see
+            ``polhode.files.gsd_file.write``) for systems.
+        **options
+            Further arguments of the writer of this format.
+        """
+        from polhode.files.saving import save
+
+        save(cast(Any, self), path, **options)
+
+    def plot(self, *kinds: str) -> Figure:
+        """Plot the trajectory; see ``polhode.plot.plot_trajectory``.
+
+        Parameters
+        ----------
+        *kinds : str
+            Names of the panels. By default the panels are chosen to suit the trajectory. Those of a system are "space",
+            "energy", "temperature" and "errors".
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure. In a script, show it by ``matplotlib.pyplot.show()``.
+        """
+        from polhode.show.plot import plot_trajectory
+
+        return plot_trajectory(cast(Any, self), kinds or None)
+
     def view(self, path: Any = None, **options: Any) -> Any:
         """Return an animated 3-D page of the motion; see ``polhode.view``.
 
@@ -242,14 +350,37 @@ class BaseTrajectory(Value, ABC):
         """Return the number of saved states."""
         return len(self.t)
 
-    def _description(self, head: str, evaluations: str) -> str:
+    def _title(self) -> str:
+        """Return what the trajectory is of."""
+        return f"{type(self).__name__.removeprefix('Stored')} of {getattr(self, self._source).name or self._kind}"
+
+    def __repr__(self) -> str:
         """Return a one-line summary: the states, the method, the cost and the status of the run."""
+        bodies = "x".join(map(str, self.m.shape[1:-1]))
         ended = "reached the end" if self.success else f"ended early: {self.message}"
         step = f", {size}" if (size := step_text(self.h)) else ""
         span = f", t = {self.t[0]:g} to {self.t[-1]:g}" if len(self) else ""
         return (
-            f"{head}: {len(self)} states{span}, {self.method!r}{step}; "
-            f"{self.stats.steps} steps, {self.stats.torques} {evaluations}, {self.stats.seconds:.3g} s; {ended}"
+            f"{self._title()}{f' ({bodies} bodies)' if bodies else ''}: {len(self)} states{span}, {self.method!r}{step}"
+            f"; {self.stats.steps} steps, {self.stats.torques} {self._evaluations}, {self.stats.seconds:.3g} s; {ended}"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return a summary as an HTML table, for notebooks."""
+        return html_fields(
+            self._title(),
+            {
+                "states": len(self.t),
+                "bodies": " x ".join(map(str, self.m.shape[1:-1])),
+                "time": f"{self.t[0]:g} to {self.t[-1]:g}" if len(self) else "",
+                "method": self.method,
+                "step": step_text(self.h).removeprefix("h = "),
+                "steps": self.stats.steps,
+                self._evaluations: self.stats.torques,
+                "seconds": f"{self.stats.seconds:.3g}",
+                "end": "reached" if self.success else "not reached",
+                "message": self.message,
+            },
         )
 
 

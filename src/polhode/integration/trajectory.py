@@ -10,16 +10,12 @@ import numpy as np
 from polhode.core.arrays import FloatArray, frozen
 from polhode.core.body import RigidBody, velocity_of
 from polhode.core.checks import IDENTITY
-from polhode.core.html import html_fields
 from polhode.core.rotation import as_rotation, quaternion_momentum
-from polhode.core.state import State
-from polhode.integration.base_trajectory import BaseTrajectory, Stats, step_text
+from polhode.integration.base_trajectory import BaseTrajectory
 from polhode.integration.invariants import drifts
 from polhode.integration.problem import Problem
-from polhode.methods.method import Method
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
     from scipy.spatial.transform import Rotation
 
 
@@ -40,7 +36,7 @@ def energies(problem: Problem, t: FloatArray, m: FloatArray, q: FloatArray) -> F
     return 0.5 * np.sum(m * velocities(problem, m), axis=-1) + potentials(problem, t, q)
 
 
-class Trajectory(BaseTrajectory):
+class Trajectory(BaseTrajectory, source="problem", states=("m", "q")):
     """Result of an integration: states at the saved times, and quantities computed from them.
 
     Trajectories are returned by ``integrate``, ``load`` and ``resume``. They never change:
@@ -91,39 +87,11 @@ class Trajectory(BaseTrajectory):
     (True, 10, [(3,), (3,)])
     """
 
-    _replaceable: ClassVar = (
-        "problem", "t", "m", "q", "method", "h", "stats", "status", "message", "failure", "sol", "events",
-        "error_estimate",
-    )  # fmt: skip
-    _event_names: ClassVar = ("t_events", "m_events", "q_events")
-    _in_time: ClassVar[tuple[str, ...]] = ("t", "m", "q")
-    _compared: ClassVar = ("problem", "method", "h", "status")
+    _kind: ClassVar = "a body"
+    _evaluations: ClassVar = "torques"
     problem: Problem
     m_events: Any
     q_events: Any
-
-    def __init__(
-        self,
-        problem: Problem,
-        t: FloatArray,
-        m: FloatArray,
-        q: FloatArray,
-        *,
-        method: Method,
-        h: Any,
-        stats: Stats,
-        status: Any = 0,
-        message: str = "",
-        failure: str = "",
-        sol: Any = None,
-        events: tuple[list[Any], ...] | None = None,
-        error_estimate: tuple[float, ...] | None = None,
-    ) -> None:
-        """Store the states and the data of the run; see the class for their description."""
-        self._set(
-            problem=problem, t=t, m=m, q=q, method=method, h=h, stats=stats, status=status, message=message,
-            failure=failure, sol=sol, events=events, error_estimate=error_estimate,
-        )  # fmt: skip
 
     @property
     def body(self) -> RigidBody:
@@ -173,102 +141,11 @@ class Trajectory(BaseTrajectory):
         """
         return frozen(potentials(self.problem, self.t, self.q))
 
-    def invariants(self) -> dict[str, float]:
-        """Return the largest drift of each conserved quantity, relative to its value at the start.
-
-        The drift of ``|q|`` is absolute. The energy is included if the force has one and no damping; ``|m|`` and the
-        momentum in space if the body is free; the momentum along the symmetry axis of the force if it has one.
-
-        Returns
-        -------
-        dict of str to float
-            The largest absolute drift of each quantity, of all states and bodies.
-        """
-        return {name: float(np.nanmax(np.abs(drift))) if drift.size else 0.0 for name, drift in drifts(self).items()}
-
-    def state(self, index: int = -1) -> State:
-        """Return the state at one of the saved times.
-
-        Parameters
-        ----------
-        index : int, optional
-            Index of the time. The default is -1, the last time.
-
-        Returns
-        -------
-        State
-            The state of the body or of the batch.
-
-        Raises
-        ------
-        IndexError
-            If there is no such time.
-        """
-        row = self._row(index)
-        return self.problem.state._exactly(m=self.m[row].copy(), q=self.q[row].copy())
+    def _drifts(self) -> dict[str, FloatArray]:
+        """Return the drifts of the conserved quantities."""
+        return drifts(self)
 
     def columns(self) -> dict[str, FloatArray]:
         """Return the quantities of a table by name, of shapes (k,) + batch and (k,) + batch + (3 or 4,)."""
         columns = {"m": self.m, "q": self.q, "omega": self.omega}
         return columns | ({"energy": self.energy} if self.problem.force.has_energy else {})
-
-    def to_xarray(self) -> Any:
-        """Return the trajectory as an ``xarray.Dataset``, with units and frames in its attributes."""
-        from polhode.files.saving import to_xarray
-
-        return to_xarray(self)
-
-    def save(self, path: Any, **options: Any) -> None:
-        """Save the trajectory to a file.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Path whose name ends in .nc (netCDF), .zarr, .csv or .aem (CCSDS, see ``polhode.files.aem.write``).
-        **options
-            Further arguments of the writer of this format.
-        """
-        from polhode.files.saving import save
-
-        save(self, path, **options)
-
-    def plot(self, *kinds: str) -> Figure:
-        """Plot the trajectory; see ``polhode.plot.plot_trajectory``.
-
-        Parameters
-        ----------
-        *kinds : str
-            Names of the panels. By default the panels are chosen to suit the trajectory.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            The figure. In a script, show it by ``matplotlib.pyplot.show()``.
-        """
-        from polhode.show.plot import plot_trajectory
-
-        return plot_trajectory(self, kinds or None)
-
-    def __repr__(self) -> str:
-        """Return a one-line summary: the states, the method, the cost and the status of the run."""
-        batch = "x".join(map(str, self.m.shape[1:-1]))
-        head = f"Trajectory of {self.problem.name or 'a body'}" + (f" ({batch} bodies)" if batch else "")
-        return self._description(head, "torques")
-
-    def _repr_html_(self) -> str:
-        """Return a summary as an HTML table, for notebooks."""
-        return html_fields(
-            f"Trajectory of {self.problem.name or 'a body'}",
-            {
-                "states": len(self.t),
-                "bodies": " x ".join(map(str, self.m.shape[1:-1])),
-                "time": f"{self.t[0]:g} to {self.t[-1]:g}" if len(self) else "",
-                "method": self.method,
-                "step": step_text(self.h).removeprefix("h = "),
-                "steps": self.stats.steps,
-                "torques": self.stats.torques,
-                "seconds": f"{self.stats.seconds:.3g}",
-                "end": "reached" if self.success else "not reached",
-                "message": self.message,
-            },
-        )

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from functools import cached_property
 from math import nan
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from polhode.core.arrays import FloatArray, frozen
 from polhode.core.body import scale_along
 from polhode.core.rotation import matrix
-from polhode.core.state import State
-from polhode.integration.base_trajectory import BaseTrajectory, Stats
-from polhode.kernels.stepping.status import Status
-from polhode.methods.method import Method
+from polhode.integration.base_trajectory import BaseTrajectory
+from polhode.systems.invariants import system_drifts
 from polhode.systems.system import System
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def kinetic_energies(system: System, p: FloatArray, m: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -52,7 +47,7 @@ EXPLODED = 0.5  # change of the energy, in units of the kinetic energy at the en
 GROWTH = 10.0  # ... which is at least so many times that at the start
 
 
-class SystemTrajectory(BaseTrajectory):
+class SystemTrajectory(BaseTrajectory, source="system", states=("x", "p", "m", "q")):
     """Result of the integration of a system: states of all bodies at the saved times.
 
     Temperatures are energies: k_B is 1.
@@ -101,13 +96,8 @@ class SystemTrajectory(BaseTrajectory):
     ((8, 3), 3)
     """
 
-    _replaceable: ClassVar = (
-        "system", "t", "x", "p", "m", "q", "method", "h", "stats", "status", "message", "failure", "sol", "events",
-        "error_estimate",
-    )  # fmt: skip
-    _event_names: ClassVar = ("t_events", "x_events", "p_events", "m_events", "q_events")
-    _in_time: ClassVar[tuple[str, ...]] = ("t", "x", "p", "m", "q")
-    _compared: ClassVar = ("system", "method", "h", "status")
+    _kind: ClassVar = "a system"
+    _evaluations: ClassVar = "evaluations"
     system: System
     x: FloatArray
     p: FloatArray
@@ -115,31 +105,6 @@ class SystemTrajectory(BaseTrajectory):
     p_events: Any
     m_events: Any
     q_events: Any
-
-    def __init__(
-        self,
-        system: System,
-        t: FloatArray,
-        x: FloatArray,
-        p: FloatArray,
-        m: FloatArray,
-        q: FloatArray,
-        *,
-        method: Method,
-        h: float,
-        stats: Stats,
-        status: Status = Status.REACHED_END,
-        message: str = "",
-        failure: str = "",
-        sol: Any = None,
-        events: tuple[list[Any], ...] | None = None,
-        error_estimate: tuple[float, ...] | None = None,
-    ) -> None:
-        """Store the states and the data of the run; see the class for their description."""
-        self._set(
-            system=system, t=t, x=x, p=p, m=m, q=q, method=method, h=h, stats=stats, status=status, message=message,
-            failure=failure, sol=sol, events=events, error_estimate=error_estimate,
-        )  # fmt: skip
 
     @property
     def wrapped(self) -> FloatArray:
@@ -233,74 +198,10 @@ class SystemTrajectory(BaseTrajectory):
         """Total dipole moment in space axes, of shape (k, 3); an AttributeError is raised if there are no dipoles."""
         return self.system.interaction.dipoles(self.matrix).sum(axis=-2)
 
-    def state(self, index: int = -1) -> State:
-        """Return the state of all bodies at one of the saved times.
-
-        Parameters
-        ----------
-        index : int, optional
-            Index of the time. The default is -1, the last time.
-
-        Returns
-        -------
-        State
-            A batch of shape (n,) with positions and linear momenta.
-
-        Raises
-        ------
-        IndexError
-            If there is no such time.
-        """
-        row = self._row(index)
-        return State(self.m[row], self.q[row], x=self.x[row], p=self.p[row])
+    def _drifts(self) -> dict[str, FloatArray]:
+        """Return the drifts of the conserved quantities."""
+        return system_drifts(self)
 
     def columns(self) -> dict[str, FloatArray]:
         """Return the quantities of a table by name, of shapes (k, n, 3) and (k, n, 4)."""
         return {"x": self.x, "p": self.p, "m": self.m, "q": self.q, "omega": self.omega}
-
-    def plot(self, *kinds: str) -> Figure:
-        """Plot energies, temperatures, errors and positions; see ``polhode.plot.plot_trajectory``.
-
-        Parameters
-        ----------
-        *kinds : str
-            Names of the panels: "space", "energy", "temperature", "errors". By default all, without "energy" if the
-            interaction has none.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            The figure. In a script, show it by ``matplotlib.pyplot.show()``.
-        """
-        from polhode.show.plot import plot_trajectory
-
-        return plot_trajectory(self, kinds or None)
-
-    def __repr__(self) -> str:
-        """Return a one-line summary: the states, the method, the cost and the status of the run."""
-        head = f"SystemTrajectory of {self.system.name or 'a system'} ({self.system.count} bodies)"
-        return self._description(head, "evaluations")
-
-    def to_xarray(self) -> Any:
-        """Return an ``xarray.Dataset`` with frames in its attributes; see ``polhode.files.system_record``."""
-        from polhode.files.saving import to_xarray
-
-        return to_xarray(self)
-
-    def save(self, path: Any, **options: Any) -> None:
-        """Save the trajectory to a file.
-
-        ``polhode.load`` reads .nc and .zarr files, which contain everything except functions, to the bit. Other
-        programs read positions and attitudes from .xyz and .gsd files.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Path whose name ends in .nc (netCDF), .zarr, .xyz (extended XYZ, see ``polhode.files.xyz.write``) or .gsd
-            (HOOMD, see ``polhode.files.gsd_file.write``).
-        **options
-            Further arguments of the writer of this format.
-        """
-        from polhode.files.saving import save
-
-        save(self, path, **options)
