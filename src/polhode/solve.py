@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 import numpy as np
 import numpy.typing as npt
 
-from polhode.core.checks import whole_number
+from polhode.core.checks import as_floats, whole_number
 from polhode.core.errors import INTERRUPTIBLE, RunWarning
 from polhode.core.messages import joined
 from polhode.core.progress import Report, searching
 from polhode.core.units import in_numbers, together
 from polhode.core.warning import warn
 from polhode.integration.choice import Choice, choose, explained
-from polhode.integration.output import OutputOptions, computed
+from polhode.integration.output import Computed, OutputOptions, computed
 from polhode.integration.problem import Problem, checked_span
 from polhode.integration.rows import Integrable
 from polhode.integration.running import new_run
 from polhode.integration.stepper import Stepper
 from polhode.integration.stepping import new_stepping
-from polhode.integration.stretches import StepSize, as_step_size
+from polhode.integration.stretches import StepSize
 from polhode.integration.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -150,10 +150,13 @@ def integrate(
         problem = problem.current()
         h, atol, t_eval, t_span = together(problem.units, h=h, atol=atol, t_eval=t_eval, t_span=t_span).values()
         span = problem.t_span if t_span is None else checked_span(t_span)
-        output = OutputOptions(t_eval, whole_number(save_every, "save_every", 1), dense_output, events, progress)
+        every = save_every if type(save_every) is int and save_every > 0 else whole_number(save_every, "save_every", 1)
+        output = OutputOptions(t_eval, every, dense_output, events, progress)
+        size = h if h is None or isinstance(h, (float, int)) else as_floats(h, "h")
         with searching(progress) if progress else nullcontext():
-            choice = choice_for(problem, span, method, as_step_size(h), rtol, atol, output)
-        return integrate_chosen(problem, span, choice, output, estimate_error=estimate_error)
+            choice = choice_for(problem, span, method, size, rtol, atol, output)
+        made = choice.computed or computed(new_run(problem, span, choice.method, choice.h), choice.h, output)
+        return result_of(problem, choice, made, output, estimate_error=estimate_error)
 
 
 def start(
@@ -231,15 +234,17 @@ def choice_for(
     return choose_for_system(problem, span, method, h, rtol, atol, output)
 
 
-def integrate_chosen(
-    problem: Integrable, span: tuple[float, float], choice: Choice, output: OutputOptions, *,
-    estimate_error: bool = False,
-) -> Any:  # fmt: skip
+def integrate_chosen(problem: Integrable, span: tuple[float, float], choice: Choice, output: OutputOptions) -> Any:
     """Integrate a problem with the method and the step size of a choice; see ``integrate``."""
-    made = choice.computed
-    if made is None:
-        made = computed(new_run(problem, span, choice.method, choice.h), choice.h, output)
-    result = made.trajectory(own_times=output.t_eval is None)
+    made = choice.computed or computed(new_run(problem, span, choice.method, choice.h), choice.h, output)
+    return result_of(problem, choice, made, output)
+
+
+def result_of(
+    problem: Integrable, choice: Choice, made: Computed, output: OutputOptions, *, estimate_error: bool = False
+) -> Any:
+    """Return the trajectory of a run that has reached its end, with the reason of the choice."""
+    result = made.run.trajectory(made.states, made.sol, made.finder, own_times=output.t_eval is None)
     if choice.is_made:
         result = explained(result, choice)
     if doubt := result.doubt():

@@ -307,7 +307,7 @@ class Force(Value):
 
         Globals, closure variables, defaults, attributes and items of containers are such values.
         """
-        if self._never_changes:
+        if self.never_changes:
             return self
         force = self._newest[-1] if self._newest else self
         for function in force._checked:
@@ -324,7 +324,7 @@ class Force(Value):
         return tuple(part for function in self._functions() for part in function.with_inner())
 
     @functools.cached_property
-    def _never_changes(self) -> bool:
+    def never_changes(self) -> bool:
         """Whether no part is a function of the user."""
         return self.is_ready_made
 

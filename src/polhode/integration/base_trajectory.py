@@ -260,7 +260,7 @@ class BaseTrajectory(Value, ABC):
         if "events" in arguments:
             events = arguments.pop("events")
             arguments |= zip(self._event_names, events, strict=True) if events else dict.fromkeys(self._event_names)
-        self._store(**arguments)
+        self.__dict__.update(arguments)
 
     def _store(self, **attributes: Any) -> None:
         """Set attributes; arrays stay writable, because they may be large and are often processed in place."""

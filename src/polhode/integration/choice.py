@@ -94,16 +94,21 @@ def choose(
     """
     if h is not None and np.ndim(h):
         (output or OutputOptions()).check_own_steps()
-    user_method = user_method_of(method, h)
-    tolerances = wanted_tolerances(rtol, atol, h)
+    user_method = None if method is None else as_method(method)
     if user_method is not None:
+        if h is not None and not user_method.takes_h:
+            raise no_step_taken(user_method, h)
         user_method.check(problem.force)
         if advice := user_method.advice(problem.force):
             warn(advice, MethodWarning)
-        if h is not None:
+        if h is not None and rtol is None and type(atol) is float and atol == 0.0:
             return Choice(user_method, h, is_made=False)
-        if not has_to_choose(user_method, isinstance(method, str), rtol is None, problem.h is None):
-            return Choice(user_method, None if user_method.chooses_steps else problem.h, is_made=False)
+    tolerances = wanted_tolerances(rtol, atol, h)
+    if user_method is not None:
+        no_choice = not has_to_choose(user_method, isinstance(method, str), rtol is None, problem.h is None)
+        if h is not None or no_choice:
+            suggested = None if user_method.chooses_steps else problem.h
+            return Choice(user_method, suggested if h is None else h, is_made=False)
     simplest = user_method or (ClosedForm() if problem.force.is_zero else Splitting(None, "V2"))
     if simplest.is_exact_for(problem.force) or 0 in problem.rows.batch:
         why = "no bodies" if 0 in problem.rows.batch else FREE
@@ -111,14 +116,6 @@ def choose(
     from polhode.integration.choice_by_trials import Wish, choose_by_trials  # with all that trial runs need
 
     return choose_by_trials(problem, span, Wish(user_method, h, tolerances, output, each, rough_h, keeps_steps))
-
-
-def user_method_of(method: MethodLike | None, h: StepSize | None) -> Method | None:
-    """Return the method of the user, or None; raise InputError if `h` is passed with a method that does not take it."""
-    user_method = None if method is None else as_method(method)
-    if user_method is not None and h is not None and not user_method.takes_h:
-        raise _no_step_taken(user_method, h)
-    return user_method
 
 
 def wanted_tolerances(rtol: float | None, atol: float, h: StepSize | None = None) -> tuple[float, float]:
@@ -135,7 +132,7 @@ def wanted_tolerances(rtol: float | None, atol: float, h: StepSize | None = None
     return tolerances
 
 
-def _no_step_taken(method: Method, h: StepSize) -> InputError:
+def no_step_taken(method: Method, h: StepSize) -> InputError:
     """Return the error that `h` is passed with a method that does not take it."""
     name = type(method).__name__
     limited = f"{name}(rtol, max_step={h!r})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import nullcontext
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +14,8 @@ from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.errors import InputError
 from polhode.core.progress import Progress, Report
 from polhode.integration.rows import Integrable, States
-from polhode.integration.running import GOING, Run, Schedule, first_piece, next_piece, run_time
-from polhode.integration.solution import FixedSolution, Solution
+from polhode.integration.running import GOING, Run, Schedule, next_piece
+from polhode.integration.solution import Solution
 from polhode.integration.stretches import Steps, step_length
 from polhode.kernels.stepping.header import Clock, Saved, Wanted
 from polhode.kernels.stepping.status import Status
@@ -40,7 +41,8 @@ class FixedRun(Run):
     ) -> None:
         """Divide `span` into steps no longer than `h`, or than the step size of the problem if `h` is None."""
         super().__init__(problem, span, method)
-        self.grid = Steps(span, self.rows.breaks, step_length(problem.h if h is None else h), least)
+        length = h if type(h) is float and 0.0 < h < inf else step_length(problem.h if h is None else h)
+        self.grid = Steps(span, self.rows.breaks, length, least)
         self.count = self.grid.count
         self.h = self.grid.longest
         self.current = self.rows.new_state(method, self.rows.m, self.rows.q)
@@ -137,46 +139,33 @@ class FixedRun(Run):
 
     def at_steps(self, saves: IntArray, bar: Progress | None) -> States:
         """Return the states after the steps `saves` (k,); NaN where a body did not reach them."""
-        states = self.rows.not_reached(self.times(saves))
-        _ = self.advance  # loading does not count as run time
-        began = run_time()
+        states = self.rows.not_reached(self.grid.times(saves))
         try:
             self._advance(saves, states, bar)
         except KeyboardInterrupt:
             self.interrupted = True
-        self.seconds += run_time() - began
         return states
 
     def _advance(self, saves: IntArray, states: States, bar: Progress | None) -> None:
         """Advance to the last of `saves`, in calls of about PIECE_SECONDS, none of which crosses a break."""
         saved = 0
-        piece = first_piece(self.rows.size)
-        while saved < len(saves) and not self.all_stopped:
+        piece = self.first_piece
+        while saved < len(saves) and not (self.any_stopped and self.all_stopped):
             began = self.done
-            limit = min(began + piece, self.grid.end_of(self.grid.stretch_of(began)), int(saves[-1]))
+            clock, end = self.grid.stretch(began)
+            limit = min(began + piece, end, int(saves[-1]))
             last = int(saves.searchsorted(limit, side="right"))
             part = slice(saved, max(last, saved + 1))
-            elapsed = self._advance_to(limit, saves[part], Saved(states.m[part], states.q[part]))
+            elapsed = self.call(clock, Wanted(limit, saves[part]), Saved(states.m[part], states.q[part]), limit - began)
+            self.done = limit
+            if limit == end < self.count:
+                self._restart(clock, end)
             saved = max(saved, last)
-            advanced = limit - began
             if bar is not None:
                 bar.show(min(self.done, self.count))
             if saved == len(saves):
                 return
-            piece = next_piece(advanced, elapsed)
-
-    def _advance_to(self, limit: int, saves: IntArray, out: Saved) -> float:
-        """Advance to the step `limit` of the present stretch by one call, and return the seconds it took.
-
-        If the stretch ends there, the next one begins.
-        """
-        k = self.grid.stretch_of(self.done)
-        clock, end = self.grid.clock(k), self.grid.end_of(k)
-        elapsed = self.call(clock, Wanted(limit, saves), out, limit - self.done)
-        self.done = limit
-        if limit == end < self.count:
-            self._restart(clock, end)
-        return elapsed
+            piece = next_piece(limit - began, elapsed)
 
     def _restart(self, clock: Clock, step: int) -> None:
         """Restart from the states after `step` as they would be saved; `clock` is that of the steps up to there."""
@@ -211,7 +200,7 @@ class FixedRun(Run):
         current = self.rows.new_state(self.method, m, q)
         current.status[~np.isfinite(m).reshape(len(m), -1).all(axis=-1)] = Status.NOT_FINITE
         saved = Saved(np.full((1, *m.shape), np.nan), np.full((1, *q.shape), np.nan))
-        advance = self.advance
+        advance = self.rows.advance(self.method)
         bodies = self.bodies.take(row)
         clock = Clock(t, h, self.grid.low[stretch], self.grid.high[stretch])
         wanted = Wanted(steps, np.array([steps]))
@@ -236,7 +225,7 @@ class FixedRun(Run):
 
     def _clock_of(self, i: int) -> Clock:
         """Return the clock of the stretch of time in which body `i` is."""
-        return self.grid.clock(self.grid.stretch_of(int(self.current.steps[i])))
+        return self.grid.stretch(int(self.current.steps[i]))[0]
 
     def why_no_step(self, i: int) -> str:
         """Return the reason why body `i` cannot make a step, and a step size that works, if one is found."""
@@ -278,3 +267,61 @@ def _blocks(count: int, bodies: int) -> Iterator[IntArray]:
         yield np.arange(first, min(first + size, count + 1))
         first += size
         size = max(2, min(2 * size, LARGEST_BLOCK // max(1, bodies)))
+
+
+class FixedSolution(Solution):
+    """Dense output of a run with fixed steps: whole steps from the last saved state, and one step of the remainder.
+
+    The states at breaks of the torque are always saved, so that no steps are repeated across a break.
+    """
+
+    _run: FixedRun
+
+    def __init__(
+        self, run: FixedRun, steps: IntArray, m: FloatArray, q: FloatArray, event_finder: EventFinder | None = None
+    ) -> None:
+        """Store states m and q, of shape (k, n, ...), after the steps (k,), in principal axes."""
+        self._run = run
+        self._event_finder = event_finder
+        self._steps = steps
+        self._m, self._q = m, q
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        """First and last time."""
+        first, last = self._run.times(np.array([self._steps[0], self._run.count]))
+        return float(first), float(last)
+
+    def states(self, times: FloatArray) -> States:
+        """Return the states of all rows at times (k,); those that are saved are copied together."""
+        whole, saved = self._last_saved(times)
+        m, q = self._m[saved], self._q[saved]
+        others = np.flatnonzero((self._steps[saved] != whole) | (self._run.times(whole) != times))
+        if len(others):
+            _, m[others], q[others] = super().states(times[others])
+        return States(times, m, q)
+
+    def _last_saved(self, t: FloatArray) -> tuple[IntArray, IntArray]:
+        """Return the numbers of whole steps before times t, or at them, and the indices of the last saved states."""
+        whole = np.maximum(self._run.grid.before(t), self._steps[0])
+        return whole, np.searchsorted(self._steps, whole, side="right") - 1
+
+    def rows(self, t: FloatArray, row: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return (m, q) of shape (r, ...), in principal axes, at times t (r,) of rows with indices (r,)."""
+        run = self._run
+        steps = self._steps
+        whole, saved = self._last_saved(t)
+        stretch = run.grid.of(whole)
+        m, q = self._m[saved, row], self._q[saved, row]
+        missing = whole - steps[saved]
+        for count in np.unique(missing[missing > 0]):
+            some = np.flatnonzero(missing == count)
+            start = run.times(steps[saved[some]])
+            h = run.grid.h[stretch[some]]
+            m[some], q[some] = run.single_steps(row[some], stretch[some], start, h, m[some], q[some], int(count))
+        start = run.times(whole)
+        some = np.flatnonzero(t != start)
+        if len(some):
+            h = (t - start)[some]
+            m[some], q[some] = run.single_steps(row[some], stretch[some], start[some], h, m[some], q[some])
+        return m, q

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,8 @@ from polhode.methods.method import Method
 
 if TYPE_CHECKING:
     from polhode.integration.event_finder import EventFinder
+
+SMALL = 2**20  # bytes that every machine has
 
 
 class OutputOptions(NamedTuple):
@@ -62,7 +64,8 @@ class Computed(NamedTuple):
 def computed(run: Run, h: StepSize | None, output: OutputOptions) -> Computed:
     """Run to the end, and save the states that the user asked for; `h` is the step size, if there is one."""
     every = output.save_every
-    times = times_to_save(run.method, h, (run.t0, run.t1), output.t_eval, every)
+    is_of_steps = output.t_eval is None and not run.method.chooses_steps
+    times = None if is_of_steps else times_to_save(run.method, h, (run.t0, run.t1), output.t_eval, every)
     finder = None if output.events is None else _finder(output.events, run)
     with room_for(run, times, output):
         states, sol = run.compute(times, every, output.dense_output, finder, output.progress)
@@ -73,9 +76,12 @@ def room_for(run: Run, times: FloatArray | None, output: OutputOptions) -> Abstr
     """Return the context in which states are computed; it raises MemoryLimitError if they do not fit into memory."""
     count = run.states_to_save(times, output.save_every, output.dense_output)
     rows = run.rows
+    size = 8 * count * (rows.floats * rows.count + 1)
+    if size < SMALL:
+        return nullcontext()
     is_known = times is not None or not run.method.chooses_steps
     what = f"{'' if is_known else 'at least '}{count} states" + (f" of {rows.size} bodies each" * (rows.size > 1))
-    return memory_for(what, 8 * count * (rows.floats * rows.count + 1), FEWER_STATES)
+    return memory_for(what, size, FEWER_STATES)
 
 
 def _finder(events: Any, run: Run) -> EventFinder:

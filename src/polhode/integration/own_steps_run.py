@@ -14,7 +14,7 @@ from polhode.core.arrays import BoolArray, FloatArray, IntArray
 from polhode.core.capacity import check_growth
 from polhode.core.progress import Progress, Report
 from polhode.integration.rows import Integrable, Rows, States
-from polhode.integration.running import BY_TORQUE, FEWER_STATES, GOING, Run, Schedule, first_piece, next_piece, run_time
+from polhode.integration.running import BY_TORQUE, FEWER_STATES, GOING, Run, Schedule, next_piece
 from polhode.integration.solution import Solution
 from polhode.integration.stretches import Stretches, checked_times
 from polhode.kernels.stepping.header import NO_TIMES, BatchState, Clock, Interpolation, Saved, Wanted
@@ -100,14 +100,11 @@ class OwnStepsRun(Run):
         """Run to the end and return the states at `times` (k,)."""
         states = self.rows.not_reached(times)
         self._begin(keep)
-        _ = self.advance  # loading does not count as run time
-        began = run_time()
         with Progress(progress, **self.progress()) if progress else nullcontext() as bar:
             try:
                 self._advance(self.t1, states, keep, finder, bar)
             except KeyboardInterrupt:
                 self.interrupted = True
-        self.seconds += run_time() - began
         return states
 
     def at_times(self, times: FloatArray, bar: Progress) -> States:
@@ -117,14 +114,12 @@ class OwnStepsRun(Run):
         """
         self._begin(keep=not self._kept)
         self._kept_size = -inf  # steps are forgotten after the call: those of the whole time span need not fit
-        began = run_time()
         try:
             self._advance(float(times[-1]), self.rows.not_reached(NO_TIMES), True, None, bar)
         except KeyboardInterrupt:
             self.interrupted = True
         states = OwnStepsSolution(self, self._kept).states(times)
         self._forget(float(times[-1]))
-        self.seconds += run_time() - began
         return states
 
     def schedule(self, times: FloatArray | None, every: int) -> Schedule:
@@ -199,7 +194,7 @@ class OwnStepsRun(Run):
     ) -> None:
         """Advance all bodies to the time `goal` at least, before the end of the clock."""
         current = self.current
-        piece = first_piece(self.rows.size)
+        piece = self.first_piece
         while number := self._number_behind(goal):
             before = tuple(np.copy(array) for array in self._now()) if keep else ()
             saved = new_saved(self.rows, states, piece) if keep else Saved(states.m, states.q)

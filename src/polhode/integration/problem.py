@@ -153,6 +153,8 @@ class Problem(Value):
 
         See ``Force.current``.
         """
+        if self.force.never_changes:
+            return self
         force = self.force.current()
         if force is self.force:
             return self

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
-from functools import cache
+from functools import cache, cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -192,7 +192,7 @@ class Rows(ABC):
     def why_no_step(self, method: Method, current: BatchState, i: int, h: float) -> str:
         """Return why row `i` cannot make a step; if steps have the size `h`, only more about it, such as a bound."""
 
-    @property
+    @cached_property
     def floats(self) -> int:
         """Number of floats of the state of a row."""
         return prod(self.m_shape) + prod(self.q_shape)
@@ -288,7 +288,7 @@ class ProblemRows(Rows):
         """Convert (m, q) of shape (k, n, .) in principal axes to (k,) + batch + (.,) in the axes of the user."""
         shape = len(m), *self.batch
         m, q = m.reshape(*shape, 3), q.reshape(*shape, 4)
-        return from_principal(self._frame, m, q)
+        return (m, q) if self._frame is None else from_principal(self._frame, m, q)
 
     def with_impulse(self, m: FloatArray, q: FloatArray, impulse: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return (m, q), of shapes (n, 3) and (n, 4), after impulses in body axes, batch + (3,) or (3,)."""
@@ -337,6 +337,8 @@ class ProblemRows(Rows):
         self, method: Method, m: FloatArray, q: FloatArray, t0: float = 0.0, longest: Longest = anything
     ) -> Any:
         """Return a BatchState of `method` for bodies with momenta m (r, 3) and attitudes q (r, 4)."""
+        if not method.chooses_steps:
+            return BatchState.new(m, q, method.memory)
         return method.new_batch_state(m, q, t0, longest)
 
     def differences(self, a: EndState, b: EndState, floor: float = 0.0) -> tuple[float, ...]:

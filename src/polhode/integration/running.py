@@ -23,7 +23,7 @@ from polhode.integration.rows import Integrable, States
 from polhode.kernels.compiler.compile_time import COMPILE_TIME
 from polhode.kernels.stepping.header import BatchState, Clock, Saved, Wanted
 from polhode.kernels.stepping.status import Status
-from polhode.methods.method import Advance, Method
+from polhode.methods.method import Method
 
 if TYPE_CHECKING:
     from polhode.integration.event_finder import EventFinder
@@ -82,16 +82,17 @@ class Run(ABC):
     raises_for_batches: bool = False
 
     def __init__(self, problem: Integrable, span: tuple[float, float], method: Method) -> None:
-        """Check that the method fits what is integrated."""
+        """Take a method that fits what is integrated: see ``Rows.check``."""
         self.problem: Any = problem
         rows = self.rows = problem.rows
-        rows.check(method)
         self.method = method
         self.t0, self.t1 = span
         self.batch, self.count_rows, self.bodies = rows.batch, rows.count, rows.bodies_for_run()
         self.interrupted = False
         self.seconds = 0.0
-        functions.forget_ctrl_c()
+        self.first_piece = max(2, FIRST_PIECE // max(1, rows.size))  # steps of each body in the first call of a loop
+        if functions.CTRL_C.is_set():
+            functions.forget_ctrl_c()
 
     @abstractmethod
     def compute(
@@ -153,34 +154,32 @@ class Run(ABC):
         was evaluated in Python, KeyboardInterrupt is raised, and bodies that it stopped can go on.
         """
         current = self.current
-        advance = self.advance
+        advance = self.rows.advance(self.method)
         before = current.status.copy()
-        began = run_time()
-        if self.count_rows == 1:
-            advance(self.bodies, clock, wanted, 0, 1, current, saved)
-        else:
+        began = perf_counter() - COMPILE_TIME.seconds
+        try:
+            if self.count_rows == 1:
+                advance(self.bodies, clock, wanted, 0, 1, current, saved)
+            else:
 
-            def work(start: int, stop: int) -> int:
-                advance(self.bodies, clock, wanted, start, stop, current, saved)
-                return 0
+                def work(start: int, stop: int) -> int:
+                    advance(self.bodies, clock, wanted, start, stop, current, saved)
+                    return 0
 
-            self.rows.in_threads(work, self.count_rows, steps * self.method.stages)
+                self.rows.in_threads(work, self.count_rows, steps * self.method.stages)
+        finally:
+            elapsed = perf_counter() - COMPILE_TIME.seconds - began  # stands still while code is compiled
+            self.seconds += elapsed
         if functions.CTRL_C.is_set():
             current.status[:] = before
             functions.raise_ctrl_c()
-        elapsed = run_time() - began
         if elapsed > LONG_PIECE:
             go_on()
         return elapsed
 
-    @property
-    def advance(self) -> Advance:
-        """The loop over steps, shared by all runs of the problem; it is compiled here, before the run."""
-        return self.rows.advance(self.method)
-
     def load(self) -> None:
         """Compile all functions of the run, or load them from the cache."""
-        _ = self.advance
+        self.rows.advance(self.method)
         self.rows.load()
 
     def snapshot(self) -> dict[str, npt.NDArray[Any]]:
@@ -237,14 +236,15 @@ class Run(ABC):
             If a single body failed. For a batch a RunWarning is issued instead.
         """
         events = None
-        if self.interrupted or (self.rows.drops_missing and self.all_stopped):
+        any_stopped = self.any_stopped
+        if self.interrupted or (any_stopped and self.rows.drops_missing and self.all_stopped):
             reached = self._reached(states)
             states = States(*(array[reached] for array in states))
         if finder is not None:
             states = finder.cut(states, own_times)
             events = finder.events_of()
         arrays = self.rows.to_user(states.m, states.q)
-        failure = self.failure() if self.any_stopped and (self.current.status < 0).any() else NO_FAILURE
+        failure = self.failure() if any_stopped and (self.current.status < 0).any() else NO_FAILURE
         message = Status.INTERRUPTED.message if self.interrupted else failure.message
         result = self.rows.trajectory(
             self.problem, states.t, *arrays, method=self.method, h=self.h, stats=self.stats(),
@@ -294,11 +294,6 @@ class Run(ABC):
 def run_time() -> float:
     """Return a time in seconds that stands still while code is compiled."""
     return perf_counter() - COMPILE_TIME.seconds
-
-
-def first_piece(bodies: int) -> int:
-    """Return the number of steps of each body in the first call of a compiled loop."""
-    return max(2, FIRST_PIECE // max(1, bodies))
 
 
 def next_piece(steps: int, seconds: float) -> int:

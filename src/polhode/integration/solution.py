@@ -15,7 +15,6 @@ from polhode.integration.rows import States
 
 if TYPE_CHECKING:
     from polhode.integration.event_finder import EventFinder
-    from polhode.integration.fixed_run import FixedRun
     from polhode.integration.running import Run
 
 
@@ -82,61 +81,3 @@ class Solution(ABC):
     @abstractmethod
     def rows(self, t: FloatArray, row: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return (m, q) of shape (r, ...), in principal axes, at times t (r,) of rows with indices (r,)."""
-
-
-class FixedSolution(Solution):
-    """Dense output of a run with fixed steps: whole steps from the last saved state, and one step of the remainder.
-
-    The states at breaks of the torque are always saved, so that no steps are repeated across a break.
-    """
-
-    _run: FixedRun
-
-    def __init__(
-        self, run: FixedRun, steps: IntArray, m: FloatArray, q: FloatArray, event_finder: EventFinder | None = None
-    ) -> None:
-        """Store states m and q, of shape (k, n, ...), after the steps (k,), in principal axes."""
-        self._run = run
-        self._event_finder = event_finder
-        self._steps = steps
-        self._m, self._q = m, q
-
-    @property
-    def _ends(self) -> tuple[float, float]:
-        """First and last time."""
-        first, last = self._run.times(np.array([self._steps[0], self._run.count]))
-        return float(first), float(last)
-
-    def states(self, times: FloatArray) -> States:
-        """Return the states of all rows at times (k,); those that are saved are copied together."""
-        whole, saved = self._last_saved(times)
-        m, q = self._m[saved], self._q[saved]
-        others = np.flatnonzero((self._steps[saved] != whole) | (self._run.times(whole) != times))
-        if len(others):
-            _, m[others], q[others] = super().states(times[others])
-        return States(times, m, q)
-
-    def _last_saved(self, t: FloatArray) -> tuple[IntArray, IntArray]:
-        """Return the numbers of whole steps before times t, or at them, and the indices of the last saved states."""
-        whole = np.maximum(self._run.grid.before(t), self._steps[0])
-        return whole, np.searchsorted(self._steps, whole, side="right") - 1
-
-    def rows(self, t: FloatArray, row: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return (m, q) of shape (r, ...), in principal axes, at times t (r,) of rows with indices (r,)."""
-        run = self._run
-        steps = self._steps
-        whole, saved = self._last_saved(t)
-        stretch = run.grid.of(whole)
-        m, q = self._m[saved, row], self._q[saved, row]
-        missing = whole - steps[saved]
-        for count in np.unique(missing[missing > 0]):
-            some = np.flatnonzero(missing == count)
-            start = run.times(steps[saved[some]])
-            h = run.grid.h[stretch[some]]
-            m[some], q[some] = run.single_steps(row[some], stretch[some], start, h, m[some], q[some], int(count))
-        start = run.times(whole)
-        some = np.flatnonzero(t != start)
-        if len(some):
-            h = (t - start)[some]
-            m[some], q[some] = run.single_steps(row[some], stretch[some], start[some], h, m[some], q[some])
-        return m, q

@@ -15,7 +15,6 @@ from polhode.core.errors import InputError, ShapeError, TimeError
 from polhode.core.state import State
 from polhode.integration.base_trajectory import Stats
 from polhode.integration.rows import States
-from polhode.integration.running import run_time
 from polhode.integration.stepping import SteppingRun, new_stepping
 from polhode.methods.method import Method
 
@@ -161,12 +160,8 @@ class Stepper:
         """
         time = _time(t, self.problem.units)
         run = self._run
-        if self._kept is None and self._known_params is None:
-            began = run_time()
-            is_there = run.reaches(time)
-            run.seconds += run_time() - began
-            if is_there:
-                return
+        if self._kept is None and self._known_params is None and run.reaches(time):
+            return
         if time != run.t:
             self._advance(run.to, time)
 
@@ -260,7 +255,6 @@ class Stepper:
         run = self._run
         if self._known_params is not None and self._params_changed():
             run.begin(run.t, run.states.m[0], run.states.q[0])
-        began = run_time()
         try:
             advance(*arguments)
             if run.any_stopped:
@@ -268,7 +262,6 @@ class Stepper:
         except BaseException:
             run.go_back()
             raise
-        run.seconds += run_time() - began
         if self._kept is not None:
             self._kept.append(_copied(run))
 

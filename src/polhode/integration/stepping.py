@@ -17,7 +17,7 @@ from polhode.integration.base_trajectory import Stats
 from polhode.integration.fixed_run import FixedRun
 from polhode.integration.own_steps_run import OwnStepsRun
 from polhode.integration.rows import Integrable, ProblemRows, States
-from polhode.integration.running import FIRST_PIECE, GOING, Run, first_piece, next_piece, run_time
+from polhode.integration.running import FIRST_PIECE, GOING, Run, next_piece, run_time
 from polhode.integration.stretches import Steps, Stretches, step_length
 from polhode.kernels.stepping.header import NO_TIMES, BatchState, Clock, Saved, Wanted
 from polhode.methods.method import Go, Method
@@ -148,7 +148,11 @@ class FixedStepping(SteppingRun, FixedRun):
         """Advance to a step of the grid."""
         self._save[0] = step
         if step == self.done + 1:
-            self._advance_to(step, self._save, self._next_saved)
+            clock, end = self.grid.stretch(self.done)
+            self.call(clock, Wanted(step, self._save), self._next_saved, 1)
+            self.done = step
+            if step == end < self.count:
+                self._restart(clock, end)
         else:
             self._advance(self._save, self._next, None)
         if not self.any_stopped:
@@ -158,8 +162,8 @@ class FixedStepping(SteppingRun, FixedRun):
         """Make one step to the time `t`, between two times of the grid."""
         if self.done > self.grid.begins:
             self._forget_stages()
-        limits = self.grid.limits(self.grid.stretch_of(self.done))
-        clock = Clock(np.array([self._t]), np.array([t - self._t]), *limits, self.done)
+        low, high = self.grid.stretch(self.done)[0][2:4]
+        clock = Clock(np.array([self._t]), np.array([t - self._t]), low, high, self.done)
         self._save[0] = self.done + 1
         self.call(clock, Wanted(self.done + 1, self._save), self._next_saved, 1)
         if not self.any_stopped:
@@ -280,7 +284,7 @@ class OwnStepping(SteppingRun, OwnStepsRun):
 
     def _reach(self, end: float) -> None:
         """Advance all bodies to the end of a stretch, in calls that take about PIECE_SECONDS each."""
-        piece = first_piece(self.rows.size)
+        piece = self.first_piece
         elapsed = self._call_to(end, piece)
         while self._is_behind(end):
             piece = next_piece(piece, elapsed)
@@ -375,7 +379,7 @@ class QuickStepping(OwnStepping):
     def reaches(self, t: float) -> bool:
         """Advance towards the time `t` by one prepared call; return whether the body is there, and can go on."""
         self._aim(t)
-        self._go(t, FIRST_PIECE)
+        self._timed(t, FIRST_PIECE)
         return self._t[0] == t and self._status[0] == GOING
 
     def to(self, t: float) -> None:
@@ -388,10 +392,17 @@ class QuickStepping(OwnStepping):
 
     def _call_to(self, end: float, limit: int) -> float:
         """Call the compiled loop for at most `limit` steps, and return the seconds it took."""
+        elapsed = self._timed(end, limit)
+        functions.raise_ctrl_c()
+        return elapsed
+
+    def _timed(self, end: float, limit: int) -> float:
+        """Call the prepared loop, and return the seconds it took."""
         began = run_time()
         self._go(end, limit)
-        functions.raise_ctrl_c()
-        return run_time() - began
+        elapsed = run_time() - began
+        self.seconds += elapsed
+        return elapsed
 
     @cached_property
     def _go(self) -> Go:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from math import ceil, copysign, inf, isfinite, isinf, ulp
 from typing import Any
 
@@ -29,6 +29,8 @@ class Stretches:
 
     Attributes
     ----------
+    number : int
+        Number of stretches.
     starts, ends : ndarray, shape (k,)
         Start and end of each stretch: breaks, except for the first start and the last end.
     low, high : ndarray, shape (k,)
@@ -50,6 +52,7 @@ class Stretches:
         if self._breaks:
             inside = (t for t in self._breaks if min(span) < t < max(span))
             self._edges[1:1] = sorted(inside, reverse=t1 < t0)
+        self.number = len(self._edges) - 1
 
     @cached_property
     def starts(self) -> FloatArray:
@@ -79,11 +82,6 @@ class Stretches:
         """Time after which the torque is not evaluated in each stretch."""
         return self._limits[1]
 
-    @property
-    def number(self) -> int:
-        """Number of stretches."""
-        return len(self._edges) - 1
-
     def at(self, t: FloatArray) -> IntArray:
         """Return the indices of the stretches that contain times t; a break belongs to the later stretch."""
         return (self._sign * self.starts[1:]).searchsorted(self._sign * t, side="right")
@@ -111,6 +109,8 @@ class Steps(Stretches):
         Number of the step that begins each stretch; the last item is `count`.
     h : ndarray, shape (k,)
         Step size in each stretch.
+    longest : float
+        Longest step size.
     count : int
         Number of the step that would follow the last one: the number of all steps if `number` is 0.
 
@@ -125,10 +125,13 @@ class Steps(Stretches):
     ) -> None:
         """Divide each stretch of `span` into steps."""
         super().__init__(span, breaks)
-        divided = [_divided(stretch, length, least) for stretch in pairwise(self._edges)]
-        self._first = list(accumulate((count for count, _ in divided), initial=number))
-        self._h = [h for _, h in divided]
+        self._first, self._h = [number], []
+        for start, end in pairwise(self._edges):
+            count = ENDLESS if isinf(end) else max(least, step_count((start, end), length))
+            self._first.append(self._first[-1] + count)
+            self._h.append(copysign(length, end) if isinf(end) else (end - start) / count)
         self.count = self._first[-1]
+        self.longest = max(self._h, key=abs)
         self._clocks: dict[int, Clock] = {}
 
     @cached_property
@@ -146,11 +149,6 @@ class Steps(Stretches):
         """Number of the first step."""
         return self._first[0]
 
-    @property
-    def longest(self) -> float:
-        """Longest step size."""
-        return max(self._h, key=abs)
-
     def of(self, steps: IntArray | int) -> IntArray:
         """Return the indices of the stretches that contain the steps of the given numbers."""
         return self.first[1:-1].searchsorted(steps, side="right")
@@ -163,17 +161,9 @@ class Steps(Stretches):
         k = self.of(steps)
         return np.asarray(self.starts[k] + (steps - self.first[k]) * self.h[k], dtype=np.float64)
 
-    def stretch_of(self, step: int) -> int:
-        """Return the index of the stretch that contains the step of a number."""
-        return bisect_right(self._first, step, 1, len(self._first) - 1) - 1
-
-    def end_of(self, k: int) -> int:
-        """Return the number of the step that ends stretch k."""
-        return self._first[k + 1]
-
     def time(self, step: int) -> float:
         """Return the time after a number of steps, to the bits of `times`."""
-        k = self.stretch_of(step)
+        k = bisect_right(self._first, step, 1, len(self._first) - 1) - 1
         return self._edges[k] + (step - self._first[k]) * self._h[k]
 
     def last_before(self, t: float) -> int:
@@ -189,21 +179,14 @@ class Steps(Stretches):
         whole = np.floor((t - self.starts[k]) / self.h[k]).astype(np.int64)
         return np.asarray(self.first[k] + np.clip(whole, 0, within))
 
-    def clock(self, k: int) -> Clock:
-        """Return the clock of stretch k, which is the same for all bodies."""
+    def stretch(self, step: int) -> tuple[Clock, int]:
+        """Return the clock of the stretch that contains the step of a number, and the number that ends it."""
+        k = bisect_right(self._first, step, 1, len(self._first) - 1) - 1
         if k not in self._clocks:
+            low, high = self.limits(k) if self._breaks else (BEFORE_ALL, AFTER_ALL)
             start, size = np.array([self._edges[k]]), np.array([self._h[k]])
-            self._clocks[k] = Clock(start, size, *self.limits(k), self._first[k])
-        return self._clocks[k]
-
-
-def _divided(stretch: tuple[float, float], length: float, least: int) -> tuple[int, float]:
-    """Return the number and the size of the steps of a stretch, see ``Steps``."""
-    start, end = stretch
-    if isinf(end):
-        return ENDLESS, copysign(length, end)
-    count = max(least, step_count(stretch, length))
-    return count, (end - start) / count
+            self._clocks[k] = Clock(start, size, low, high, self._first[k])
+        return self._clocks[k], self._first[k + 1]
 
 
 def _limits_of(stretch: tuple[float, float], breaks: set[float]) -> tuple[float, float]:
@@ -254,11 +237,6 @@ def step_length(h: Any) -> float:
     if length.shape or not 0 < length < inf:
         raise TimeError(f"h = {h!r}: expected one positive finite number (the direction is that of t_span)")
     return float(length)
-
-
-def as_step_size(h: Any) -> StepSize | None:
-    """Return sequences of step sizes as arrays; numbers and None as they are, to be checked later."""
-    return h if h is None or isinstance(h, (float, int)) else as_floats(h, "h")
 
 
 def step_lengths(h: npt.ArrayLike, batch: tuple[int, ...]) -> FloatArray:

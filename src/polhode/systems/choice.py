@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polhode.integration import rules
-from polhode.integration.choice import Choice, has_to_choose, user_method_of, wanted_tolerances
+from polhode.integration.choice import Choice, has_to_choose, no_step_taken, wanted_tolerances
 from polhode.integration.fixed_run import FixedRun
 from polhode.integration.output import OutputOptions
 from polhode.integration.running import new_run
@@ -25,6 +25,7 @@ from polhode.integration.strength import Strength, strong_scheme
 from polhode.integration.stretches import StepSize
 from polhode.integration.trials import Task
 from polhode.kernels.stepping.status import Status
+from polhode.methods import as_method
 from polhode.methods.adaptive import Adaptive
 from polhode.methods.many_bodies import M, P, Q, X
 from polhode.methods.method import Method
@@ -73,16 +74,16 @@ def choose_for_system(
     InputError
         If an argument is invalid, or the method is not for systems.
     """
-    user_method = user_method_of(method, h)
+    user_method = None if method is None else as_method(method)
+    if user_method is not None and h is not None and not user_method.takes_h:
+        raise no_step_taken(user_method, h)
     tolerances = wanted_tolerances(rtol, atol, h)
-    if user_method is not None:
-        user_method.check_system()
     simplest = user_method or Splitting(None, "V2")
+    system.rows.check(simplest)
     if h is not None or (user_method is None and rtol is None and system.h is not None):
         return Choice(simplest, system.h if h is None else h, is_made=False)
     if user_method and not has_to_choose(user_method, isinstance(method, str), rtol is None, system.h is None):
         return Choice(user_method, None if user_method.chooses_steps else system.h, is_made=False)
-    system.rows.check(simplest)
     radian = fastest_radian(system, span)
     if rtol is None:
         return Choice(simplest, radian / rules.STEPS_PER_RADIAN, BY_MOTION)
