@@ -1,10 +1,11 @@
 """How long the way through the package is: Python functions and files that a call crosses, by a profiler.
 
-    python benchmarks/walk.py       # of integrate(problem, method="V2", h=0.05), and of polhode run examples/top.toml
+    python benchmarks/walk.py       # of integrate(problem, method="V2", h=0.05) and others, and of polhode run
     python benchmarks/walk.py -v    # with their names
 
 Each call is made once before, so that nothing is imported or compiled on the way. Comprehensions and lambdas do not
-count.
+count. Frames are those of the package on the stack when machine code is called the first time; functions of core are
+those that are called, as often as they are.
 """
 
 from __future__ import annotations
@@ -23,12 +24,17 @@ SCENARIO = Path(__file__).parents[1] / "examples" / "top.toml"
 
 
 def crossed(call):
-    """Return the functions of the package that a call enters: pairs of a file and a name."""
-    entered = set()
+    """Return the functions of the package that a call enters, (file, name), the calls of core, and the frames."""
+    entered = []
+    deepest = []
 
     def enter(frame, event, argument):
         if event == "call":
-            entered.add(frame.f_code)
+            entered.append(frame.f_code)
+        elif event == "c_call" and argument.__name__ == "kernel" and not deepest:
+            while frame is not None:
+                deepest.append(frame.f_code.co_filename)
+                frame = frame.f_back
 
     call()
     sys.setprofile(enter)
@@ -37,11 +43,19 @@ def crossed(call):
     finally:
         sys.setprofile(None)
     own = ((Path(code.co_filename), code.co_qualname) for code in entered)
-    return sorted(
+    functions = [
         (str(file.relative_to(PACKAGE)), name)
         for file, name in own
         if file.is_relative_to(PACKAGE) and not name.endswith(">")
-    )
+    ]
+    frames = sum(Path(file).is_relative_to(PACKAGE) for file in deepest)
+    return sorted(set(functions)), sum(file.startswith("core") for file, _ in functions), frames
+
+
+def free_body():
+    """Build a problem of a free body and integrate it."""
+    state = ph.State(m=(0.3, 0.2, 0.9))
+    ph.integrate(ph.Problem((1.0, 1.65, 1.97), state, t_span=(0, 20)), t_eval=[10.0, 20.0])
 
 
 def run_scenario():
@@ -52,15 +66,23 @@ def run_scenario():
 
 
 def main():
-    """Print the numbers of functions and files."""
-    problem = ph.problems.heavy_top()
+    """Print the numbers of functions, files, calls of core, and frames."""
+    top = ph.problems.heavy_top()
+    free = ph.Problem((1.0, 1.65, 1.97), ph.State(m=(0.3, 0.2, 0.9)), t_span=(0, 20))
     calls = {
-        'integrate(problem, method="V2", h=0.05)': lambda: ph.integrate(problem, method="V2", h=0.05),
+        'integrate(problem, method="V2", h=0.05)': lambda: ph.integrate(top, method="V2", h=0.05),
+        'integrate(problem, method="V2", h=0.05, t_eval=[20])': lambda: ph.integrate(
+            top, method="V2", h=0.05, t_eval=[20.0]
+        ),
+        "integrate(problem, rtol=1e-8)": lambda: ph.integrate(top, rtol=1e-8),
+        "integrate(free body)": lambda: ph.integrate(free),
+        "State, Problem and integrate of a free body": free_body,
         "polhode run examples/top.toml": run_scenario,
     }
     for name, call in calls.items():
-        functions = crossed(call)
-        print(f"{name}: {len(functions)} functions in {len({file for file, _ in functions})} files")
+        functions, of_core, frames = crossed(call)
+        files = len({file for file, _ in functions})
+        print(f"{name}: {len(functions)} functions in {files} files, {of_core} calls in core, {frames} frames")
         if "-v" in sys.argv:
             print(*(f"    {file} {function}" for file, function in functions), sep="\n")
 

@@ -235,7 +235,8 @@ def choice_for(
 
 
 def integrate_chosen(problem: Integrable, span: tuple[float, float], choice: Choice, output: OutputOptions) -> Any:
-    """Integrate a problem with the method and the step size of a choice; see ``integrate``."""
+    """Integrate a problem with the method and the step size of a choice, which may be older; see ``integrate``."""
+    problem.rows.check(choice.method)
     made = choice.computed or computed(new_run(problem, span, choice.method, choice.h), choice.h, output)
     return result_of(problem, choice, made, output)
 

@@ -10,7 +10,7 @@ import polhode as ph
 from conftest import random_attitude
 from polhode.core.errors import InputError
 from polhode.files import gsd_file, xyz
-from polhode.integration.trajectory import Stats
+from polhode.integration.base_trajectory import Stats
 from polhode.systems.interactions import Field, water
 from polhode.systems.trajectory import SystemTrajectory
 

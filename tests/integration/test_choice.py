@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -452,3 +454,18 @@ def test_underflow_is_no_error_of_the_user():
             assert integrate(Problem(MOMENTS, ph.State(M0), ph.Torque(pulse), (0.0, 10.0)), **choice).success
         assert integrate(a_system(), rtol=1e-6).success
         assert ph.start(a_system(), rtol=1e-6).t == 0.0
+
+
+def test_each_threshold_has_its_origin():
+    """And what changes if it is halved, in the comment above it."""
+    above, found = [], []
+    for line in Path(rules.__file__).read_text(encoding="utf-8").splitlines():
+        if line.startswith("#"):
+            above.append(line.removeprefix("#"))
+            continue
+        if re.match("[A-Z_, ]+ = ", line):
+            text = "".join(above)
+            assert re.search(r"\b(Derived|Measured|Taste|Not recorded)\b.*\bHalved: ", text), line
+            found += line.split(" = ")[0].split(", ")
+        above.clear()
+    assert found == [name for name in vars(rules) if name.isupper()]

@@ -204,6 +204,7 @@ def _resumed(
     if repr(chosen) != attributes["method"]:
         raise InputError(f"{path} was begun with {attributes['method']}, and method is {chosen!r}; omit method")
     start, end = plan["t_span"]
+    problem.rows.check(chosen)
     run = new_run(problem, (start, end), chosen, abs(plan["h"]))
     _check_problem(path, attributes, run)
     if not force:

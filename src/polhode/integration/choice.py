@@ -155,7 +155,7 @@ def _spacing(problem: Problem, span: tuple[float, float], method: Method) -> flo
 
 
 def explained(result: Result, choice: Choice) -> Result:
-    """Return a result with the choice and its reason in its message; warn if the wanted error cannot be guaranteed.
+    """Write the choice and its reason to the message of a new result; warn if the wanted error cannot be guaranteed.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def explained(result: Result, choice: Choice) -> Result:
     Returns
     -------
     Trajectory
-        The result with an extended message.
+        The result.
 
     Warns
     -----
@@ -183,4 +183,5 @@ def explained(result: Result, choice: Choice) -> Result:
     message = joined(result.message, "; " if result.message else "", summary, choice.unmet)
     if choice.unmet:
         warn(message, RunWarning)
-    return result.replaced(message=message)
+    result._store(message=message)
+    return result

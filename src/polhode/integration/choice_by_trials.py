@@ -29,7 +29,7 @@ from polhode.integration.output import OutputOptions
 from polhode.integration.problem import Problem
 from polhode.integration.rows import Integrable, Rows
 from polhode.integration.second_look import may_hide, second_look
-from polhode.integration.step_search import Outcome, SearchResult
+from polhode.integration.step_search import ROUND_OFF, TEXTS, SearchResult
 from polhode.integration.step_sizes import Orders, find_steps, find_tolerance
 from polhode.integration.strength import WEAK_SCHEMES, Strength, expected_order, law_of, measured_each, strong_scheme
 from polhode.integration.stretches import StepSize
@@ -210,7 +210,7 @@ def _by_taylor(task: Task, why: str) -> Choice:
     choice = by_tolerance(task, Taylor(), why)
     return (
         choice
-        if choice.unmet in ("", Outcome.ROUND_OFF.text)
+        if choice.unmet in ("", TEXTS[ROUND_OFF])
         else _or_adaptive(task, choice, "Taylor does not reach the error")
     )
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray
 from polhode.core.capacity import memory_for
-from polhode.core.errors import InputError
+from polhode.core.errors import InputError, MemoryLimitError
 from polhode.core.progress import Report
 from polhode.integration.rows import States
 from polhode.integration.running import FEWER_STATES, Run
@@ -67,17 +67,28 @@ def computed(run: Run, h: StepSize | None, output: OutputOptions) -> Computed:
     is_of_steps = output.t_eval is None and not run.method.chooses_steps
     times = None if is_of_steps else times_to_save(run.method, h, (run.t0, run.t1), output.t_eval, every)
     finder = None if output.events is None else _finder(output.events, run)
-    with room_for(run, times, output):
-        states, sol = run.compute(times, every, output.dense_output, finder, output.progress)
+    try:
+        with room_for(run, times, output):
+            states, sol = run.compute(times, every, output.dense_output, finder, output.progress)
+    except MemoryError as error:
+        if isinstance(error, MemoryLimitError):
+            raise
+        with room_for(run, times, output, small=0):
+            raise
     return Computed(run, states, sol, finder)
 
 
-def room_for(run: Run, times: FloatArray | None, output: OutputOptions) -> AbstractContextManager[None]:
-    """Return the context in which states are computed; it raises MemoryLimitError if they do not fit into memory."""
+def room_for(
+    run: Run, times: FloatArray | None, output: OutputOptions, small: int = SMALL
+) -> AbstractContextManager[None]:
+    """Return the context in which states are computed; it raises MemoryLimitError if they do not fit into memory.
+
+    Sizes below `small` are not checked.
+    """
     count = run.states_to_save(times, output.save_every, output.dense_output)
     rows = run.rows
     size = 8 * count * (rows.floats * rows.count + 1)
-    if size < SMALL:
+    if size < small:
         return nullcontext()
     is_known = times is not None or not run.method.chooses_steps
     what = f"{'' if is_known else 'at least '}{count} states" + (f" of {rows.size} bodies each" * (rows.size > 1))

@@ -195,7 +195,8 @@ class OwnStepsRun(Run):
         """Advance all bodies to the time `goal` at least, before the end of the clock."""
         current = self.current
         piece = self.first_piece
-        while number := self._number_behind(goal):
+        number = self._number_behind(goal)
+        while number:
             before = tuple(np.copy(array) for array in self._now()) if keep else ()
             saved = new_saved(self.rows, states, piece) if keep else Saved(states.m, states.q)
             waiting = NOBODY if number == self.count_rows else (current.status == GOING) & ~self._which_behind(goal)
@@ -210,8 +211,9 @@ class OwnStepsRun(Run):
                 self._save(before, block, finder)
             if bar is not None:
                 bar.show(self._mark())
-            piece = next_piece(piece, elapsed)
-            piece = min(piece, max(2, LARGEST_PIECE // self.rows.size)) if keep else piece
+            if number := self._number_behind(goal):
+                piece = next_piece(piece, elapsed)
+                piece = min(piece, max(2, LARGEST_PIECE // self.rows.size)) if keep else piece
 
     def _which_behind(self, goal: float) -> BoolArray:
         """Return which bodies continue and have not reached the time `goal`."""

@@ -25,7 +25,7 @@ from polhode.integration import rules
 from polhode.integration.output import Computed
 from polhode.integration.rows import EndState
 
-TINY = 1e-300
+TINY, LARGE = 1e-300, 1e3  # errors
 LEAST_ORDER = 1e-3  # that can be observed
 ITERATIONS = 5  # for the observed order
 
@@ -50,26 +50,21 @@ OF_MANY = Numbers(np.where, np.minimum, np.maximum, np.log, np.any)
 
 
 class Outcome(IntEnum):
-    """State of the search for one step size: going on, or why it has ended."""
+    """State of the search for one step size: going on, or why it has ended, of which the first that fits counts."""
 
     GOING = 0
-    MET = 1
-    ROUND_OFF = 2
-    NO_NEARER = 3
-    SLOW = 4
-    TOO_LONG = 5
-    TOO_MANY = 6
-    NO_END = 7
-
-    @property
-    def text(self) -> str:
-        """Why the wanted error is not met; empty if it is met."""
-        return TEXTS[self]
+    MET = 1  # the error is small enough
+    ROUND_OFF = 2  # it was not halved, and it or the one before is round-off
+    NO_NEARER = 3  # it was not halved several times in succession
+    SLOW = 4  # it decreased with less than half the order several times
+    TOO_LONG = 5  # x is the smallest
+    TOO_MANY = 6  # none of these after MOST_TRIALS trials
+    NO_END = 7  # a trial run did not reach the end
 
 
 GOING, MET, ROUND_OFF, NO_NEARER, SLOW, TOO_LONG, TOO_MANY, NO_END = map(int, Outcome)  # which are faster to look up
 MORE = ", which is more than was asked for: "
-TEXTS = {
+TEXTS: dict[int, str] = {  # why the wanted error is not met
     Outcome.MET: "",
     Outcome.ROUND_OFF: MORE + "round-off does not allow less",
     Outcome.NO_NEARER: MORE + "shorter steps do not reduce the error",
@@ -291,8 +286,7 @@ def by_finest(
         """Return the estimates by three trials."""
         where, minimum, maximum, _, _ = numbers
         coarser, larger = first.x / last.x, errors(first, last)
-        with np.errstate(invalid="ignore"):  # where both are infinite
-            ratio = larger / maximum(observed, TINY)
+        ratio = minimum(larger, LARGE) / maximum(observed, TINY)  # also if both are infinite
         seen = _observed_order(numbers, ratio, coarser, finer)
         most_trusted = trusted * where(last.x > coarse, rules.OF_COARSE, 1.0)
         likely = _reduced(numbers, observed, finer ** minimum(seen, rules.STEEPEST * order))

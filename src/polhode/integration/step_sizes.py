@@ -21,10 +21,11 @@ from polhode.integration.output import OutputOptions, room_for
 from polhode.integration.running import new_run
 from polhode.integration.step_search import (
     MORE,
+    TEXTS,
     TINY,
+    TOO_LONG,
     Goal,
     Judge,
-    Outcome,
     SearchResult,
     Trial,
     by_finest,
@@ -286,7 +287,7 @@ def find_tolerance(task: Task, family: Method) -> tuple[Method, SearchResult, st
         return task.trial(method(x), x, keep=k >= keep_from, shorter=shorter)
 
     result = search(trial_at, first, judge, goal)
-    reason = Outcome(result.outcome).text
-    if result.outcome == Outcome.TOO_LONG:
+    reason = TEXTS[result.outcome]
+    if result.outcome == TOO_LONG:
         reason = MORE + f"the smallest tolerance of {type(family).__name__} is {smallest:.2g}"
     return method(result.x), result, reason if family.verifies_steps else task.with_hidden(reason)

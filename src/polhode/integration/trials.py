@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from polhode.core.arrays import FloatArray
+from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.messages import Hint, joined
 from polhode.integration import rules
 from polhode.integration.grouped_run import GroupedRun, GroupedSolution
@@ -17,7 +17,7 @@ from polhode.integration.grouped_run import joined as joined_runs
 from polhode.integration.output import Computed, OutputOptions, computed
 from polhode.integration.rows import EndState, States, attitude_errors, momentum_errors
 from polhode.integration.running import Run, new_run
-from polhode.integration.step_search import Numbers, Outcome, SearchResult, Trial
+from polhode.integration.step_search import MET, TEXTS, Numbers, SearchResult, Trial
 from polhode.integration.stretches import ALMOST, StepSize
 from polhode.integration.time_structure import CELLS, TimeStructure
 from polhode.methods.method import Method
@@ -28,11 +28,20 @@ HIDDEN = joined(
     Hint("Torque(..., breaks=...)", "breaks = [...] of the force"),
 )
 OCTAVES = 40
-_POWERS = 2.0 ** (np.arange(OCTAVES * rules.PER_OCTAVE + 1) / rules.PER_OCTAVE)
-# Numbers of steps that runs may have: all small ones, and PER_OCTAVE in each octave; np.unique would import numpy.ma.
-COUNTS = np.array(sorted({ceil(power - 1e-9) for power in _POWERS.tolist()}))
-# Between two of them, the lower one is taken if steps are at most half of their ratio longer.
-_LIMITS = COUNTS[:-1] * np.minimum(np.sqrt(COUNTS[1:] / COUNTS[:-1]), 2.0 ** (0.5 / rules.PER_OCTAVE))
+
+
+def numbers_of_steps(per_octave: int) -> tuple[IntArray, FloatArray]:
+    """Return the numbers of steps that runs may have, and limits below which the next lower one is taken.
+
+    They are all small numbers, and `per_octave` of each octave. The lower one of two is taken if steps are then longer
+    by at most half of their ratio.
+    """
+    powers = 2.0 ** (np.arange(OCTAVES * per_octave + 1) / per_octave)
+    counts = np.array(sorted({ceil(power - 1e-9) for power in powers.tolist()}))  # np.unique imports numpy.ma
+    return counts, counts[:-1] * np.minimum(np.sqrt(counts[1:] / counts[:-1]), 2.0 ** (0.5 / per_octave))
+
+
+COUNTS, LIMITS = numbers_of_steps(rules.PER_OCTAVE)
 
 
 @dataclass(frozen=True)
@@ -151,7 +160,8 @@ class Task:
 
     def snapped(self, x: Any) -> Any:
         """Return the sizes of equal steps of about the size x, of a number in COUNTS: many bodies have equal ones."""
-        return self.length / COUNTS[_LIMITS.searchsorted(self.length / x)]
+        size = self.length / COUNTS[LIMITS.searchsorted(self.length / x)]
+        return float(size) if isinstance(x, float) else size
 
     def trial(
         self, method: Method, x: Any, h: StepSize | None = None, least: int = 1, keep: bool = False,
@@ -182,7 +192,7 @@ class Task:
 
     def end(self, run: Run, states: States) -> EndState | None:
         """Return the last of the states, or None if a body did not reach the end."""
-        if (run.current.status < 0).any():
+        if run.any_stopped and (run.current.status < 0).any():
             return None
         return tuple(array[0] for array in run.rows.to_user(states.m[-1:], states.q[-1:]))
 
@@ -214,7 +224,7 @@ class Task:
 
     def unmet(self, result: SearchResult) -> str:
         """Return the reason why the wanted error cannot be guaranteed; empty if it can."""
-        return self.with_hidden(Outcome(result.outcome).text)
+        return self.with_hidden(TEXTS[result.outcome])
 
     def with_hidden(self, reason: str) -> str:
         """Return the reason, and that the torque may have features which no run has seen."""
@@ -289,9 +299,9 @@ class EachTask(Task):
 
     def unmet(self, result: SearchResult) -> str:
         """Return the reason why the wanted errors cannot be guaranteed, and for which body; empty if they can."""
-        failed = result.outcome != Outcome.MET
+        failed = result.outcome != MET
         worst = int(np.argmax(np.where(failed, result.error, -1.0)))
-        reason = Outcome(result.outcome[worst]).text
+        reason = TEXTS[result.outcome[worst]]
         if reason:
             name, count = self.problem.rows.name_of(worst), int(np.count_nonzero(failed))
             reason = f" of {name}{reason}; {count} of {len(failed)} bodies have larger errors"
