@@ -12,13 +12,15 @@ from polhode.core.body import RigidBody
 from polhode.core.errors import InputError
 from polhode.core.references import CELLEDONI_2008
 from polhode.core.state import State
-from polhode.free.motion import MANY_TIMES, free_motion
+from polhode.free.motion import MANY_TIMES, FreeMotion
 from polhode.free.propagation import propagate
 from polhode.kernels.stepping.header import BatchState, Bodies, Clock, Interpolation, Saved, Wanted
 from polhode.methods.method import Advance, Between, Longest, Method, anything
 
 if TYPE_CHECKING:
     from polhode.forces.base import Force
+
+AT_REST = State((0.0, 0.0, 0.0))
 
 
 class ClosedForm(Method):
@@ -65,12 +67,17 @@ class ClosedForm(Method):
         """Return the function that evaluates the motion; see `Advance` for its signature."""
         from polhode.kernels.exact import batch, dense, secular  # noqa: F401  loaded here, not in the run
 
+        known: Any = None, None  # moments of inertia, and the bodies that have them
+
         def advance(
             bodies: Bodies, clock: Clock, wanted: Wanted, start: int, stop: int, current: Any, saved: Saved
         ) -> None:
+            nonlocal known
             times = wanted.times
             t0 = float(current.t[start])
-            body = RigidBody.from_moments(bodies.inertia)
+            if known[0] is not bodies.inertia:
+                known = bodies.inertia, RigidBody.from_moments(bodies.inertia)
+            body = known[1]
             if len(times):
                 sample(body, current.m, current.q, times - t0, saved.m, saved.q)
             if len(times) and times[-1] == clock.end:
@@ -109,4 +116,4 @@ def sample(
     if len(times) < MANY_TIMES:
         m_out[:], q_out[:] = propagate(body, m, q, times[:, None])
     else:
-        free_motion(body, State(m)._exactly(q=q.copy())).sample(times, out=(m_out, q_out))
+        FreeMotion(body, AT_REST._exactly(m=m.copy(), q=q.copy())).sample(times, out=(m_out, q_out))
