@@ -70,7 +70,7 @@ def bitcode_alone(tmp_path_factory):
     folder.chmod(0o700)
     if cache.folder() is None:
         pytest.skip("there is no cache")
-    shutil.copytree(cache.folder() / machine.BITCODE, folder / cache.STAMP / machine.BITCODE, dirs_exist_ok=True)
+    shutil.copytree(cache.folder() / machine.BITCODE, folder / cache.FOLDER / machine.BITCODE, dirs_exist_ok=True)
     return folder
 
 
@@ -134,9 +134,9 @@ print(json.dumps([[x.hex() for x in end.m[-1]], "numba" in sys.modules]))
 def without_torques(tmp_path):
     """A cache with the compiled code of the kernels, but of no torque of the user."""
     folder = tmp_path / "cache"
-    shutil.copytree(cache.folder(), folder / cache.STAMP)
+    shutil.copytree(cache.folder(), folder / cache.FOLDER)
     folder.chmod(0o700)
-    for pattern in ("*-????????????????.o", "generated_*.o"):
+    for pattern in ("*_locals_*.o", "generated_*.o"):
         for old in folder.rglob(pattern):
             old.unlink()
     return folder
@@ -248,8 +248,8 @@ def test_bitcode_compiles_for_other_machines(triple):
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     other = llvm.Target.from_triple(triple).create_target_machine(opt=3, reloc="pic", codemodel="default")
-    for name, entry in build.entries().items():
-        assert machine.object_code(machine.parsed(code.bitcode_of(entry, name).content), other)
+    for entry in build.entries().values():
+        assert machine.object_code(machine.parsed(code.bitcode_of(entry, code.name_of(entry)).content), other)
 
 
 class Terminal(io.StringIO):

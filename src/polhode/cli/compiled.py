@@ -26,10 +26,10 @@ def cache(clear: bool) -> None:
     root = cache.cache_root()
     if root is None:
         raise Refused("there is no home directory: nothing is kept; set POLHODE_CACHE_DIR to a folder")
-    folders = cache.stamp_folders(root)
+    folders = cache.folders(root)
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     size = sum(path.stat().st_size for path in files)
-    click.echo(f"{root}\n{len(files)} files, {size / 1e6:.1f} MB, of {len(folders)} versions of polhode")
+    click.echo(f"{root}\n{len(files)} files, {size / 1e6:.1f} MB")
     if clear:
         for folder in folders:
             shutil.rmtree(folder)

@@ -11,7 +11,6 @@ contain the version, and those of two versions are never equal.
 from __future__ import annotations
 
 import copyreg
-import dis
 import functools
 import hashlib
 import os
@@ -25,14 +24,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polhode.core.seen import Seen
+from polhode.kernels.compiler.bytecode import PLAIN, contents, digest, outline
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 INSTALLED = ("site-packages", "dist-packages")  # folders of installed packages
 COMES_WITH = tuple(f"{folder}{os.sep}" for folder in (Path(__file__).parents[1], sysconfig.get_path("stdlib")))
-HAS_DOCSTRING = 0x4000000  # a code flag of Python 3.13 and later
 BY_ADDRESS = 10**6  # size in bytes above which compiled code refers to arrays by address instead of copying them
 FOUNDATION = {"polhode", "numpy", "scipy", "numba", *sys.stdlib_module_names}  # packages that are never user code
-PLAIN = (type(None), bool, int, float, complex, str, bytes, range, type(Ellipsis))
 
 Fingerprint = dict[str, str]  # from descriptions of the parts to their digests
 
@@ -123,11 +121,6 @@ def is_library(file: str) -> bool:
     return file.startswith(("<frozen ", *COMES_WITH)) or any(folder in Path(file).parts for folder in INSTALLED)
 
 
-def digest(text: str) -> str:
-    """Return a digest of a text, as 16 hexadecimal digits."""
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-
-
 def _add(parts: Fingerprint, label: str, value: str) -> None:
     """Add a digest to ``parts``, combined with an earlier one of the same label."""
     parts[label] = digest(parts[label] + value) if label in parts else value
@@ -163,7 +156,7 @@ class _Walk:
         if kind in PLAIN:
             return f"{kind.__name__} {x!r}"
         if isinstance(x, CodeType):
-            return _code(x)[0]
+            return outline(x)[0]
         if isinstance(x, ModuleType):
             return f"module {x.__name__}"
         if kind is np.ndarray or isinstance(x, np.generic):
@@ -224,13 +217,13 @@ class _Walk:
         if not is_new:
             return token
         self.seen.function(function)
-        cells = _contents(function)
+        cells = contents(function)
         for argument, default in _defaults(function).items():
             self._part(f"{argument}, a default of {name}", default)
         for variable, content in cells.items():
             self._part(f"{variable}, a closure variable of {name}", content)
         if not library:
-            code_digest, reads = _code(code)
+            code_digest, reads = outline(code)
             _add(self.parts, f"the code of {name}", f"{PYTHON} {code_digest}")
             for is_global, chain in reads:
                 self._read(chain, function.__globals__ if is_global else cells, is_global, name)
@@ -313,61 +306,6 @@ class _Walk:
         others = sum(other.startswith(f"{name} #") for other, _ in self._seen.values())
         self._seen[id(x)] = f"{name} #{others}", x
         return f"{name} #{others}", True
-
-
-# The keys are whether a variable is a global, and its name with attributes, such as ("np", "sin").
-Reads = dict[tuple[bool, tuple[str, ...]], None]
-
-
-@functools.lru_cache(maxsize=4096)
-def _code(code: CodeType) -> tuple[str, Reads]:
-    """Return a digest of code, and the outer variables that it reads."""
-    walk = _Walk()
-    constants = _constants(code)
-    reads = _reads(code)
-    for constant in constants:
-        if isinstance(constant, CodeType):
-            reads |= _code(constant)[1]
-    shape = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags, code.co_names)
-    content = (code.co_code, code.co_exceptiontable, shape, code.co_freevars, code.co_cellvars)
-    return digest(repr((content, [walk.value(constant) for constant in constants]))), reads
-
-
-def _constants(code: CodeType) -> tuple[Any, ...]:
-    """Return the constants of code without the docstring."""
-    constants = code.co_consts
-    if sys.version_info >= (3, 13):
-        documented = bool(code.co_flags & HAS_DOCSTRING)
-    else:  # the first constant of a function with a name is its docstring, or None
-        documented = not code.co_name.startswith("<") and bool(constants) and isinstance(constants[0], str)
-    return (None, *constants[1:]) if documented else constants
-
-
-def _reads(code: CodeType) -> Reads:
-    """Return the globals and closure variables that code reads, with their attributes."""
-    chains: list[tuple[bool, list[str]]] = []
-    in_chain = False
-    for instruction in dis.get_instructions(code):
-        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF"):
-            chains.append((instruction.opname != "LOAD_DEREF", [instruction.argval]))
-            in_chain = True
-        elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and in_chain:
-            chains[-1][1].append(instruction.argval)
-        elif instruction.opname != "EXTENDED_ARG":
-            in_chain = False
-    return {(is_global, tuple(chain)): None for is_global, chain in chains}
-
-
-def _contents(function: FunctionType) -> dict[str, Any]:
-    """Return the closure variables of a function that have a value."""
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    contents = {}
-    for name, cell in cells:
-        try:
-            contents[name] = cell.cell_contents
-        except ValueError:  # the cell is empty
-            continue
-    return contents
 
 
 def _defaults(function: FunctionType) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from polhode.core.arrays import FloatArray
 from polhode.core.checks import whole_number
 from polhode.core.errors import InputError, ShapeError
-from polhode.core.fingerprint import Fingerprint, digest, fingerprint, merged
+from polhode.core.fingerprint import Fingerprint, fingerprint, merged
 from polhode.core.units import together
 from polhode.ensembles.distributions import Distribution, Each
 from polhode.ensembles.members import Factory, Job, Reduce
@@ -28,6 +28,7 @@ from polhode.files.record import describe, functions_of, parameters
 from polhode.integration.choice import Choice, choose, wanted_tolerances
 from polhode.integration.problem import Problem, checked_span
 from polhode.integration.stretches import step_count, step_length
+from polhode.kernels.compiler.bytecode import digest
 from polhode.methods.closed_form import ClosedForm
 
 if TYPE_CHECKING:

@@ -18,11 +18,11 @@ FACTS = ("model name", "cpu family", "model", "flags", "Features")
 def environment() -> dict[str, str]:
     """Return versions, kernels and processor as texts by name, to be stored with results and compared."""
     from polhode.kernels.compiler import JIT
-    from polhode.kernels.compiler.cache import STAMP
+    from polhode.kernels.compiler.cache import SOURCES
 
     versions = {name: importlib.metadata.version(name) for name in PACKAGES}
     compiled = "compiled" if JIT else "uncompiled"
-    return {"polhode": __version__, "kernels": f"{STAMP}, {compiled}", "processor": processor(), **versions}
+    return {"polhode": __version__, "kernels": f"{SOURCES}, {compiled}", "processor": processor(), **versions}
 
 
 def processor() -> str:

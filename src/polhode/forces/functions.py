@@ -24,12 +24,13 @@ import numpy as np
 from numpy.ctypeslib import as_array
 
 from polhode.core.arrays import FloatArray
-from polhode.core.fingerprint import Fingerprint, Identity, Itself, digest, fingerprint, identity, is_lasting, merged
+from polhode.core.fingerprint import Fingerprint, Identity, Itself, fingerprint, identity, is_lasting, merged
 from polhode.core.pickling import HoldsFunctions
 from polhode.core.rotation import matrix
 from polhode.core.value import Comparable
 from polhode.core.warning import warn
 from polhode.kernels.compiler import JIT, jit
+from polhode.kernels.compiler.bytecode import digest
 from polhode.kernels.compiler.intrinsics import call_by_address
 from polhode.kernels.compiler.user_functions import compile_user
 from polhode.kernels.numbers import quat

@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 
 from polhode.core.checks import as_floats
-from polhode.core.fingerprint import FOUNDATION, PLAIN, is_library
+from polhode.core.fingerprint import FOUNDATION, is_library
 from polhode.forces.symbols import Symbol, apply_ufunc, has_symbols, lowered, refuse
+from polhode.kernels.compiler.bytecode import PLAIN
 
 LEFT_ALONE = FOUNDATION - {"polhode"}  # packages whose functions are not copied
 UNSTEADY = ("time", "random", "numpy.random")  # modules whose functions return another value on each call

@@ -1,7 +1,8 @@
-"""Compiled code on disk: its folder, the stamp of the sources it was compiled from, and its files.
+"""Compiled code on disk: its folder and its files.
 
-``<cache>/<stamp>/bitcode-<version>/`` holds code of LLVM for every machine, in a form that an older LLVM cannot read,
-and ``<cache>/<stamp>/<processor>/`` machine code. Every file begins with a checksum and is replaced as a whole, so that
+``<cache>/code/bitcode-<version>/`` holds code of LLVM for every machine, in a form that an older LLVM cannot read,
+``<cache>/code/<processor>/`` machine code, and ``<cache>/code/stamps/`` what entry points are made of. The name of a
+file contains a digest of what it was made from. Every file begins with a checksum and is replaced as a whole, so that
 several processes may read and write at the same time.
 """
 
@@ -11,21 +12,15 @@ import functools
 import hashlib
 import os
 import re
-import shutil
 import sys
 import warnings
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
 PACKAGE = Path(__file__).resolve().parents[2]
-COMPILED_FOLDERS = ("kernels", "flows", "forces", "methods", "compiled")  # every folder that holds compiled code
-GENERATORS = "kernels/graphs"  # except this one: the text of generated code is itself the key,
-SHARED = ("equations.py",)  # and except for this file, which says where compiled code finds its numbers
-KEPT_STAMPS = 8  # number of caches that are kept, for other checkouts and versions
-KEPT_FUNCTIONS = 2000  # number of functions of users that are kept in a folder; if there are more, half of them
-OF_USERS = "*-????????????????.o", "generated_*.o"
+FOLDER = "code"
+KEPT = 2000  # number of files that are kept in a folder; if there are more, half of them
 CHECKSUM = 16  # number of bytes at the beginning of every file
 WARNED: list[str] = []
 
@@ -34,25 +29,20 @@ class CacheWarning(UserWarning):
     """Warning that compiled code on disk is damaged or not safe to use; it is compiled again."""
 
 
-def source_stamp() -> str:
-    """Return a hash of the contents of every compiled source file, as 16 hexadecimal digits."""
+def source_digest() -> str:
+    """Return a digest of all source files of this package, the same one on every system, as 16 hexadecimal digits."""
     digest = hashlib.sha256()
-    for name in sorted(_compiled_files()):
+    start = len(str(PACKAGE)) + 1
+    paths = (f"{folder}/{name}" for folder, _, names in os.walk(PACKAGE) for name in names)
+    names = (path[start:].replace(os.sep, "/") for path in paths if path.endswith((".py", ".ll")))
+    for name in sorted(names):
         digest.update(name.encode() + b"\0")
-        digest.update((PACKAGE / name).read_bytes())
+        with open(f"{PACKAGE}/{name}", "rb") as file:
+            digest.update(file.read())
     return digest.hexdigest()[:16]
 
 
-def _compiled_files() -> Iterator[str]:
-    """Yield the names of all compiled source files, relative to the package: the same ones on every system."""
-    for folder in COMPILED_FOLDERS:
-        for parent, _, names in os.walk(PACKAGE / folder):
-            place = os.path.relpath(parent, PACKAGE).replace(os.sep, "/")
-            some = SHARED if place == GENERATORS else names
-            yield from (f"{place}/{name}" for name in some if name.endswith((".py", ".ll")))
-
-
-STAMP = source_stamp()  # of the sources that this process loads, computed before any kernel module is imported
+SOURCES = source_digest()  # of the sources that this process loads, computed before any kernel module is imported
 
 
 def cache_root() -> Path | None:
@@ -79,7 +69,7 @@ def cache_root() -> Path | None:
 
 @functools.cache
 def folder() -> Path | None:
-    """Return the cache folder of the sources that this process has loaded, and create it if necessary.
+    """Return the cache folder, and create it if necessary.
 
     Returns
     -------
@@ -89,12 +79,10 @@ def folder() -> Path | None:
     root = cache_root()
     if root is None:
         return None
-    own = root / STAMP
+    own = root / FOLDER
     with suppress(OSError):  # a cache that cannot be written is read
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         own.mkdir(mode=0o700, exist_ok=True)
-        os.utime(own)
-        _remove_old_caches(root)
     return own if own.is_dir() and _is_safe(root) and _is_safe(own) else None
 
 
@@ -109,16 +97,10 @@ def _is_safe(path: Path) -> bool:
     return safe
 
 
-def stamp_folders(root: Path) -> list[Path]:
-    """Return the caches of all versions of this package, the most recently used first."""
-    stamps = [p for p in root.iterdir() if re.fullmatch("[0-9a-f]{16}", p.name)] if root.is_dir() else []
-    return sorted(stamps, key=lambda p: p.stat().st_mtime, reverse=True)
-
-
-def _remove_old_caches(root: Path) -> None:
-    """Remove all but the KEPT_STAMPS most recently used caches in the folder ``root``."""
-    for old in stamp_folders(root)[KEPT_STAMPS:]:
-        shutil.rmtree(old, ignore_errors=True)
+def folders(root: Path) -> list[Path]:
+    """Return all folders in ``root`` that hold compiled code: that of this version, and those of former ones."""
+    names = [path.name for path in root.iterdir()] if root.is_dir() else []
+    return [root / name for name in names if re.fullmatch(f"{FOLDER}|[0-9a-f]{{16}}", name)]
 
 
 def read(part: str, name: str) -> bytes | None:
@@ -133,9 +115,8 @@ def read(part: str, name: str) -> bytes | None:
     except OSError:  # the file does not exist, or cannot be read
         return None
     if _checksum(part, name, content[CHECKSUM:]) == content[:CHECKSUM]:
-        if any(path.match(pattern) for pattern in OF_USERS):
-            with suppress(OSError):
-                os.utime(path)  # so that it is not among those that were not used for long
+        with suppress(OSError):
+            os.utime(path)  # so that it is not among those that were not used for long
         return content[CHECKSUM:]
     with suppress(OSError):
         path.unlink()
@@ -155,7 +136,7 @@ def write(part: str, name: str, content: bytes) -> None:
             return
         partial.write_bytes(_checksum(part, name, content) + content)
         partial.replace(path)
-        _remove_old_functions(path.parent)
+        _remove_old(path.parent)
     except OSError:  # a full disk, or a folder that is only read
         with suppress(OSError):
             partial.unlink()
@@ -167,12 +148,12 @@ def _is_safe_part(path: Path) -> bool:
     return _is_safe(path)
 
 
-def _remove_old_functions(path: Path) -> None:
-    """Remove functions of users that were not used for longest, if there are more than KEPT_FUNCTIONS in a folder."""
-    functions = [file for pattern in OF_USERS for file in path.glob(pattern)]
-    if len(functions) > KEPT_FUNCTIONS:
-        functions.sort(key=lambda file: file.stat().st_mtime)
-        for file in functions[: -KEPT_FUNCTIONS // 2]:
+def _remove_old(path: Path) -> None:
+    """Remove the files of a folder that were not used for longest, if there are more than KEPT."""
+    files = list(path.iterdir())
+    if len(files) > KEPT:
+        files.sort(key=lambda file: file.stat().st_mtime)
+        for file in files[: -KEPT // 2]:
             file.unlink(missing_ok=True)
 
 

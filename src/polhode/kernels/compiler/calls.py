@@ -91,9 +91,10 @@ def _definition():
     source = SOURCE.read_text(encoding="utf-8")
     for name in re.findall(r"(?:^declare .*?|^)@(_?Py\w+)", source, re.MULTILINE):
         machine.define(name, ctypes.addressof(ctypes.c_byte.in_dll(ctypes.pythonapi, name)))
-    code = cache.read(machine.version(), "call.o")
+    file = f"call-{machine.digest_of(source.encode())}.o"
+    code = cache.read(machine.version(), file)
     if code is None:
         code = machine.object_code_of_text(machine.parsed(source))
-        cache.write(machine.version(), "call.o", code)
+        cache.write(machine.version(), file, code)
     machine.load(code)
     return Definition(b"kernel", machine.address("polhode_call"), FASTCALL, None)

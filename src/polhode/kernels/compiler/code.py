@@ -8,13 +8,14 @@ of the user are compiled in this process. All machine code is made in the same w
 from __future__ import annotations
 
 import functools
-import hashlib
+import importlib.util
+import json
 import re
 import struct
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
@@ -23,6 +24,7 @@ from polhode.kernels.compiler import cache, machine
 from polhode.kernels.compiler.compile_time import COMPILE_TIME, Progress
 
 BUNDLE = Path(__file__).with_name("bitcode.tar.xz")  # only in wheels
+STAMPS = "stamps"  # name of a folder in the cache
 LOCK = threading.RLock()  # the same thread may load a kernel while it compiles another one
 
 
@@ -79,27 +81,29 @@ def loaded(entry):
 
 def object_of(entry, name):
     """Return the object file of an entry point."""
-    processor = machine.version()
-    if code := Code.unpacked(cache.read(processor, f"{name}.o")):
+    processor, key = machine.version(), key_of(entry, name)
+    if code := Code.unpacked(cache.read(processor, f"{key}.o")):
         return code
     bitcode = bitcode_of(entry, name)
     code = Code(bitcode.form, machine.object_code(machine.parsed(bitcode.content)))
-    if (is_ours(entry) and _kept(name)) or is_lasting(entry):  # bitcode that is kept is of the sources of this process
-        cache.write(processor, f"{name}.o", code.packed())
+    if _kept(key) if is_ours(entry) else is_lasting(entry):
+        cache.write(processor, f"{key}.o", code.packed())
     return code
 
 
 def bitcode_of(entry, name):
     """Return the bitcode of an entry point."""
-    if is_ours(entry) and (packed := _kept(name)):
+    key = key_of(entry, name)
+    if is_ours(entry) and (packed := _kept(key)):
         return Code.unpacked(packed)
     lasting = is_lasting(entry)
     with Progress(entry.__name__, lasting):
-        if is_ours(entry) and lasting and sys.executable:  # there is none if Python is embedded
+        if is_ours(entry) and sys.executable:  # there is none if Python is embedded
             from polhode.kernels.compiler import build
 
-            (packed,) = build.build([name])
-            return Code.unpacked(packed)
+            with suppress(build.Changed):
+                (packed,) = build.build([key])
+                return Code.unpacked(packed)
         from polhode.kernels.compiler import numba_internals
 
         return numba_internals.bitcode(entry, name)
@@ -107,41 +111,76 @@ def bitcode_of(entry, name):
 
 def bitcodes_of(entries):
     """Return the bitcode of entry points of this package, given by their names; compile missing ones on all cores."""
-    if all(map(is_lasting, entries.values())) and sys.executable:
+    found, keys = {}, [key_of(entry, name) for name, entry in entries.items()]
+    if sys.executable:
         from polhode.kernels.compiler import build
 
-        missing = [name for name in entries if not _kept(name)]
-        with Progress(f"{len(missing)} kernels") if missing else nullcontext():
-            found = dict(zip(missing, build.build(missing), strict=True))
-        return [Code.unpacked(found.get(name) or _kept(name)) for name in entries]
-    return [bitcode_of(entry, name) for name, entry in entries.items()]
+        missing = [key for key in keys if not _kept(key)]
+        with Progress(f"{len(missing)} kernels") if missing else nullcontext(), suppress(build.Changed):
+            found.update(zip(missing, build.build(missing), strict=True))
+    return [Code.unpacked(found.get(key)) or bitcode_of(entries[n], n) for key, n in zip(keys, entries, strict=True)]
 
 
 def name_of(entry):
-    """Return the name of an entry point, which contains a hash of its source if it is not part of this package."""
+    """Return the name of the function of an entry point; it says what it is made of if it is not of this package."""
     name = re.sub(r"[^\w.]", "_", f"{entry.__module__}.{entry.__qualname__}")
     if is_ours(entry):
         return name
-    if is_lasting(entry):
-        import importlib.metadata
+    return f"{name}-{_stamp(entry) if is_lasting(entry) else uuid4().hex[:16]}"
 
-        source = entry.key or _file_of(entry).read_bytes()
-        versions = tuple(importlib.metadata.version(name) for name in ("numba", "numpy", "scipy"))
-        facts = source, entry.signature, versions, sys.implementation.cache_tag
-    else:
-        facts = (uuid4(),)
-    return f"{name}-{hashlib.sha256(repr(facts).encode()).hexdigest()[:16]}"
+
+def key_of(entry, name):
+    """Return the name of the files of an entry point, which says what it is made of."""
+    if not is_ours(entry):
+        return name
+    stamps = _stamps()
+    if name not in stamps:
+        stamps[name] = _stamp(entry)
+        if cache.source_digest() == cache.SOURCES:  # otherwise nobody knows what was loaded
+            keep_stamps(stamps)
+    return f"{name}-{stamps[name]}"
+
+
+def _stamp(entry):
+    """Return a digest of what an entry point is made of."""
+    from polhode.kernels.compiler import made_of
+
+    return made_of.stamp(entry)
+
+
+@functools.cache
+def _stamps():
+    """Return the stamps of entry points of this package by their names, as far as they are known for its sources."""
+    if kept := cache.read(STAMPS, _stamps_file()):
+        return json.loads(kept)
+    if stamps := _bundle().stamps:
+        keep_stamps(stamps)
+    return stamps
+
+
+def keep_stamps(stamps):
+    """Write stamps to the cache, so that the next process need not find out what entry points are made of."""
+    cache.write(STAMPS, _stamps_file(), json.dumps(stamps).encode())
+
+
+@functools.cache
+def _stamps_file():
+    """Return the name of the file of stamps: a digest of the sources, and the version of Numba, which is not imported.
+
+    The time that ``importlib.metadata`` takes for that is felt at every start.
+    """
+    numba = b""
+    with suppress(OSError, AttributeError):
+        numba = Path(importlib.util.find_spec("numba").origin).with_name("_version.py").read_bytes()
+    return machine.digest_of(cache.SOURCES.encode(), numba)
 
 
 def is_lasting(entry):
     """Return whether the code of an entry point is kept on disk.
 
-    That of functions without a source file, as in a notebook, is not, unless they have a key. That of this package is
-    not if a source file was edited after this process began to load them: it belongs to neither stamp.
+    That of functions without a source file, as in a notebook, is not, unless they have a key.
     """
-    if is_ours(entry):
-        return cache.source_stamp() == cache.STAMP
-    return entry.cache and (entry.key is not None or _file_of(entry).is_file())
+    return is_ours(entry) or (entry.cache and (entry.key is not None or _file_of(entry).is_file()))
 
 
 def compile_all() -> Iterator[int | str]:
@@ -153,12 +192,13 @@ def compile_all() -> Iterator[int | str]:
 
     entries = build.entries()
     yield len(entries)
-    missing = [name for name in entries if not _kept(name)]
+    missing = [key for key in entries if not _kept(key)]
     compiled = build.build(missing)
-    for name in (*(name for name in entries if name not in missing), *missing):
-        if name in missing:
+    for key in (*(key for key in entries if key not in missing), *missing):
+        if key in missing:
             next(compiled)
-        object_of(entries[name], name)
+        name = name_of(entries[key])
+        object_of(entries[key], name)
         yield name
 
 
@@ -172,16 +212,23 @@ def _file_of(entry):
     return Path(entry.py_func.__code__.co_filename)
 
 
-def _kept(name):
+def _kept(key):
     """Return bitcode of this package that is on disk, or None."""
-    return _bundle().get(name) or cache.read(machine.BITCODE, f"{name}.bc")
+    return _bundle().bitcode.get(key) or cache.read(machine.BITCODE, f"{key}.bc")
+
+
+class Bundle(NamedTuple):
+    """Bitcode that came with the package, by the names of its files, and stamps, if its sources are these."""
+
+    bitcode: dict
+    stamps: dict
 
 
 @functools.cache
 def _bundle():
-    """Return all bitcode that came with the package, if it was made from the same sources, and LLVM can read it."""
+    """Return the bundle that came with the package, which is empty if there is none, or if LLVM cannot read it."""
     if not BUNDLE.exists():
-        return {}
+        return Bundle({}, {})
     import lzma
     import tarfile
 
@@ -190,6 +237,9 @@ def _bundle():
             content = {member.name: file.extractfile(member).read() for member in file}
     except (tarfile.TarError, lzma.LZMAError, EOFError):
         cache.warn(f"{BUNDLE} is damaged, so that kernels have to be compiled by Numba; install polhode again")
-        return {}
-    stamp, llvm_version = content.pop("for").split()
-    return content if stamp.decode() == cache.STAMP and int(llvm_version) <= machine.LLVM_VERSION else {}
+        return Bundle({}, {})
+    sources, llvm_version = content.pop("for").split()
+    if int(llvm_version) > machine.LLVM_VERSION:
+        return Bundle({}, {})
+    is_same = sources.decode() == cache.SOURCES
+    return Bundle(content, dict(key.rsplit("-", 1) for key in content) if is_same else {})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 
 from polhode.kernels.compiler import cache, machine
 from polhode.kernels.compiler.code import LOCK
@@ -18,8 +17,7 @@ def address_of(text):
 
     Its parameters are two pointers that are not used and the arguments; it returns the integer 0.
     """
-    digest = hashlib.sha256(text.encode()).hexdigest()[:24]
-    name = f"{NAME}_{digest}"
+    name = f"{NAME}_{machine.digest_of(text.encode())}"
     with LOCK, COMPILE_TIME:
         if loaded := machine.address(name):
             return loaded

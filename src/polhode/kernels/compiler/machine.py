@@ -12,6 +12,7 @@ import functools
 import hashlib
 import re
 import sys
+from pathlib import Path
 
 import llvmlite.binding as llvm
 
@@ -127,6 +128,20 @@ def version():
     """Return a digest of what machine code depends on besides its source: processor, instructions, version of LLVM."""
     facts = llvm.get_process_triple(), *processor(), llvm.llvm_version_info
     return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
+
+
+@functools.cache
+def _own_source():
+    """Return the source of this file, which says how machine code is made."""
+    return Path(__file__).read_bytes()
+
+
+def digest_of(*parts):
+    """Return a digest of what machine code is made from, and of how it is made, as 16 hexadecimal digits."""
+    digest = hashlib.sha256(_own_source())
+    for part in parts:
+        digest.update(hashlib.sha256(part).digest())
+    return digest.hexdigest()[:16]
 
 
 def parsed(code):
