@@ -38,7 +38,7 @@ def rooms():
 def test_there_are_sixteen_rooms_and_few_files_beside_them():
     assert len(rooms()) == 16
     files = {path.name for path in SRC.iterdir() if path.is_file()}
-    assert files == {"__init__.py", "__main__.py", "_version.py", "elliptic.py", "py.typed", "solve.py"}
+    assert files == {"__init__.py", "__init__.pyi", "__main__.py", "_version.py", "elliptic.py", "py.typed", "solve.py"}
 
 
 @pytest.mark.parametrize("name", [*NEW_ROOMS, *(f"kernels.{name}" for name in KERNEL_ROOMS)])
