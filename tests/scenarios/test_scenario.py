@@ -21,7 +21,7 @@ import polhode as ph
 from conftest import ROOT
 from polhode import errors, plot
 from polhode.cli import cli
-from polhode.files import saving as store
+from polhode.files.formats import FORMATS
 from polhode.forces.base import Force
 from polhode.methods import METHODS
 from polhode.methods.expressions import flow_of, method_of
@@ -172,7 +172,7 @@ def test_the_schema_is_one():
 def test_the_schema_knows_what_the_library_has():
     output = json_schema()["properties"]["output"]["properties"]
     assert set(output["plots"]["items"]["enum"]) == set(plot.KINDS)
-    assert {f".{name}" for name in output["format"]["enum"]} < set(store.WRITERS)
+    assert {f".{name}" for name in output["format"]["enum"]} < set(FORMATS)
 
 
 @pytest.mark.parametrize("name", ph.problems.REGISTRY)

@@ -8,8 +8,6 @@ import click
 
 from polhode.cli.command import Command
 
-NAMES = "trajectory.nc", "trajectory.zarr", "trajectory.csv"  # the files that ``polhode run`` writes
-
 
 @click.command(cls=Command)
 @click.argument("sources", metavar="FOLDER|FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
@@ -107,10 +105,12 @@ def movie(
 def _trajectory_in(source: Path) -> Path:
     """Return the file itself, or the trajectory file in a folder; a .zarr store, though a folder, is a file here."""
     from polhode.core.errors import InputError
+    from polhode.files.formats import COMPLETE
 
     if source.suffix == ".zarr" or not source.is_dir():
         return source
-    for name in NAMES:
+    names = [f"trajectory{suffix}" for suffix in COMPLETE]
+    for name in names:
         if (source / name).exists():
             return source / name
-    raise InputError(f"{source} has none of {', '.join(NAMES)}; expected a folder that polhode run wrote, or a file")
+    raise InputError(f"{source} has none of {', '.join(names)}; expected a folder that polhode run wrote, or a file")

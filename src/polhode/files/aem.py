@@ -18,7 +18,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from polhode.core.errors import InputError
 from polhode.core.messages import Hint
 from polhode.files import epochs
 from polhode.integration.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from polhode.files import aem_reader
 
 LONGEST_LINE = 254  # 6.6.1
 CHECKSUM = "COMMENT SHA-256 of the other lines: "
@@ -117,6 +120,13 @@ def write(
     lines.append("DATA_STOP")
     lines.insert(1, CHECKSUM + checksum(lines))
     path.write_text("\n".join([*lines, ""]), encoding="ascii", newline="\n")
+
+
+def read(path: Path, damaged: str) -> aem_reader.Attitudes:
+    """Return the attitudes of a file; ``damaged`` has no effect, because there is one checksum for all lines."""
+    from polhode.files import aem_reader
+
+    return aem_reader.read_one(path)
 
 
 def _setting(name: str) -> Hint:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from polhode.core.errors import StoreError
+from polhode.files import checksums
 from polhode.files.record import LABELS, Arrays, FileRecord
 
 TIMES_PER_PIECE = 1000  # converted to text at once
@@ -60,8 +61,13 @@ def _rows(table: Arrays, batch: tuple[int, ...]) -> Iterator[list[str]]:
         ]
 
 
-def read(path: Path) -> FileRecord:
+def read(path: Path, damaged: str) -> FileRecord:
     """Return the record of a file written by ``write``; raise StoreError if it is not complete."""
+    return checksums.verified(_record(path), path, damaged)
+
+
+def _record(path: Path) -> FileRecord:
+    """Return the record of a file, which is not compared with its checksums."""
     head: dict[str, Any] = {}
     with path.open(encoding="utf-8") as file:
         line = file.readline()

@@ -31,6 +31,7 @@ from polhode.files import chunked, long_run_writer
 from polhode.files import long_runs as streaming
 from polhode.files import saving as store
 from polhode.files.atomic import replacing, telling
+from polhode.files.formats import COMPLETE
 from polhode.files.long_run_writer import Streamed
 from polhode.integration.choice import DEFAULT_RTOL, Choice, choose, explained
 from polhode.integration.output import OutputOptions
@@ -48,11 +49,10 @@ from polhode.solve import integrate_chosen
 
 LONG = 200_000  # states: a run that saves more writes them to disk while it runs
 READ_AGAIN = 10_000_000  # states: such a run with no more is read back for pictures and errors
-STATE_BYTES = {"csv": 200}  # size of a state by file format; 64 in all others
 RESOLUTION = 150  # dots per inch
 SCENARIO, SUMMARY, PAGE, STREAM = "scenario.toml", "summary.json", "view.html", "trajectory.zarr"
 PICTURES = tuple(f"{kind}.png" for kind in KINDS)
-DATA = {SUMMARY, STREAM, "trajectory.nc", "trajectory.csv"}
+DATA = {SUMMARY, STREAM, *(f"trajectory{suffix}" for suffix in COMPLETE)}
 
 
 @dataclass
@@ -259,7 +259,7 @@ def _states_kept(scenario: Scenario, h: float | None) -> int:
 
 def _check_room(scenario: Scenario, folder: Path, states: int) -> None:
     """Raise an error if the states do not fit in memory or on the disk."""
-    size = states * scenario.problem.rows.count * STATE_BYTES.get(scenario.output.format or "", 64)
+    size = states * scenario.problem.rows.count * COMPLETE[f".{scenario.output.format or 'nc'}"].state_bytes
     with memory_for(f"{states} states", size, FEWER_STATES):
         check_disk(folder, f"{states} states", size, long_run_writer.FEWER_STATES)
 
@@ -331,8 +331,8 @@ def _picture(result: Any, kind: str) -> Any:
 def _check_extras(scenario: Scenario) -> None:
     """Raise an error before the run if packages that are needed to write its results are not installed."""
     check_installed("tomli_w", "cli")
-    for package in store.NEEDED.get(f".{scenario.output.format}", ()):
-        check_installed(package, "store")
+    if scenario.output.format:
+        COMPLETE[f".{scenario.output.format}"].check_packages()
 
 
 def _interrupted(status: Any) -> bool:

@@ -14,6 +14,7 @@ from polhode.core.body import RigidBody
 from polhode.ensembles import sampling
 from polhode.ensembles.distributions import Distribution
 from polhode.ensembles.summaries import SUMMARIES
+from polhode.files.formats import COMPLETE
 from polhode.forces.base import Force
 from polhode.scenarios.schema_parts import (
     NUMBER,
@@ -107,7 +108,7 @@ def _output() -> Node:
         "folder": text("the folder for the results"),
         "save_every": whole_number(1, "the number of steps from one saved state to the next"),
         "states": whole_number(2, "the number of states to save, evenly spaced in time"),
-        "format": {"enum": ["nc", "zarr", "csv"], "description": "the file format of the trajectory"},
+        "format": {"enum": [suffix[1:] for suffix in COMPLETE], "description": "the file format of the trajectory"},
         "plots": {"type": "array", "items": {"enum": list(KINDS)}, "description": "a list of pictures"},
     }
     description = "a table that describes what is saved, where, and which pictures are drawn"
