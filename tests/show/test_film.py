@@ -17,8 +17,9 @@ from polhode.systems.interactions import DipolarSoftSpheres
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
 from matplotlib import pyplot
+from mpl_toolkits.mplot3d import proj3d
 
-from polhode.show.plot.film import DISTANCE, Picture, animate, arrow
+from polhode.show.plot.film import Picture, animate, arrow
 
 MOTION = ph.free_motion((1.0, 2.0, 2.5), m=(0.3, 2.0, 0.4), q=ph.rotation.normalize((0.5, 0.1, -0.7, 0.2)))
 
@@ -30,22 +31,18 @@ def close_figures():
 
 
 def test_the_body_is_drawn_in_its_attitude():
-    """Corners of the polygons are those of the box, turned by SciPy and seen in perspective."""
+    """Corners of the polygons are those of the box, turned by SciPy and projected by matplotlib."""
     scene = scene_of(MOTION, None, None, None, (0.0, 8.0))
     picture = Picture(scene)
-    picture.draw(0.3)
+    picture.pixels(0.3)
     drawn = np.concatenate([path.vertices[:3] for path in picture.faces.get_paths()])
     turned = Rotation.from_quat(np.roll(MOTION.q(2.4), -1)).apply(scene.groups[0].mesh.vertices)
     up = MOTION.m_space / np.linalg.norm(MOTION.m_space)
     right, forward = scene.right, np.cross(up, scene.right)
-    back = scene.eye[0] * right + scene.eye[1] * forward + scene.eye[2] * up
-    back /= np.linalg.norm(back)
-    across = np.cross(up, back) / np.linalg.norm(np.cross(up, back))
-    high = np.cross(back, across)
-    factor = DISTANCE * scene.radius / (DISTANCE * scene.radius - turned @ back)
-    places = np.stack([turned @ across, turned @ high], axis=-1) * factor[:, None]
+    x, y, _ = proj3d.proj_transform(turned @ right, turned @ forward, turned @ up, picture.panel.get_proj())
+    places = np.stack([x, y], axis=-1)
     distances = np.linalg.norm(places[:, None] - drawn, axis=-1).min(axis=1)
-    assert (np.sort(distances)[:6] < 1e-9).all()  # a box shows six of its corners, or seven
+    assert (np.sort(distances)[:6] < 1e-12).all()  # a box shows six of its corners, or seven
     assert picture.clock.get_text() == "t = 2.4"
     assert picture.now.get_xdata()[0] == pytest.approx(2.4)
 
@@ -55,7 +52,7 @@ def test_pictures_are_those_that_matplotlib_draws_as_a_whole(part):
     """What does not move is drawn once; with what moves over it, it is the same picture."""
     picture = Picture(scene_of(ph.integrate(ph.problems.get("gyro_top"), (0, 0.2)), None, None, None, None))
     pixels = picture.pixels(part).astype(int)
-    for artist in picture.moving:
+    for artist in (picture.faces, *picture.moving):
         artist.set_animated(False)
     picture.canvas.draw()
     whole = np.asarray(picture.canvas.buffer_rgba())[..., :3].astype(int)
@@ -112,13 +109,14 @@ def test_several_bodies_are_named_within_the_picture():
     legend = chart.get_legend()
     assert [text.get_text() for text in legend.get_texts()] == ["m₁", "m₂", "m₃", *labels]
     assert legend.get_window_extent().x1 <= picture.figure.bbox.x1
-    assert picture.panel.get_window_extent().width > 0.5 * picture.figure.bbox.width
+    one = Picture(scene_of(MOTION, None, None, None, (0.0, 5.0)))
+    assert picture.panel.get_window_extent().width > 0.9 * one.panel.get_window_extent().width
 
 
 @pytest.mark.parametrize("name", ["satellite_orbit", "vessel"])
 def test_surroundings(name):
     picture = Picture(scene_of(ph.integrate(ph.problems.get(name)), None, None, None, None))
-    picture.draw(0.5)
+    picture.pixels(0.5)
     assert len(picture.faces.get_paths()) > 20
 
 
@@ -126,7 +124,7 @@ def test_systems():
     body = ph.RigidBody((1.0, 1.88, 2.88), mass=1.0)
     system = ph.System.lattice(body, 2, 1.6, DipolarSoftSpheres((0, 1, 1)), kT=0.3, seed=1, t_span=(0, 1), name="box")
     picture = Picture(scene_of(ph.integrate(system, method="V2", h=0.1), None, None, None, None))
-    picture.draw(1.0)
+    picture.pixels(1.0)
     assert len(picture.faces.get_paths()) > 100
 
 

@@ -1,13 +1,10 @@
-"""Films of motions: the scene of a page, drawn by matplotlib frame by frame, and written by ffmpeg or Pillow.
-
-Triangles are projected here and drawn from the farthest to the nearest, which is quicker than 3-D axes.
-"""
+"""Films of motions: the scene of a page, drawn by matplotlib frame by frame, and written by ffmpeg or Pillow."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,19 +19,14 @@ from polhode.show.scene import Scene, scene_of
 from polhode.show.scene.frames import slerp
 from polhode.show.scene.mesh import Mesh, joined, lathe, rod, sphere
 
-if TYPE_CHECKING:
-    from PIL.Image import Image as PillowImage
-
 Pixels = npt.NDArray[np.uint8]
 INCHES, DPI = (9.6, 5.4), 100  # 960 x 540 pixels
 FORMATS = {".mp4": "libx264", ".webm": "libvpx-vp9", ".mov": "libx264"}
 LONGEST = 20.0  # seconds of a film, unless more are requested
-DISTANCE = 4.5  # of the camera, in radii of the scene
-LIGHT = np.array([-0.35, 0.62, -0.70])  # direction of the light: to the right, up, away from the camera; a unit vector
+FOCUS, ZOOM = 0.45, 1.6  # of matplotlib's 3-D axes, whose camera then is so far away, in half their widths:
+DISTANCE = 5.1
+LIGHT = 35, 50  # direction of the light: degrees to the right of the camera and up
 ARROWS = (1.2, 1.0)  # lengths of the longest m and omega, in radii of a body
-GIF_COLORS, FREQUENT = 128, 24  # of a gif, which is the smaller the fewer it has; of these, taken as they are
-ALIKE = 7  # difference of colors, of 255, that Pillow does not tell apart reliably
-SAMPLES = 8  # pictures from which the colors of a gif are taken
 GRID, SEA, GLOBE, PATH = "#b9bec6", "#56a0d0", "#2f6fae", "#CC79A7"
 
 
@@ -130,32 +122,62 @@ class Picture:
 
     def __init__(self, scene: Scene) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.collections import PolyCollection
         from matplotlib.figure import Figure
 
         self.scene = scene
-        self.camera = Camera(scene)
+        self.axes = np.array([scene.right, np.cross(scene.up, scene.right), scene.up])  # of the picture, as rows
         self.figure = Figure(figsize=INCHES, dpi=DPI, layout="constrained")
         self.figure.suptitle(scene.title, wrap=True)
         self.canvas = FigureCanvasAgg(self.figure)
-        self.panel, chart = self.figure.subplots(1, 2, width_ratios=(1.5, 1.0))
-        panel = self.panel
-        panel.set(
-            xlim=(-self.camera.wide, self.camera.wide), ylim=(-self.camera.high, self.camera.high), aspect="equal"
-        )
-        panel.set_axis_off()
+        grid = self.figure.add_gridspec(1, 2, width_ratios=(1.5, 1.0))
+        self.panel = panel = self.figure.add_subplot(grid[0], projection="3d")
+        self._look(panel)
         self._surround(panel)
-        self.faces = panel.add_collection(PolyCollection([], zorder=3))
-        self.names = [panel.text(0, 0, "", color=color, weight="bold", zorder=5) for color in (BLUE, VERMILION)]
+        self.faces: Any = None
+        self.names = [panel.text(0, 0, 0, "", color=color, weight="bold", zorder=5) for color in (BLUE, VERMILION)]
         self._name_bodies(panel)
-        self.clock = panel.text(0.02, 0.02, "", transform=panel.transAxes)
-        self.trace = panel.plot([], [], color=PATH, zorder=4)[0]
-        self._chart(chart)
+        self.clock = panel.text2D(0.02, 0.02, "", transform=panel.transAxes)
+        self.trace = panel.plot([], [], [], color=PATH, zorder=4)[0]
+        self._chart(self.figure.add_subplot(grid[1]))
         self._draw_still()
+
+    def _look(self, panel: Any) -> None:
+        """Place the camera: the scene is in perspective and fills the panel."""
+        scene = self.scene
+        right, forward, up = eye = np.array(scene.eye) / np.linalg.norm(scene.eye)
+        reach = max(scene.radius, scene.wide / 1.15)
+        middle = self.axes @ scene.center
+        self.camera = middle + DISTANCE * reach * eye
+        panel.set(**{f"{name}lim3d": (x - reach, x + reach) for name, x in zip("xyz", middle, strict=True)})
+        panel.view_init(np.degrees(np.arcsin(up)), np.degrees(np.arctan2(forward, right)))
+        panel.set_proj_type("persp", focal_length=FOCUS)
+        panel.set_box_aspect((1, 1, 1), zoom=ZOOM)
+        panel.set_axis_off()
+        panel.computed_zorder = False
+
+    def _places(self, points: FloatArray) -> FloatArray:
+        """Return points (..., 3) in the axes of the picture: to the right, forward, up."""
+        return points @ self.axes.T
+
+    def _show(self, triangles: FloatArray, colors: FloatArray) -> None:
+        """Show the triangles (f, 3, 3) that face the camera, lit, in place of others."""
+        from matplotlib.colors import LightSource
+        from mpl_toolkits.mplot3d.art3d import Poly3DCollection
+
+        a, b, c = np.moveaxis(triangles, 1, 0)
+        facing = np.einsum("fi,fi->f", np.cross(b - a, c - a), self.camera - a) > 0
+        light = LightSource(90 - self.panel.azim - LIGHT[0], LIGHT[1])
+        faces = Poly3DCollection(
+            triangles[facing], facecolors=colors[facing], edgecolors=colors[facing], linewidths=0.4, shade=True,
+            lightsource=light, animated=True, zorder=3,
+        )  # fmt: skip
+        if self.faces is not None:
+            self.faces.remove()
+        self.faces = self.panel.add_collection3d(faces, autolim=False)
 
     def _draw_still(self) -> None:
         """Draw once what does not move, most of which is text, and keep its pixels for all pictures."""
-        self.moving = [self.faces, self.trace, *self.names, self.clock, self.now]  # from back to front
+        self.moving = [self.trace, *self.names, self.clock, self.now]
         for artist in self.moving:
             artist.set_animated(True)
         self.canvas.draw()
@@ -166,7 +188,8 @@ class Picture:
         """Return the picture at a part of the time span as colors from 0 to 255, of shape (540, 960, 3)."""
         self.draw(part)
         self.canvas.restore_region(self.still)
-        for artist in self.moving:
+        self.faces.do_3d_projection()
+        for artist in (self.faces, *self.moving):  # from back to front
             self.figure.draw_artist(artist)
         return np.ascontiguousarray(np.asarray(self.canvas.buffer_rgba())[..., :3])
 
@@ -174,7 +197,7 @@ class Picture:
         """Write the labels of several bodies above them, in their colors."""
         for place, label, color in zip(self.scene.x[0], self.scene.labels, self.scene.marks, strict=False):
             above = place + 1.3 * self.scene.size * self.scene.up
-            panel.text(*self.camera.project(above)[0], label, color=color, ha="center", fontsize="small", zorder=5)
+            panel.text(*self._places(above), label, color=color, ha="center", fontsize="small", zorder=5)
 
     def _chart(self, axes: Any) -> None:
         from matplotlib.lines import Line2D
@@ -198,22 +221,25 @@ class Picture:
 
     def _surround(self, panel: Any) -> None:
         """Draw what does not move: rings on the ground, water, the orbit, or the edges of a box."""
+        from mpl_toolkits.mplot3d.art3d import Poly3DCollection
+
         scene = self.scene
         angle = np.linspace(0.0, 2.0 * np.pi, 73)
         circle = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
         flat = np.array([scene.right, np.cross(scene.up, scene.right)])
         if scene.ground == "water":
-            panel.fill(*self.camera.project(3.0 * circle @ flat)[0].T, color=SEA, alpha=0.5, zorder=1)
+            sea = Poly3DCollection([self._places(3.0 * circle @ flat)], color=SEA, alpha=0.5, linewidth=0, zorder=1)
+            panel.add_collection3d(sea, autolim=False)
         elif scene.ground is not None:
             level = (0.0 if scene.ground == "floor" else -1.25 * scene.size) * scene.up
             for radius in (0.35, 0.7, 1.05):
-                panel.plot(*self.camera.project(radius * scene.size * circle @ flat + level)[0].T, color=GRID, lw=0.8)
+                panel.plot(*self._places(radius * scene.size * circle @ flat + level).T, color=GRID, lw=0.8)
         if scene.earth is not None:
-            panel.plot(*self.camera.project(scene.x[:, 0])[0].T, color=GRID, lw=0.8)
+            panel.plot(*self._places(scene.x[:, 0]).T, color=GRID, lw=0.8)
         if scene.limits is not None:
             low, high = np.array(scene.limits).T
             edges = box_edges(high - low) + 0.5 * (low + high)
-            panel.plot(*self.camera.project(edges)[0].T, color=GRID, lw=0.8)
+            panel.plot(*self._places(edges).T, color=GRID, lw=0.8)
 
     def draw(self, part: float) -> None:
         """Draw the scene at a part of its time span, from 0 to 1."""
@@ -230,7 +256,7 @@ class Picture:
         solids += self._arrows(q, x, m, omega)
         if scene.earth is not None:
             solids.append(_painted(sphere(16).stretched(scene.earth), GLOBE))
-        self._paint(np.concatenate([t for t, _ in solids]), np.concatenate([c for _, c in solids]))
+        self._show(self._places(np.concatenate([t for t, _ in solids])), np.concatenate([c for _, c in solids]))
         self._follow(time)
 
     def _state(self, time: float) -> tuple[FloatArray, FloatArray, FloatArray | None, FloatArray | None]:
@@ -259,20 +285,9 @@ class Picture:
             solids += [_painted(arrow(tips[i], self.scene.size).moved(x[i]), color) for i in np.flatnonzero(shown)]
             if len(tips) == 1:
                 name = f" {name}" if shown[0] else ""
-                self.names[kind].set(text=name, position=self.camera.project(tips + x)[0][0])
+                self.names[kind].set_text(name)
+                self.names[kind].set_position_3d(self._places(tips + x)[0])
         return solids
-
-    def _paint(self, triangles: FloatArray, colors: FloatArray) -> None:
-        """Draw triangles (f, 3, 3) that face the camera, lit, from the farthest to the nearest."""
-        flat, depth = self.camera.project(triangles)
-        sides = flat[:, 1:] - flat[:, :1]
-        facing = np.flatnonzero(np.linalg.det(sides) > 0)
-        order = facing[np.argsort(-depth[facing].mean(axis=1))]
-        normals = np.cross(triangles[order, 1] - triangles[order, 0], triangles[order, 2] - triangles[order, 0])
-        normals /= np.maximum(np.linalg.norm(normals, axis=-1, keepdims=True), 1e-300)
-        light = 0.62 + 0.38 * np.maximum(0.0, normals @ (LIGHT @ self.camera.axes))
-        lit = colors[order] * light[:, None]
-        self.faces.set(verts=flat[order], facecolors=lit, edgecolors=lit, linewidths=0.4)
 
     def _follow(self, time: float) -> None:
         """Move the line of the chart, the clock and the trace to a time."""
@@ -281,29 +296,7 @@ class Picture:
         self.clock.set_text(f"t = {time:.4g} {scene.units['t']}".rstrip())
         if scene.trace is not None:
             done = scene.q[np.abs(scene.t - scene.t[0]) <= abs(time - scene.t[0]), 0]
-            self.trace.set_data(*self.camera.project(rotate(done, np.array(scene.trace)) * scene.size)[0].T)
-
-
-class Camera:
-    """Perspective view of a scene; the rows of ``axes`` point to the right, up, and away from the eye."""
-
-    def __init__(self, scene: Scene) -> None:
-        forward = np.cross(scene.up, scene.right)
-        back = np.array(scene.eye) @ np.array([scene.right, forward, scene.up])
-        back /= np.linalg.norm(back)
-        right = np.cross(scene.up, back)
-        right /= np.linalg.norm(right)
-        self.axes = np.array([right, np.cross(back, right), -back])
-        self.center = np.array(scene.center)
-        self.high = 1.08 * scene.radius
-        self.wide = max(1.15 * self.high, scene.wide)
-        self.distance = DISTANCE * max(scene.radius, scene.wide)
-
-    def project(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the places (..., 2) of points (..., 3) in the picture, and their depths (...)."""
-        seen = (points - self.center) @ self.axes.T
-        depth = self.distance + seen[..., 2]
-        return seen[..., :2] * (self.distance / depth)[..., None], depth
+            self.trace.set_data_3d(*self._places(rotate(done, np.array(scene.trace)) * scene.size).T)
 
 
 def arrow(tip: FloatArray, size: float) -> Mesh:
@@ -324,37 +317,11 @@ def _painted(mesh: Mesh, color: str) -> tuple[FloatArray, FloatArray]:
 
 
 def write_gif(path: Path, pixels: Callable[[float], Pixels], parts: FloatArray, fps: float) -> None:
-    """Write the pictures at parts of the time span as a gif that repeats, with the same few colors in all of them."""
+    """Write the pictures at parts of the time span as a gif that repeats."""
     from PIL import Image
 
-    samples = parts[np.linspace(0, len(parts) - 1, SAMPLES).astype(int)]
-    palette = _palette(np.concatenate([pixels(part) for part in samples]))
-
-    def reduced(part: float) -> PillowImage:
-        return Image.fromarray(pixels(part)).quantize(palette=palette, dither=Image.Dither.NONE)
-
-    others = (reduced(part) for part in parts[1:])
-    reduced(parts[0]).save(path, save_all=True, append_images=others, duration=round(1000 / fps), loop=0)
-
-
-def _palette(pixels: Pixels) -> PillowImage:
-    """Return an image with the colors of a gif: the most frequent ones of the pixels, and others near the rest.
-
-    Of the others, each counts once, so that the colors of small parts, such as arrows, are not lost.
-    """
-    from PIL import Image
-
-    red, green, blue = np.moveaxis(pixels.astype(np.int32), -1, 0)
-    codes, counts = np.unique(red << 16 | green << 8 | blue, return_counts=True)
-    found = np.stack([codes >> 16, codes >> 8 & 255, codes & 255], axis=-1).astype(np.uint8)
-    others = Image.fromarray(found[None]).quantize(GIF_COLORS - FREQUENT).getpalette() or []
-    kept: list[Any] = []
-    for color in [*found[np.argsort(-counts)[:FREQUENT]].astype(int), *np.reshape(others, (-1, 3))]:
-        if all(np.abs(color - other).max() > ALIKE for other in kept):
-            kept.append(color)
-    image = Image.new("P", (1, 1))
-    image.putpalette(np.concatenate(kept).tolist())
-    return image
+    first, *others = (Image.fromarray(pixels(part)).quantize(256) for part in parts)
+    first.save(path, save_all=True, append_images=others, duration=round(1000 / fps), loop=0)
 
 
 def _write_video(path: Path, pixels: Callable[[float], Pixels], parts: FloatArray, fps: float) -> None:
