@@ -19,10 +19,9 @@ from polhode import schemes
 from polhode.core.errors import InputError, UnknownNameError
 from polhode.flows.composition import COMPOSITIONS
 from polhode.methods.scheme import Scheme
-from polhode.methods.schemes import compositions, force_gradient, near_integrable, nystrom, papers
+from polhode.methods.schemes import force_gradient, near_integrable, processed
 
-FAMILIES = (papers, nystrom, near_integrable, force_gradient, compositions)
-ALL = [scheme for family in FAMILIES for scheme in family.SCHEMES]
+ALL = [scheme for scheme in schemes.SCHEMES.values() if scheme not in processed.SCHEMES]  # those: see test_processed
 TABLES = [scheme for scheme in ALL if scheme.name not in COMPOSITIONS]
 EXACT = 1e-28  # coefficients of tables have 30 digits
 COMPOSED = 1e-26  # and those of some compositions 26
@@ -134,7 +133,7 @@ def merged(sequence):
 
 
 def test_every_golden_scheme_is_there():
-    assert set(schemes.SCHEMES) == {entry["name"] for entry in GOLDEN} | {"PEFRL", "WH17", "WH17G", "PABA1264"}
+    assert {entry["name"] for entry in GOLDEN} <= set(schemes.SCHEMES)
 
 
 @pytest.mark.parametrize("golden", GOLDEN, ids=lambda entry: entry["name"])
@@ -150,7 +149,8 @@ def test_golden_coefficients_and_counts(golden):
 
 def test_gradients_per_step():
     counts = {scheme.name: scheme.gradients_per_step for scheme in ALL if scheme.gradients_per_step}
-    assert counts == {"Chin4A": 1, "Chin4B": 2, "Chin4C": 1, "OMF6": 3}
+    assert counts.items() >= {"Chin4A": 1, "Chin4B": 2, "Chin4C": 1, "OMF6": 3}.items()
+    assert not counts.keys() & {"V2", "S6_10", "RKN6_14a"}
     assert [float(x) for x in schemes.get("Chin4A").gradients] == [0, 1 / 72, 0]
     ends = Scheme.from_half("ends", 2, "B C 1/100 A", rkn_only=True)
     assert (ends.torques_per_step, ends.gradients_per_step) == (1, 1)
@@ -225,7 +225,8 @@ def accepted(like, half):
         raise
 
 
-@named([scheme for scheme in TABLES if len(scheme.stages) > 3])
+# Order 2 alone leaves coefficients free.
+@named([scheme for scheme in TABLES if max((scheme.order, *(scheme.generalized_order or ()))) > 2])
 def test_every_misprinted_digit_is_noticed(scheme):
     """Of the first fifteen, in every coefficient that is given, even if the sums are still 1."""
     half = first_half(scheme)
@@ -366,8 +367,6 @@ def test_what_is_refused(build, message):
 
 
 def test_names():
-    assert len(ALL) == 26
-    assert set(schemes.SCHEMES) - {scheme.name for scheme in ALL} == {"WH17", "WH17G", "PABA1264"}  # see test_processed
     for scheme in ALL:
         assert schemes.get(scheme.name) is scheme
         assert scheme.name.isidentifier()
@@ -382,7 +381,7 @@ def test_names():
         ("RKN6_14", "did you mean 'RKN6_14a'?"),
         ("aba864", "did you mean 'ABA864'?"),
         ("Verlet", "known are: V2"),
-        ("", "known are: V2, V2_BAB, S4_6"),
+        ("", "known are: V2, "),
     ],
 )
 def test_unknown_names(name, hint):
