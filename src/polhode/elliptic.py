@@ -26,11 +26,7 @@ from polhode.core.vectors import scalar
 from polhode.kernels.compiler.limits import NOBODY
 
 __all__ = ["RC", "RD", "RF", "RG", "RJ", "E", "F", "K", "Pi", "ellipj"]
-
-
-def __dir__() -> list[str]:
-    """Return the public names of the module."""
-    return __all__
+__dir__ = __all__.copy  # public names only
 
 
 Real = float | FloatArray  # a number for numbers, an array for arrays

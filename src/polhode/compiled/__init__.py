@@ -10,8 +10,4 @@ from polhode.compiled.in_process import c_address, c_declaration, c_function, c_
 from polhode.compiled.steps import prepared, step
 
 __all__ = ["c_address", "c_declaration", "c_function", "c_names", "export", "prepared", "step"]
-
-
-def __dir__() -> list[str]:
-    """Return the public names of the module."""
-    return __all__
+__dir__ = __all__.copy  # public names only

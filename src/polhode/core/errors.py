@@ -26,11 +26,7 @@ __all__ = [
     "TimeError",
     "UnknownNameError",
 ]
-
-
-def __dir__() -> list[str]:
-    """Return the public names of the module."""
-    return __all__
+__dir__ = __all__.copy  # public names only
 
 
 def _restored(kind: type[BaseException], args: tuple[Any, ...]) -> BaseException:

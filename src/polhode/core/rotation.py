@@ -41,11 +41,7 @@ __all__ = [
     "right_matrix",
     "rotate",
 ]
-
-
-def __dir__() -> list[str]:
-    """Return the public names of the module."""
-    return __all__
+__dir__ = __all__.copy  # public names only
 
 
 DEGREES = {"angle": "deg"}

@@ -56,11 +56,7 @@ __all__ = [
     "normal",
     "uniform",
 ]
-
-
-def __dir__() -> list[str]:
-    """Return the public names of this module."""
-    return __all__
+__dir__ = __all__.copy  # public names only
 
 
 Rows = dict[str, FloatArray]

@@ -18,11 +18,7 @@ __all__ = [
     "rate",
     "tilt",
 ]
-
-
-def __dir__() -> list[str]:
-    """Return the public names of this module."""
-    return __all__
+__dir__ = __all__.copy  # public names only
 
 
 Summary = Callable[[Trajectory], Mapping[str, Any]]

@@ -18,11 +18,7 @@ __all__ = [
     "member",
     "varied",
 ]
-
-
-def __dir__() -> list[str]:
-    """Return the public names of this module."""
-    return __all__
+__dir__ = __all__.copy  # public names only
 
 
 OF_PROBLEMS = ("moments", "tensor", "m", "omega", "q", "params", "damping", "t")

@@ -9,10 +9,7 @@ import importlib
 from typing import Any
 
 __all__ = ["FLOWS", "load", "variants"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy  # public names only
 
 
 FLOWS = {

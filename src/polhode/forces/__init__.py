@@ -17,8 +17,4 @@ from polhode.forces.restoring import restoring
 from polhode.forces.spring import spring
 
 __all__ = ["constant", "damping", "gravity", "gravity_gradient", "gravity_gradient_strength", "restoring", "spring"]
-
-
-def __dir__() -> list[str]:
-    """Return the public names of this module."""
-    return __all__
+__dir__ = __all__.copy  # public names only

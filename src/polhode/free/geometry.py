@@ -44,11 +44,7 @@ __all__ = [
     "polhode",
     "pq",
 ]
-
-
-def __dir__() -> list[str]:
-    """Return the public names of the module."""
-    return __all__
+__dir__ = __all__.copy  # public names only
 
 
 CONSTANT = ("rest", "spherical", "steady")  # regimes in which m is constant

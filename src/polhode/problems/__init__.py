@@ -1,6 +1,6 @@
 """Ready-made problems, one module each.
 
-To add a problem, add a module with a function of the same name, and an entry in ``REGISTRY``.
+To add a problem, add a module with a function of the same name, import it, and add it to ``__all__``.
 """
 
 from __future__ import annotations
@@ -19,18 +19,6 @@ from polhode.problems.satellite_orbit import satellite_orbit
 from polhode.problems.vessel import vessel
 from polhode.problems.vilmart_top import vilmart_top
 
-REGISTRY: dict[str, Callable[[], Problem]] = {
-    "dzhanibekov": dzhanibekov,
-    "free_body": free_body,
-    "gyro_top": gyro_top,
-    "heavy_top": heavy_top,
-    "perturbed": perturbed,
-    "satellite": satellite,
-    "satellite_orbit": satellite_orbit,
-    "vessel": vessel,
-    "vilmart_top": vilmart_top,
-}
-
 __all__ = [
     "REGISTRY",
     "dzhanibekov",
@@ -44,11 +32,10 @@ __all__ = [
     "vessel",
     "vilmart_top",
 ]
-
-
-def __dir__() -> list[str]:
-    """Return the public names of the package."""
-    return __all__
+__dir__ = __all__.copy  # public names only
+REGISTRY: dict[str, Callable[[], Problem]] = {
+    name: globals()[name] for name in __all__ if name not in ("REGISTRY", "get")
+}
 
 
 def get(name: str) -> Problem:

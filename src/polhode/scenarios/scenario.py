@@ -39,10 +39,7 @@ __all__ = [
     "json_schema",
     "read_scenario",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy  # public names only
 
 
 AUTO = "auto"

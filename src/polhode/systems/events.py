@@ -45,11 +45,7 @@ __all__ = [
 ]
 
 PARTS = ("all", "translation", "rotation")  # of the kinetic energy
-
-
-def __dir__() -> list[str]:
-    """Return the public names of this module."""
-    return __all__
+__dir__ = __all__.copy  # public names only
 
 
 def distance(

@@ -20,11 +20,7 @@ SCHEMES: dict[str, Scheme] = {
 }
 
 __all__ = ["SCHEMES", "get"]
-
-
-def __dir__() -> list[str]:
-    """Return the public names of this module."""
-    return __all__
+__dir__ = __all__.copy  # public names only
 
 
 def get(name: str) -> Scheme:

@@ -38,7 +38,4 @@ __all__ = [
     "plot_trajectory",
     "plot_work_precision",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy  # public names only

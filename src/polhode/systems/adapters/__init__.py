@@ -11,8 +11,4 @@ from polhode.systems.adapters.atoms import Atoms, read_atoms, state_of_atoms
 from polhode.systems.adapters.sites import SiteEngine, SiteForces
 
 __all__ = ["Atoms", "SiteEngine", "SiteForces", "read_atoms", "state_of_atoms"]
-
-
-def __dir__() -> list[str]:
-    """Return the public names of this module."""
-    return __all__
+__dir__ = __all__.copy  # public names only

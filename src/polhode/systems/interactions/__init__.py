@@ -26,8 +26,4 @@ __all__ = [
     "SitePotential",
     "water",
 ]
-
-
-def __dir__() -> list[str]:
-    """Return the public names of this module."""
-    return __all__
+__dir__ = __all__.copy  # public names only
