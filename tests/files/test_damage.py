@@ -15,7 +15,7 @@ from ensemble_cases import HOW, SAMPLES, pendulums
 from polhode import Status, errors, forces
 from polhode.ensembles import reader as ensemble_reader
 from polhode.ensembles.ensemble import ensemble, open_ensemble
-from polhode.files import atomic, checksums, chunked
+from polhode.files import atomic, checksums, chunked, netcdf_file, zarr_file
 from polhode.files import long_runs as streaming
 from polhode.files import saving as store
 from polhode.integration.problem import Problem
@@ -327,7 +327,10 @@ def test_files_of_earlier_versions(tmp_path, monkeypatch):
     """Without checksums they are read, too."""
     with monkeypatch.context() as patch:
         patch.setattr(checksums, "sealed", lambda record: record)
-        patch.setattr(store, "_encodings", lambda data, _: {name: {"_FillValue": None} for name in data.variables})
+        for code in (netcdf_file, zarr_file):
+            patch.setattr(
+                code, "encodings_for", lambda data, _: {name: {"_FillValue": None} for name in data.variables}
+            )
         for name in ("old.nc", "old.zarr", "old.csv"):
             write_file(tmp_path / name)
     write_file(tmp_path / "new.nc")

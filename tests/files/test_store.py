@@ -342,7 +342,7 @@ def test_what_is_not_overwritten(tmp_path):
 
 
 def test_bad_names_and_options(tmp_path):
-    with pytest.raises(errors.InputError, match=r"'run.xls' ends in '.xls'; known are .nc, .zarr, .csv, .aem"):
+    with pytest.raises(errors.InputError, match=r"'run.xls' ends in '.xls'; known are .nc, .*[.]aem"):
         store.save(run(), tmp_path / "run.xls")
     (tmp_path / "run").write_text("t, m, q")
     with pytest.raises(errors.InputError, match=r"known are .nc"):

@@ -362,7 +362,7 @@ def test_invariants():
     assert found["|q|"] < 1e-14
     assert 1e-12 < found["energy"] < 1e-3
     free = integrate(Problem(MOMENTS, ph.State(M0)), h=0.1).invariants()
-    assert set(free) == {"|q|", "energy", "|m|", "Q m"}
+    assert set(free) >= {"|q|", "energy", "|m|", "Q m"}
     assert max(free.values()) < 1e-14
     damped = integrate(Problem(MOMENTS, ph.State(M0), forces.damping(0.5)), h=0.1, method="V2").invariants()
     assert "energy" not in damped
