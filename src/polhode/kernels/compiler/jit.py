@@ -3,8 +3,8 @@
 ``inline``           a building block, inlined into its callers. Products may be fused with sums ('contract').
 ``noinline``         like ``inline``, but LLVM decides whether to call it: for large functions with several callers; see
                      also ``intrinsics.stay_separate``.
-``inline_strict``    like ``inline``, but does not ask for fused products: for error-free transformations. Numba passes
-                     'contract' on from callers that ask for them.
+``inline_strict``    like ``inline``, but without fused products, whatever its callers have: for error-free
+                     transformations.
 ``noinline_strict``  like ``inline_strict``, but called: for code that is rarely executed.
 ``entry_point``      a function for the user layer: its machine code is loaded, or made, on its first call.
 
@@ -22,7 +22,7 @@ from polhode.kernels.compiler import JIT
 
 ENTRIES = weakref.WeakSet()  # all entry points of this process
 
-CONTRACT = {"fastmath": {"contract"}}
+CONTRACT, STRICT = {"fastmath": {"contract"}}, {"fastmath": False}  # otherwise Numba passes on what callers have
 NOINLINE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
 INLINE = {"forceinline": True, **NOINLINE}
 
@@ -121,12 +121,12 @@ if JIT:
         return Kernel(func, **CONTRACT, **NOINLINE)
 
     def inline_strict(func):
-        """Compile a kernel that is inlined into its callers, and has fused products only if they have."""
-        return Kernel(func, **INLINE)
+        """Compile a kernel that is inlined into its callers, without fused products."""
+        return Kernel(func, **STRICT, **INLINE)
 
     def noinline_strict(func):
-        """Compile a kernel that is called, not inlined, and has fused products only if its callers have."""
-        return Kernel(func, **NOINLINE)
+        """Compile a kernel that is called, not inlined, without fused products."""
+        return Kernel(func, **STRICT, **NOINLINE)
 
     def entry_point(signature, cache=True, registers=False):
         """Return a decorator that makes an entry point; for the signature see ``numba_signatures.signature_of``."""
