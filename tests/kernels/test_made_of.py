@@ -133,7 +133,7 @@ def changed(x):
 
 
 def stamps(entries):
-    return {name: made_of.stamp(entry) for name, entry in entries.items()}
+    return {name: made_of.stamp(entry, "compiler") for name, entry in entries.items()}
 
 
 def check(entries, parts, before, places):

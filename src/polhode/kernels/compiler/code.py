@@ -136,8 +136,7 @@ def key_of(entry, name):
     stamps = _stamps()
     if name not in stamps:
         stamps[name] = _stamp(entry)
-        if cache.source_digest() == cache.SOURCES:  # otherwise nobody knows what was loaded
-            keep_stamps(stamps)
+        _keep(stamps)
     return f"{name}-{stamps[name]}"
 
 
@@ -145,22 +144,30 @@ def _stamp(entry):
     """Return a digest of what an entry point is made of."""
     from polhode.kernels.compiler import made_of
 
-    return made_of.stamp(entry)
+    stamps = _stamps()
+    if "" not in stamps:
+        stamps[""] = made_of.of_compiler()
+        _keep(stamps)
+    return made_of.stamp(entry, stamps[""])
 
 
 @functools.cache
 def _stamps():
-    """Return the stamps of entry points of this package by their names, as far as they are known for its sources."""
+    """Return stamps of entry points of this package by their names, and that of the compiler by an empty name.
+
+    These are the ones that are known for the sources of this process.
+    """
     if kept := cache.read(STAMPS, _stamps_file()):
         return json.loads(kept)
     if stamps := _bundle().stamps:
-        keep_stamps(stamps)
+        _keep(stamps)
     return stamps
 
 
-def keep_stamps(stamps):
+def _keep(stamps):
     """Write stamps to the cache, so that the next process need not find out what entry points are made of."""
-    cache.write(STAMPS, _stamps_file(), json.dumps(stamps).encode())
+    if cache.source_digest() == cache.SOURCES:  # otherwise nobody knows what was loaded
+        cache.write(STAMPS, _stamps_file(), json.dumps(stamps).encode())
 
 
 @functools.cache

@@ -27,8 +27,10 @@ OTHERS = {"numpy", "scipy", "numba", *sys.stdlib_module_names}  # packages that 
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef
 
 
-def stamp(entry):
+def stamp(entry, compiler):
     """Return a digest of everything that an entry point is made of, as 16 hexadecimal digits.
+
+    ``compiler`` is the result of ``of_compiler``.
 
     Raises
     ------
@@ -36,7 +38,7 @@ def stamp(entry):
         If compiled code of this package reads an object of an unknown kind.
     """
     walk = _Walk(is_strict=entry.key is None)
-    facts = walk.value(entry), entry.key, walk.parts, compiler(), versions()
+    facts = walk.value(entry), entry.key, walk.parts, compiler, versions()
     return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
 
 
@@ -46,8 +48,7 @@ def versions():
     return tuple(importlib.metadata.version(name) for name in ("llvmlite", "numba", "numpy", "scipy"))
 
 
-@functools.cache
-def compiler():
+def of_compiler():
     """Return a digest of the sources of this folder that say how code is made, without comments and docstrings."""
     digest = hashlib.sha256()
     for path in sorted(Path(__file__).parent.iterdir()):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 
-LANES = 4  # of vectors
+LANES = 4  # of vectors: ``Writer.reduced`` combines four, ``interior_loop`` and ``one_body`` place four sums
 VECTOR = f"<{LANES} x double>"
 INTEGERS = {"double": "i64", VECTOR: f"<{LANES} x i64>"}
 SHORT = {"double": "i32", VECTOR: f"<{LANES} x i32>"}
