@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 from polhode._version import __version__ as __version__
-from polhode.core.errors import INTERRUPTIBLE
+from polhode.core.errors import nothing_computed
 
 _STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
 _HOME = {name: home for home, name in re.findall(r"^from (\S+) import ([a-zA-Z]\w*)", _STUB, re.MULTILINE)}
@@ -30,9 +30,12 @@ def __getattr__(name: str) -> object:
     if name not in _HOME:
         # Given name and obj, Python suggests the most similar name of ``dir(polhode)``.
         raise AttributeError(f"module 'polhode' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
-    with INTERRUPTIBLE:  # an import takes a part of the time in which a run seems to have begun
+    try:
         home = importlib.import_module(_HOME[name])
         value = vars(home)[name] if name in vars(home) else importlib.import_module(f"{home.__name__}.{name}")
+    except KeyboardInterrupt as stop:  # the import takes a part of the time in which a run seems to have begun
+        nothing_computed(stop)
+        raise
     globals()[name] = value
     return value
 

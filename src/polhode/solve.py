@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.core.checks import as_floats, whole_number
-from polhode.core.errors import INTERRUPTIBLE, RunWarning
+from polhode.core.errors import RunWarning, nothing_computed
 from polhode.core.messages import joined
 from polhode.core.progress import Report, searching
-from polhode.core.units import in_numbers, together
+from polhode.core.units import WITHOUT_UNITS, in_numbers, together
 from polhode.core.warning import warn
 from polhode.integration.choice import Choice, choose, explained
 from polhode.integration.output import Computed, OutputOptions, computed
@@ -146,17 +146,24 @@ def integrate(
     >>> len(traj), bool(abs(traj.energy_error()).max() < 1e-9)
     (201, True)
     """
-    with INTERRUPTIBLE, np.errstate(under="ignore"):  # which is harmless here, and which the user may treat as an error
-        problem = problem.current()
-        h, atol, t_eval, t_span = together(problem.units, h=h, atol=atol, t_eval=t_eval, t_span=t_span).values()
-        span = problem.t_span if t_span is None else checked_span(t_span)
-        every = save_every if type(save_every) is int and save_every > 0 else whole_number(save_every, "save_every", 1)
-        output = OutputOptions(t_eval, every, dense_output, events, progress)
-        size = h if h is None or isinstance(h, (float, int)) else as_floats(h, "h")
-        with searching(progress) if progress else nullcontext():
-            choice = choice_for(problem, span, method, size, rtol, atol, output)
-        made = choice.computed or computed(new_run(problem, span, choice.method, choice.h), choice.h, output)
-        return result_of(problem, choice, made, output, estimate_error=estimate_error)
+    try:
+        with np.errstate(under="ignore"):  # which is harmless here, and which the user may treat as an error
+            problem = problem.current()
+            if not WITHOUT_UNITS.issuperset(map(type, (h, atol, t_eval, t_span))):
+                h, atol, t_eval, t_span = together(problem.units, h=h, atol=atol, t_eval=t_eval, t_span=t_span).values()
+            span = problem.t_span if t_span is None else checked_span(t_span)
+            every = (
+                save_every if type(save_every) is int and save_every > 0 else whole_number(save_every, "save_every", 1)
+            )
+            output = OutputOptions(t_eval, every, dense_output, events, progress)
+            size = h if h is None or isinstance(h, (float, int)) else as_floats(h, "h")
+            with searching(progress) if progress else nullcontext():
+                choice = choice_for(problem, span, method, size, rtol, atol, output)
+            made = choice.computed or computed(new_run(problem, span, choice.method, choice.h), choice.h, output)
+            return result_of(problem, choice, made, output, estimate_error=estimate_error)
+    except KeyboardInterrupt as stop:
+        nothing_computed(stop)
+        raise
 
 
 def start(

@@ -203,8 +203,8 @@ class Interrupted(KeyboardInterrupt):
 
     Attributes
     ----------
-    trajectory : Trajectory, SystemTrajectory, Streamed or xarray.Dataset
-        What was computed before the interruption.
+    trajectory : Trajectory, SystemTrajectory, Streamed, xarray.Dataset or None
+        What was computed before the interruption; None if it came before the first step.
 
     Examples
     --------
@@ -221,19 +221,9 @@ class Interrupted(KeyboardInterrupt):
         return type(self), (self.trajectory,)
 
 
-class _Interruptible:
-    """Context in which Ctrl-C gets the attribute ``trajectory``, None, unless it has one: nothing is computed yet."""
-
-    def __enter__(self) -> None:
-        """Do nothing."""
-
-    def __exit__(self, kind: object, problem: BaseException | None, traceback: object) -> None:
-        """Set the attribute of a KeyboardInterrupt, which is raised again."""
-        if isinstance(problem, KeyboardInterrupt):
-            vars(problem).setdefault("trajectory", None)
-
-
-INTERRUPTIBLE = _Interruptible()
+def nothing_computed(stop: KeyboardInterrupt) -> None:
+    """Give Ctrl-C the attribute ``trajectory``, None, unless it has one: it came before the first step."""
+    vars(stop).setdefault("trajectory", None)
 
 
 class RunWarning(RuntimeWarning):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from polhode.core.capacity import memory_for
-from polhode.core.errors import INTERRUPTIBLE, InputError, Interrupted, StoreWarning
+from polhode.core.errors import InputError, Interrupted, StoreWarning, nothing_computed
 from polhode.core.messages import Hint
 from polhode.core.progress import Progress, tell
 from polhode.core.warning import warn
@@ -143,7 +143,7 @@ def ensemble(
     if force and not resume:
         changed = "goes on although functions have changed: it needs"
         raise InputError(Hint(f"force=True {changed} resume=True", f"--force {changed} --resume"))
-    with INTERRUPTIBLE:
+    try:
         members = as_samples(samples).seeded(_seed(out, resume, seed))
         options = EnsembleOptions(t_span, method, h, rtol, t_eval, as_summary(reduce), vectorized)
         job, pilot = plan(problem, members, options)
@@ -164,6 +164,9 @@ def ensemble(
         with only_writer(Path(out)):
             sink = OnDisk.reopen(Path(out), layout, force=force) if resume else OnDisk.create(Path(out), layout)
             return _compute_chunks(job, members, layout, compute, sink, progress)
+    except KeyboardInterrupt as stop:
+        nothing_computed(stop)
+        raise
 
 
 def _compute_chunks(job: Job, members: Samples, layout: Layout, compute: Compute, sink: Sink, progress: bool) -> Any:

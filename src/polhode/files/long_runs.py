@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray
 from polhode.core.checks import whole_number
-from polhode.core.errors import INTERRUPTIBLE, InputError, StoreWarning
+from polhode.core.errors import InputError, StoreWarning, nothing_computed
 from polhode.core.progress import Report
 from polhode.core.units import together
 from polhode.core.warning import warn
@@ -101,7 +101,7 @@ def stream(
     >>> done.finished, done.rows
     (True, 21)
     """
-    with INTERRUPTIBLE:
+    try:
         problem = problem.current()
         h, t_eval, t_span = together(problem.units, h=h, t_eval=t_eval, t_span=t_span).values()
         span = problem.t_span if t_span is None else checked_span(t_span)
@@ -110,6 +110,9 @@ def stream(
         run = new_run(problem, span, choice.method, choice.h)
         writer = prepare(run, path, times=choice.times(span, t_eval, every), save_every=every, chunk=chunk)
         return begin(writer, progress=progress)
+    except KeyboardInterrupt as stop:
+        nothing_computed(stop)
+        raise
 
 
 def prepare(
@@ -190,8 +193,12 @@ def resume(
     True
     """
     path = Path(path)
-    with INTERRUPTIBLE, only_writer(path):
-        return _resumed(path, problem, method, progress, force)
+    try:
+        with only_writer(path):
+            return _resumed(path, problem, method, progress, force)
+    except KeyboardInterrupt as stop:
+        nothing_computed(stop)
+        raise
 
 
 def _resumed(

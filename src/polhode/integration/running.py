@@ -251,7 +251,7 @@ class Run(ABC):
             status=self.user_status(), message=message, failure=failure.text, sol=sol, events=events,
         )  # fmt: skip
         if self.interrupted:
-            raise Interrupted(result)
+            raise Interrupted(result if len(states.t) else None)  # None: before the first step
         if failure.text and (self.raises_for_batches or not self.batch):
             raise RunError(message, result) from failure.cause
         if failure.text:
