@@ -142,6 +142,7 @@ def test_adaptive_stops_at_its_limits():
     with pytest.raises(RunError, match="engine lost") as caught:
         ph.integrate(System(BODY, oscillator().state, Field(breaks, arrays=True)), method=ph.Adaptive(1e-9))
     assert isinstance(caught.value.__cause__, ValueError)
+    assert caught.value.trajectory.stats.rejected == 1  # the trial that failed counts, as with one body
 
 
 def test_adaptive_meets_a_pole():

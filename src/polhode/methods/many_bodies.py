@@ -93,11 +93,8 @@ def memory_size(bodies: int) -> int:
 
 def read_state(current: BatchState, i: int) -> tuple[SystemState, Progress]:
     """Return a copy of the state of system `i`, and how far it has come."""
-    m, q = current.m[i], current.q[i]
     drift, kick, gradient, time, begun, known, stuck = current.memory[i, :PENDING].tolist()
-    force, torque = current.memory[i, PENDING:].reshape(2, -1, 3)
-    parts = q[:, X], m[:, P], m[:, M], q[:, Q], force, torque
-    moving = Moving(*(np.array(part, order="C") for part in parts))
+    moving = moving_of(current.m[i], current.q[i], *current.memory[i, PENDING:].reshape(2, -1, 3))
     cost = int(current.torques[i]), int(current.status[i])
     state = SystemState(moving, Pending(drift, kick, gradient, time), bool(known), int(stuck), *cost)
     return state, Progress(int(current.steps[i]), bool(begun))
@@ -109,6 +106,12 @@ def write_state(s: SystemState, progress: Progress, current: BatchState, i: int)
     current.memory[i, :PENDING] = *s.pending, progress.begun, s.known, s.stuck
     current.memory[i, PENDING:].reshape(2, -1, 3)[:] = s.moving.force, s.moving.torque
     current.steps[i], current.torques[i], current.status[i] = progress.steps, s.evaluations, s.status
+
+
+def moving_of(m: FloatArray, q: FloatArray, force: FloatArray, torque: FloatArray) -> Moving:
+    """Return a copy of the state in the arrays m (n, 6) and q (n, 7), with forces and torques (n, 3)."""
+    parts = q[:, X], m[:, P], m[:, M], q[:, Q], force, torque
+    return Moving(*(np.array(part, order="C") for part in parts))
 
 
 def put(a: Moving, m: FloatArray, q: FloatArray) -> None:

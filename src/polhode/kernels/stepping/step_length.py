@@ -95,3 +95,10 @@ def end_of(t, length, t_end):
     """Return the end time of a step of this length from t, which does not pass t_end."""
     left = t_end - t
     return t_end if abs(left) <= STRETCH * length else t + copysign(length, left)
+
+
+@inline
+def next_end(h, t, longest, t_end):
+    """Return the end time of the next trial step, and whether it is the shortest one that the digits of t allow."""
+    length, is_least = length_of(h, t, longest)
+    return end_of(t, length, t_end), is_least

@@ -12,8 +12,9 @@ from polhode.kernels.exact.standard_form import INPUT, TIMES, quaternion_of, vec
 from polhode.kernels.numbers.exponential import FARTHEST, rate, rotation, turned, unit
 from polhode.kernels.numbers.quat import matrix
 from polhode.kernels.numbers.vectors import by_components, cross, dot, image, in_body, matrix_in
+from polhode.kernels.stepping.dormand_prince import COLUMN, FIFTH, FIRST, THIRD, WEIGHT
 from polhode.kernels.stepping.header import BOOL, Moving, row_of
-from polhode.kernels.stepping.step_length import eighth_root, end_of, factor_of, length_of
+from polhode.kernels.stepping.step_length import eighth_root, factor_of, next_end
 
 
 @inline
@@ -141,26 +142,25 @@ def step_slopes(change, a, per_mass, per_moments, h, out):
 
 
 SLOPES = "Array(f8, 3, 'C', readonly=True)"
-WEIGHTS = f"Array(i8, 1, 'C', readonly=True), {TIMES}"
 
 
 @inline
-def add_weighted(slopes, columns, weights, i, out):
-    """Write the sum of row i of the slopes (k, n, 12) of the given columns, with weights, to out (12,)."""
+def add_weighted(slopes, n, i, out):
+    """Write the sum of the slopes (k, n, 12) of body i, with the weights in row n of the table, to out (12,)."""
     for c in range(12):
         out[c] = 0.0
-    for l in range(len(columns)):
-        a = float(weights[l])
-        row = slopes[columns[l], i]
+    for l in range(FIRST[n], FIRST[n + 1]):
+        a = WEIGHT[l]
+        row = slopes[COLUMN[l], i]
         for c in range(12):
             out[c] += a * float(row[c])
 
 
-@entry_point(f"void({SLOPES}, {WEIGHTS}, {ROWS})")
-def combined(slopes, columns, weights, out):
-    """Write the sum of the slopes (k, n, 12) of the given columns, with weights, to out (n, 12)."""
+@entry_point(f"void({SLOPES}, i8, {ROWS})")
+def combined(slopes, n, out):
+    """Write the sums of the slopes (k, n, 12), with the weights in row n of the table of the method, to out (n, 12)."""
     for i in range(out.shape[0]):
-        add_weighted(slopes, columns, weights, i, out[i])
+        add_weighted(slopes, n, i, out[i])
 
 
 @inline
@@ -173,8 +173,8 @@ def squares(estimate, allowed):
     return total
 
 
-@entry_point(f"f8({SLOPES}, {WEIGHTS}, {WEIGHTS}, {TIMES})")
-def largest_error(slopes, columns5, weights5, columns3, weights3, allowed):
+@entry_point(f"f8({SLOPES}, {TIMES})")
+def largest_error(slopes, allowed):
     """Return the error of order 5, corrected by that of order 3, of the worst body, relative to the allowed errors.
 
     It is infinite if an estimate is not finite; see ``munthe_kaas.error_of``.
@@ -182,9 +182,9 @@ def largest_error(slopes, columns5, weights5, columns3, weights3, allowed):
     estimate = np.empty(12)
     worst = 0.0
     for i in range(slopes.shape[1]):
-        add_weighted(slopes, columns5, weights5, i, estimate)
+        add_weighted(slopes, FIFTH, i, estimate)
         fifth = squares(estimate, allowed)
-        add_weighted(slopes, columns3, weights3, i, estimate)
+        add_weighted(slopes, THIRD, i, estimate)
         third = squares(estimate, allowed)
         if not fifth + third < inf:
             return inf
@@ -195,7 +195,7 @@ def largest_error(slopes, columns5, weights5, columns3, weights3, allowed):
 
 @entry_point("f8(f8)")
 def step_factor(error):
-    """Return the ratio of the next step length to this one; see ``step_length``."""
+    """Call ``factor_of``."""
     return factor_of(error)
 
 
@@ -207,6 +207,5 @@ def first_fraction(rtol):
 
 @entry_point("Tuple((f8, b1))(f8, f8, f8, f8)")
 def trial_end(h, t, longest, t_end):
-    """Return the end of the next trial step, and whether it is the shortest possible one; see ``step_length``."""
-    length, is_least = length_of(h, t, longest)
-    return end_of(t, length, t_end), is_least
+    """Call ``next_end``."""
+    return next_end(h, t, longest, t_end)
