@@ -14,7 +14,7 @@ from polhode.core.errors import InputError
 from polhode.core.messages import Hint, joined
 from polhode.core.references import HAIRER_1993, MUNTHE_KAAS_1999, PRINCE_DORMAND_1981
 from polhode.kernels.compiler.jit import loaded
-from polhode.kernels.stepping.header import BatchState, Bodies, Clock, Saved, Settings, Wanted, Work
+from polhode.kernels.stepping.header import BatchState, Bodies, Settings, Work
 from polhode.kernels.stepping.status import Status
 from polhode.methods.method import Advance, Between, Longest, Method, anything
 
@@ -118,15 +118,8 @@ class Adaptive(Method):
         Each body is advanced until it reaches the end of the clock or has made `limit` trial steps.
         """
         loop = _loop()
-        torque = force.torque_address()
-        settings = self._settings
-
-        def advance(
-            bodies: Bodies, clock: Clock, wanted: Wanted, start: int, stop: int, current: BatchState, saved: Saved
-        ) -> None:
-            loop(torque, settings, Work(bodies, clock, wanted, start, stop, current, saved))
-
-        return advance
+        torque, settings = force.torque_address(), self._settings
+        return lambda *work: loop(torque, settings, Work(*work))
 
     @property
     def _settings(self) -> Settings:

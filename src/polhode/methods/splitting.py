@@ -122,13 +122,7 @@ class Splitting(Method):
         implicit = bool(force.velocity_dependent)
         flow = self.flow.data()
         scheme = self.scheme_table
-
-        def advance(
-            bodies: Bodies, clock: Clock, wanted: Wanted, start: int, stop: int, current: BatchState, saved: Saved
-        ) -> None:
-            run(one, torque, implicit, flow, scheme, Work(bodies, clock, wanted, start, stop, current, saved))
-
-        return advance
+        return lambda *work: run(one, torque, implicit, flow, scheme, Work(*work))
 
     def advance_batch(self, force: Force) -> Advance:
         """Return the compiled loop for batches: bodies with exact drifts are advanced in blocks, in vector lanes."""

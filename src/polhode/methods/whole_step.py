@@ -10,7 +10,7 @@ import numpy as np
 from polhode.core.arrays import FloatArray, writable
 from polhode.core.errors import InputError
 from polhode.kernels.compiler.jit import loaded
-from polhode.kernels.stepping.header import BatchState, Bodies, Clock, Saved, Wanted, Work
+from polhode.kernels.stepping.header import Work
 from polhode.methods.method import Advance, Method
 from polhode.methods.record import MethodRecord
 
@@ -76,15 +76,8 @@ class WholeStep(Method):
 
     def advance(self, force: Force) -> Advance:
         """Return the compiled loop for this force; see `Advance` for its signature."""
-        tools = self.tools(force)
-        run = loaded(self.loop)
-
-        def advance(
-            bodies: Bodies, clock: Clock, wanted: Wanted, start: int, stop: int, current: BatchState, saved: Saved
-        ) -> None:
-            run(*tools, Work(bodies, clock, wanted, start, stop, current, saved))
-
-        return advance
+        tools, run = self.tools(force), loaded(self.loop)
+        return lambda *work: run(*tools, Work(*work))
 
     @staticmethod
     def slopes(force: Force, t: FloatArray, matrices: FloatArray) -> FloatArray:
