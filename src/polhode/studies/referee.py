@@ -14,7 +14,7 @@ from polhode.core.body import flow_moments
 from polhode.core.checks import all_finite, as_floats, whole_number
 from polhode.core.errors import InputError, PolhodeError, TimeError
 from polhode.core.extras import optional
-from polhode.core.rotation import from_matrix
+from polhode.core.rotation import from_matrix, product
 from polhode.forces.base import Force
 from polhode.forces.tracing import Trace, exact_trace
 from polhode.integration.problem import Problem
@@ -219,7 +219,7 @@ class Motion:
             return
         axes = self._matrix()
         m = [mp.fsum(axes[k][j] * mpf(x) for k, x in enumerate(bodies.m[i].tolist())) for j in range(3)]
-        q = _product(self._unit([mpf(x) for x in bodies.q[i].tolist()]), self._turn)
+        q = list(product(self._unit([mpf(x) for x in bodies.q[i].tolist()]), self._turn))
         t, end = mpf(bodies.start), mpf(times[-1])
         longest = bodies.longest(i, times[-1]) if end != t else inf
         waiting = list(times)
@@ -278,7 +278,7 @@ class Motion:
         """Return a state in the body axes of the user."""
         axes = self._matrix()
         a, b, c, d = self._turn
-        return [self._mp.fsum(axes[k][j] * m[j] for j in range(3)) for k in range(3)], _product(q, [a, -b, -c, -d])
+        return [self._mp.fsum(axes[k][j] * m[j] for j in range(3)) for k in range(3)], list(product(q, [a, -b, -c, -d]))
 
     def _constant_inputs(self) -> dict[str, Any]:
         """Return the inputs of the equations that do not change, for units of time and inertia of 1."""
@@ -313,15 +313,3 @@ def _polynomials(rows: list[tuple[Any, ...]], x: Any) -> list[Any]:
     for row in reversed(rows[:-1]):
         values = [coefficient + x * value for coefficient, value in zip(row, values, strict=True)]
     return values
-
-
-def _product(p: list[Any], q: list[Any]) -> list[Any]:
-    """Return the product of two quaternions."""
-    a, b, c, d = p
-    w, x, y, z = q
-    return [
-        a * w - b * x - c * y - d * z,
-        a * x + b * w + c * z - d * y,
-        a * y - b * z + c * w + d * x,
-        a * z + b * y - c * x + d * w,
-    ]
