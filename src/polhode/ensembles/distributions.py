@@ -1,21 +1,21 @@
 """Distributions of the sampled parameters of an ensemble, computed from a fixed count of uniform numbers per member.
 
 All distributions except ``Each`` are vectorized: ``of(u)`` maps uniform numbers of shape (n, uniforms) to values of
-shape (n,) + shape.
+shape (n,) + shape, by one of the functions below.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray
-from polhode.core.checks import as_floats, check_moments, common_batch, show
+from polhode.core.checks import as_floats, check_moments, show
 from polhode.core.errors import InputError, ShapeError
 from polhode.core.pickling import HoldsFunctions
 from polhode.core.rotation import as_quaternion, from_rotation_vector, multiply
@@ -24,23 +24,35 @@ from polhode.ensembles.random_streams import generator, uniforms
 Shape = tuple[int, ...]
 
 
-class Distribution(ABC):
-    """Base class of distributions.
+@dataclass(frozen=True, eq=False, repr=False)
+class Distribution:
+    """A distribution of values that are computed from uniform numbers.
 
     Attributes
     ----------
+    name : str
+        What ``repr`` returns: a function of ``polhode.sampling`` with its arguments.
     shape : tuple of int
         Shape of one value.
     uniforms : int
         How many uniform numbers between 0 and 1 one value is computed from.
+    function : callable
+        ``function(u, **arguments)`` returns n values from uniform numbers of shape (n, uniforms), or (n,) + shape if
+        each component has its own.
+    arguments : Mapping
+        Parameters of the distribution.
     """
 
+    name: str
     shape: Shape
     uniforms: int
+    function: Callable[..., Any]
+    arguments: Mapping[str, Any] = field(default_factory=dict)
 
-    @abstractmethod
     def of(self, u: FloatArray) -> FloatArray:
         """Return values of shape (n,) + shape, computed from uniform numbers ``u`` of shape (n, uniforms)."""
+        numbers = u.reshape(len(u), *self.shape) if self.uniforms == prod(self.shape) else u
+        return np.asarray(self.function(numbers, **self.arguments), dtype=np.float64)
 
     def draw(self, seed: int, name: str, first: int, members: int) -> FloatArray:
         """Return values of shape (members,) + shape for consecutive members, starting with member ``first``.
@@ -62,186 +74,13 @@ class Distribution(ABC):
         """
         return self.of(uniforms(seed, name, first, members, self.uniforms))
 
-
-@dataclass(frozen=True, eq=False)
-class Always(Distribution):
-    """The same value for all members."""
-
-    value: FloatArray
-    uniforms = 0
-
-    @property
-    def shape(self) -> Shape:  # type: ignore[override]
-        """Shape of the value."""
-        return self.value.shape
-
-    def of(self, u: FloatArray) -> FloatArray:
-        """Return n copies of the value, shape (n,) + shape."""
-        return np.broadcast_to(self.value, (len(u), *self.shape)).copy()
-
-
-@dataclass(frozen=True, eq=False)
-class Independent(Distribution):
-    """Independent components, each computed with the inverse of its cumulative distribution function."""
-
-    inverse: Callable[..., Any]
-    arguments: tuple[FloatArray, ...]  # broadcast to ``shape``
-    name: str
-
-    @property
-    def shape(self) -> Shape:  # type: ignore[override]
-        """Shape to which the arguments broadcast."""
-        return common_batch(**{f"argument {i + 1}": a.shape for i, a in enumerate(self.arguments)})
-
-    @property
-    def uniforms(self) -> int:  # type: ignore[override]
-        """Number of components."""
-        return int(np.prod(self.shape, dtype=int))
-
-    def of(self, u: FloatArray) -> FloatArray:
-        """Return the inverse distribution function of ``u``, shape (n,) + shape."""
-        return np.asarray(self.inverse(u.reshape(-1, *self.shape), *self.arguments), dtype=np.float64)
-
-    def __repr__(self) -> str:
-        """Return the name of the distribution with its arguments."""
-        return f"{self.name}({', '.join(str(a.tolist()) for a in self.arguments)})"
-
-
-@dataclass(frozen=True, eq=False)
-class Frozen(Distribution):
-    """A frozen distribution of scipy.stats, or any object with ``ppf``, the inverse distribution function."""
-
-    ppf: Callable[[Any], Any]
-    name: str
-
-    @property
-    def shape(self) -> Shape:  # type: ignore[override]
-        """Shape of one value of ``ppf``."""
-        return np.shape(self.ppf(0.5))
-
-    @property
-    def uniforms(self) -> int:  # type: ignore[override]
-        """Number of components."""
-        return int(np.prod(self.shape, dtype=int))
-
-    def of(self, u: FloatArray) -> FloatArray:
-        """Return ``ppf(u)``, shape (n,) + shape."""
-        return np.asarray(self.ppf(u.reshape(-1, *self.shape)), dtype=np.float64)
-
     def __repr__(self) -> str:
         """Return the name of the distribution with its arguments."""
         return self.name
 
 
-@dataclass(frozen=True, eq=False)
-class Correlated(Distribution):
-    """Multivariate normal distribution: mean + L z, where L is the Cholesky factor of the covariance."""
-
-    mean: FloatArray
-    factor: FloatArray
-
-    @property
-    def shape(self) -> Shape:  # type: ignore[override]
-        """Shape of the mean, (k,)."""
-        return self.mean.shape
-
-    @property
-    def uniforms(self) -> int:  # type: ignore[override]
-        """Number of components, k."""
-        return len(self.mean)
-
-    def of(self, u: FloatArray) -> FloatArray:
-        """Return correlated normal values, shape (n, k)."""
-        z = standard_normal(u)
-        terms = [z[:, j, None] * self.factor[:, j] for j in range(len(self.mean))]
-        return self.mean + sum(terms[1:], terms[0])  # in a matrix product, the order of sums depends on the row count
-
-
-@dataclass(frozen=True)
-class Attitude(Distribution):
-    """Uniform distribution on SO(3). K. Shoemake, Uniform random rotations, Graphics Gems III (1992), pp. 124-132."""
-
-    shape = (4,)
-    uniforms = 3
-
-    def of(self, u: FloatArray) -> FloatArray:
-        """Return unit quaternions, scalar first, shape (n, 4)."""
-        near, far = np.sqrt(1.0 - u[:, 0]), np.sqrt(u[:, 0])
-        a, b = 2.0 * np.pi * u[:, 1], 2.0 * np.pi * u[:, 2]
-        return np.stack([far * np.cos(b), near * np.sin(a), near * np.cos(a), far * np.sin(b)], axis=-1)
-
-
-@dataclass(frozen=True, eq=False)
-class AttitudeNear(Distribution):
-    """The attitude q, rotated by a rotation vector in body axes with normal components of given deviations (rad)."""
-
-    q: FloatArray
-    deviation: FloatArray
-    shape = (4,)
-    uniforms = 3
-
-    def of(self, u: FloatArray) -> FloatArray:
-        """Return unit quaternions, scalar first, shape (n, 4)."""
-        return multiply(self.q, from_rotation_vector(self.deviation * standard_normal(u)))
-
-
-@dataclass(frozen=True, eq=False)
-class Directions(Distribution):
-    """Vectors with uniformly distributed directions and lengths drawn from a scalar distribution."""
-
-    length: Distribution
-    shape = (3,)
-
-    @property
-    def uniforms(self) -> int:  # type: ignore[override]
-        """Two numbers for the direction, and those of the length."""
-        return 2 + self.length.uniforms
-
-    def of(self, u: FloatArray) -> FloatArray:
-        """Return vectors, shape (n, 3)."""
-        z = 2.0 * u[:, 0] - 1.0
-        angle = 2.0 * np.pi * u[:, 1]
-        across = 2.0 * np.sqrt(u[:, 0] * (1.0 - u[:, 0]))
-        unit = np.stack([across * np.cos(angle), across * np.sin(angle), z], axis=-1)
-        return self.length.of(u[:, 2:])[:, None] * unit
-
-
-@dataclass(frozen=True, eq=False)
-class MomentsNear(Distribution):
-    """Physically possible principal moments: the second moments of mass J (I1 = J2 + J3, ...) are log-normal."""
-
-    second: FloatArray
-    spread: FloatArray
-    shape = (3,)
-    uniforms = 3
-
-    def of(self, u: FloatArray) -> FloatArray:
-        """Return principal moments, shape (n, 3)."""
-        J = self.second * np.exp(self.spread * standard_normal(u))
-        return np.stack([J[:, 1] + J[:, 2], J[:, 0] + J[:, 2], J[:, 0] + J[:, 1]], axis=-1)
-
-
-@dataclass(frozen=True)
-class Triangle(Distribution):
-    """Principal moments with a fixed sum, uniform in the inertia triangle (the set of physically possible moments)."""
-
-    trace: float
-    shape = (3,)
-    uniforms = 2
-
-    def of(self, u: FloatArray) -> FloatArray:
-        """Return principal moments whose sum is ``trace``, shape (n, 3)."""
-        low, high = np.minimum(u[:, 0], u[:, 1]), np.maximum(u[:, 0], u[:, 1])
-        return 0.5 * self.trace * np.stack([1.0 - low, 1.0 - (high - low), high], axis=-1)
-
-
-@dataclass(frozen=True, eq=False)
 class Each(HoldsFunctions, Distribution):
     """Any distribution: ``function(rng)`` returns one value and is called for each member with its own generator."""
-
-    function: Callable[[np.random.Generator], Any]
-    shape: Shape
-    uniforms = 0
 
     def of(self, u: FloatArray) -> FloatArray:
         """Raise NotImplementedError: the values are not a function of uniform numbers."""
@@ -253,6 +92,66 @@ class Each(HoldsFunctions, Distribution):
         for i in range(members):
             out[i] = self.function(generator(seed, name, first + i))
         return out
+
+
+def always(u: FloatArray, value: FloatArray) -> FloatArray:
+    """Return copies of a value."""
+    return np.broadcast_to(value, (len(u), *value.shape)).copy()
+
+
+def between(u: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    """Return the inverse distribution function of the uniform distribution."""
+    return low + u * (high - low)
+
+
+def around(u: FloatArray, mean: FloatArray, deviation: FloatArray) -> FloatArray:
+    """Return the inverse distribution function of the normal distribution."""
+    return mean + deviation * standard_normal(u)
+
+
+def factor_around(u: FloatArray, median: FloatArray, spread: FloatArray) -> FloatArray:
+    """Return the inverse distribution function of the log-normal distribution."""
+    return median * np.exp(spread * standard_normal(u))
+
+
+def correlated(u: FloatArray, mean: FloatArray, factor: FloatArray) -> FloatArray:
+    """Return normal values mean + L z, where L is the Cholesky factor of the covariance."""
+    z = standard_normal(u)
+    terms = [z[:, j, None] * factor[:, j] for j in range(len(mean))]
+    return mean + sum(terms[1:], terms[0])  # in a matrix product, the order of sums depends on the row count
+
+
+def attitude(u: FloatArray) -> FloatArray:
+    """Return quaternions, uniform on SO(3). K. Shoemake, Uniform random rotations, Graphics Gems III (1992) 124-132."""
+    near, far = np.sqrt(1.0 - u[:, 0]), np.sqrt(u[:, 0])
+    a, b = 2.0 * np.pi * u[:, 1], 2.0 * np.pi * u[:, 2]
+    return np.stack([far * np.cos(b), near * np.sin(a), near * np.cos(a), far * np.sin(b)], axis=-1)
+
+
+def attitude_near(u: FloatArray, q: FloatArray, deviation: FloatArray) -> FloatArray:
+    """Return q, rotated by rotation vectors in body axes with normal components of given deviations (rad)."""
+    return multiply(q, from_rotation_vector(deviation * standard_normal(u)))
+
+
+def direction(u: FloatArray, length: Distribution) -> FloatArray:
+    """Return vectors with uniformly distributed directions and lengths drawn from a scalar distribution."""
+    z = 2.0 * u[:, 0] - 1.0
+    angle = 2.0 * np.pi * u[:, 1]
+    across = 2.0 * np.sqrt(u[:, 0] * (1.0 - u[:, 0]))
+    unit = np.stack([across * np.cos(angle), across * np.sin(angle), z], axis=-1)
+    return length.of(u[:, 2:])[:, None] * unit
+
+
+def moments_near(u: FloatArray, second: FloatArray, spread: FloatArray) -> FloatArray:
+    """Return possible principal moments: the second moments of mass J (I1 = J2 + J3, ...) are log-normal."""
+    J = second * np.exp(spread * standard_normal(u))
+    return np.stack([J[:, 1] + J[:, 2], J[:, 0] + J[:, 2], J[:, 0] + J[:, 1]], axis=-1)
+
+
+def triangle(u: FloatArray, trace: float) -> FloatArray:
+    """Return principal moments with a fixed sum, uniform in the inertia triangle (the set of possible moments)."""
+    low, high = np.minimum(u[:, 0], u[:, 1]), np.maximum(u[:, 0], u[:, 1])
+    return 0.5 * trace * np.stack([1.0 - low, 1.0 - (high - low), high], axis=-1)
 
 
 def standard_normal(u: FloatArray) -> FloatArray:

@@ -20,25 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray
-from polhode.core.checks import as_floats, whole_number
+from polhode.core.checks import as_floats, common_batch, whole_number
 from polhode.core.errors import InputError, ShapeError
-from polhode.ensembles.distributions import (
-    Always,
-    Attitude,
-    AttitudeNear,
-    Correlated,
-    Directions,
-    Distribution,
-    Each,
-    Frozen,
-    Independent,
-    MomentsNear,
-    Triangle,
-    cholesky,
-    one_attitude,
-    second_moments,
-    standard_normal,
-)
+from polhode.ensembles import distributions
+from polhode.ensembles.distributions import Distribution, Each
 from polhode.ensembles.random_streams import as_seed
 
 __all__ = [
@@ -149,7 +134,7 @@ def as_samples(samples: Any) -> Samples:
             f"samples are {type(samples).__name__}; expected a dict of arrays such as {{'omega': array (members, 3)}}, "
             "sampling.draw(count, ...) or sampling.grid(...)"
         )
-    arrays = {name: column for name, column in samples.items() if not _is_law(column)}
+    arrays = {name: column for name, column in samples.items() if as_law(column) is None}
     if not arrays:
         raise InputError(
             "samples contain only distributions; pass the number of members: sampling.draw(1000, omega=..., q=...)"
@@ -236,12 +221,9 @@ def as_law(column: Any) -> Distribution | None:
     if not hasattr(column, "ppf"):
         return None
     name = getattr(getattr(column, "dist", None), "name", type(column).__name__)
-    return Frozen(column.ppf, f"{name}{getattr(column, 'args', '')}{getattr(column, 'kwds', '')}")
-
-
-def _is_law(column: Any) -> bool:
-    """Return whether ``column`` is a distribution of this package or of scipy.stats."""
-    return isinstance(column, Distribution) or hasattr(column, "ppf")
+    name = f"{name}{getattr(column, 'args', '')}{getattr(column, 'kwds', '')}"
+    shape = np.shape(column.ppf(0.5))
+    return Distribution(name, shape, prod(shape), column.ppf)
 
 
 def always(value: npt.ArrayLike) -> Distribution:
@@ -261,7 +243,8 @@ def always(value: npt.ArrayLike) -> Distribution:
     >>> always((1.0, 2.0)).draw(1, "weight", 0, 3).shape
     (3, 2)
     """
-    return Always(as_floats(value, "value"))
+    array = as_floats(value, "value")
+    return _law("always", array.shape, 0, distributions.always, value=array)
 
 
 def uniform(low: npt.ArrayLike, high: npt.ArrayLike) -> Distribution:
@@ -281,7 +264,7 @@ def uniform(low: npt.ArrayLike, high: npt.ArrayLike) -> Distribution:
     >>> float(uniform(2.0, 4.0).of(np.array([[0.25]]))[0])
     2.5
     """
-    return _independent("uniform", _between, low=low, high=high)
+    return _independent("uniform", distributions.between, low=low, high=high)
 
 
 def normal(mean: npt.ArrayLike, deviation: npt.ArrayLike | None = None, *, covariance: Any = None) -> Distribution:
@@ -308,9 +291,10 @@ def normal(mean: npt.ArrayLike, deviation: npt.ArrayLike | None = None, *, covar
     if (deviation is None) == (covariance is None):
         raise InputError("pass either the standard deviation or covariance=..., such as normal((0, 0, 1), 0.1)")
     if covariance is None:
-        return _independent("normal", _around, mean=mean, deviation=deviation)
+        return _independent("normal", distributions.around, mean=mean, deviation=deviation)
     middle = np.atleast_1d(as_floats(mean, "mean"))
-    return Correlated(middle, cholesky(covariance, middle.size))
+    factor = distributions.cholesky(covariance, middle.size)
+    return _law("normal", middle.shape, middle.size, distributions.correlated, mean=middle, factor=factor)
 
 
 def log_normal(median: npt.ArrayLike, spread: npt.ArrayLike) -> Distribution:
@@ -333,7 +317,7 @@ def log_normal(median: npt.ArrayLike, spread: npt.ArrayLike) -> Distribution:
     >>> bool((log_normal(2.0, 0.5).draw(1, "mass", 0, 100) > 0).all())
     True
     """
-    return _independent("log_normal", _factor_around, median=median, spread=spread)
+    return _independent("log_normal", distributions.factor_around, median=median, spread=spread)
 
 
 def attitude() -> Distribution:
@@ -348,7 +332,7 @@ def attitude() -> Distribution:
     >>> attitude().draw(1, "q", 0, 5).shape
     (5, 4)
     """
-    return Attitude()
+    return _law("attitude", (4,), 3, distributions.attitude)
 
 
 def attitude_near(q: Any, deviation: npt.ArrayLike) -> Distribution:
@@ -370,7 +354,8 @@ def attitude_near(q: Any, deviation: npt.ArrayLike) -> Distribution:
     >>> bool((attitude_near((1, 0, 0, 0), 1e-3).draw(1, "q", 0, 100)[:, 0] > 0.9999).all())
     True
     """
-    return AttitudeNear(one_attitude(q), np.broadcast_to(as_floats(deviation, "deviation"), (3,)))
+    center, widths = distributions.one_attitude(q), np.broadcast_to(as_floats(deviation, "deviation"), (3,))
+    return _law("attitude_near", (4,), 3, distributions.attitude_near, q=center, deviation=widths)
 
 
 def direction(length: Any = 1.0) -> Distribution:
@@ -393,7 +378,7 @@ def direction(length: Any = 1.0) -> Distribution:
     law = as_law(length) or always(length)
     if law.shape:
         raise ShapeError(f"length has shape {law.shape}; expected one number, or a distribution of one number")
-    return Directions(law)
+    return _law("direction", (3,), 2 + law.uniforms, distributions.direction, length=law)
 
 
 def moments_near(moments: npt.ArrayLike, spread: npt.ArrayLike) -> Distribution:
@@ -419,7 +404,8 @@ def moments_near(moments: npt.ArrayLike, spread: npt.ArrayLike) -> Distribution:
     >>> bool((a + b > c).all())
     True
     """
-    return MomentsNear(second_moments(moments), np.broadcast_to(as_floats(spread, "spread"), (3,)))
+    second, widths = distributions.second_moments(moments), np.broadcast_to(as_floats(spread, "spread"), (3,))
+    return _law("moments_near", (3,), 3, distributions.moments_near, second=second, spread=widths)
 
 
 def inertia_triangle(trace: float = 1.0) -> Distribution:
@@ -441,7 +427,7 @@ def inertia_triangle(trace: float = 1.0) -> Distribution:
     >>> inertia_triangle(3.0).draw(1, "moments", 0, 2).sum(axis=-1).round(12)
     array([3., 3.])
     """
-    return Triangle(float(trace))
+    return _law("inertia_triangle", (3,), 2, distributions.triangle, trace=float(trace))
 
 
 def each(function: Callable[[np.random.Generator], Any], shape: tuple[int, ...] = ()) -> Distribution:
@@ -466,24 +452,19 @@ def each(function: Callable[[np.random.Generator], Any], shape: tuple[int, ...] 
     >>> gamma.draw(7, "weight", 0, 5)[3] == gamma.draw(7, "weight", 3, 1)[0]
     np.True_
     """
-    return Each(function, tuple(shape))
+    return Each("each", tuple(shape), 0, function)
 
 
 def _independent(name: str, inverse: Callable[..., Any], **arguments: Any) -> Distribution:
     """Return a distribution of independent components with the given inverse distribution function."""
-    return Independent(inverse, tuple(as_floats(value, key) for key, value in arguments.items()), name)
+    arrays = {key: as_floats(value, key) for key, value in arguments.items()}
+    shape = common_batch(**{key: array.shape for key, array in arrays.items()})
+    return _law(name, shape, prod(shape), inverse, **arrays)
 
 
-def _between(u: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-    """Return the inverse distribution function of the uniform distribution."""
-    return low + u * (high - low)
-
-
-def _around(u: FloatArray, mean: FloatArray, deviation: FloatArray) -> FloatArray:
-    """Return the inverse distribution function of the normal distribution."""
-    return mean + deviation * standard_normal(u)
-
-
-def _factor_around(u: FloatArray, median: FloatArray, spread: FloatArray) -> FloatArray:
-    """Return the inverse distribution function of the log-normal distribution."""
-    return median * np.exp(spread * standard_normal(u))
+def _law(
+    name: str, shape: tuple[int, ...], uniforms: int, function: Callable[..., Any], **arguments: Any
+) -> Distribution:
+    """Return a distribution whose name shows its arguments."""
+    shown = ", ".join(str(x.tolist() if isinstance(x, np.ndarray) else x) for x in arguments.values())
+    return Distribution(f"{name}({shown})", shape, uniforms, function, arguments)
