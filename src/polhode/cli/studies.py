@@ -48,15 +48,7 @@ def order(
 
     source = _problem(problem, settings)
     study = order_study(flow_of(flow), source.body, source.state, time, steps or None)
-    if plot is not None:
-        from polhode.show.plot import plot_order
-
-        _save(plot_order(study), plot)
-    if as_json:
-        print_json(study.to_dict())
-        return
-    click.echo(str(study))
-    _print_path(plot)
+    _show(study, plot, as_json)
 
 
 @click.command(cls=Command)
@@ -86,15 +78,7 @@ def compare(
     source = _problem(problem, settings)
     compared = [_method(name) for name in methods] or _usual(source)
     comparison = work_precision(source, compared, steps or [factor * (source.h or 0.1) for factor in STEPS])
-    if plot is not None:
-        from polhode.show.plot import plot_work_precision
-
-        _save(plot_work_precision(comparison), plot)
-    if as_json:
-        print_json(comparison.to_dict())
-        return
-    click.echo(str(comparison))
-    _print_path(plot)
+    _show(comparison, plot, as_json)
 
 
 def _problem(name: str, settings: tuple[str, ...]) -> Problem:
@@ -123,13 +107,14 @@ def _usual(problem: Problem) -> list[Any]:
     return accepted
 
 
-def _save(figure: Any, path: Path) -> None:
-    from polhode.show.plot.style import save_figure
+def _show(found: Any, plot: Path | None, as_json: bool) -> None:
+    """Print what a study has found, and draw its figure if there is a file for it."""
+    if plot is not None:
+        from polhode.show.plot.style import save_figure
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    save_figure(figure, path, 150)
-
-
-def _print_path(path: Path | None) -> None:
-    if path is not None:
-        click.echo(f"\npicture: {path}")
+        plot.parent.mkdir(parents=True, exist_ok=True)
+        save_figure(found.plot(), plot, 150)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    click.echo(str(found) if plot is None else f"{found}\n\npicture: {plot}")
