@@ -16,6 +16,7 @@ from polhode.forces.functions import Function
 from polhode.forces.tracing import LOCK, Tracer
 from polhode.kernels.compiler.generated import address_of as address_of_text
 from polhode.kernels.graphs.function import function_text
+from polhode.kernels.graphs.graph import Graph
 from polhode.kernels.stepping.torque_code import torque_text
 
 MOST_OPERATIONS = 4000  # of a graph; loops of larger functions are compiled faster as loops, by Numba
@@ -36,16 +37,8 @@ def address_of(function: Function, params: FloatArray) -> Any:
     int or None
         The address: see ``intrinsics.call_by_address``.
     """
-    with LOCK, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        tracer = Tracer(params, params_are_numbers=False)
-        try:
-            values = _graph_of(function, tracer)
-        except NotTraceable:
-            return None
-    if values is None:
-        return None
-    return address_of_text(function_text(tracer.graph, values, function.form.has_velocity))
+    made = _graph_of(function, Tracer(params, params_are_numbers=False))
+    return None if made is None else address_of_text(function_text(*made, function.form.has_velocity))
 
 
 def block_address_of(function: Function, params: FloatArray, turned: bool) -> Any:
@@ -65,25 +58,19 @@ def block_address_of(function: Function, params: FloatArray, turned: bool) -> An
     int or None
         The address: see ``kernels.stepping.torque_code``.
     """
+    made = _graph_of(function, Tracer(params, params_are_numbers=False, without_branches=True))
+    return None if made is None else address_of_text(torque_text(*made, params.shape[-1], turned))
+
+
+def _graph_of(function: Function, tracer: Tracer) -> tuple[Graph, list[int]] | None:
+    """Return the graph of a function and the nodes of its values, or None if they do not stand for it."""
     with LOCK, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        tracer = Tracer(params, params_are_numbers=False, without_branches=True)
         try:
-            values = _graph_of(function, tracer)
+            values = tracer.values(function)
+            if not tracer.stands_for_function or len(tracer.graph.needed(values)) > MOST_OPERATIONS:
+                return None
+            tracer.compare(function, values)  # only here: a function with other effects would have them
         except NotTraceable:
             return None
-    if values is None:
-        return None
-    return address_of_text(torque_text(tracer.graph, values, params.shape[-1], turned))
-
-
-def _graph_of(function: Function, tracer: Tracer) -> list[int] | None:
-    """Return the nodes of the values of a function, or None if they do not stand for it.
-
-    Raises NotTraceable if there is no graph.
-    """
-    values = tracer.values(function)
-    if not tracer.stands_for_function or len(tracer.graph.needed(values)) > MOST_OPERATIONS:
-        return None
-    tracer.compare(function, values)  # only here: a function with other effects would have them
-    return values
+    return tracer.graph, values
