@@ -661,6 +661,12 @@ def ready_made(form: Form, kernel: Any, without_branches: Any = None) -> ReadyMa
     return ReadyMade(form, kernel, without_branches or kernel)
 
 
+def all_ready_made(torque: Any, energy: Any, gradient: Any, *without_branches: Any) -> tuple[ReadyMade, ...]:
+    """Return the functions of the kernels of a force that is derived from an energy."""
+    functions = ready_made(TORQUE_FORM, torque, *without_branches), ready_made(ENERGY_FORM, energy)
+    return *functions, ready_made(GRADIENT_FORM, gradient)
+
+
 def plain(part: Any) -> Any:
     """Return the plain Python function of a part, also if the user has compiled it with Numba."""
     return part.plain if isinstance(part, Function) else getattr(part, "py_func", part)

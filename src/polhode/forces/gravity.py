@@ -7,7 +7,7 @@ import numpy.typing as npt
 from polhode.core.units import together
 from polhode.core.vectors import stacked
 from polhode.forces.base import Force, direction, joined, number, vector
-from polhode.forces.functions import ENERGY, ENERGY_FORM, GRADIENT, GRADIENT_FORM, TORQUE_FORM, ready_made
+from polhode.forces.functions import ENERGY, GRADIENT, all_ready_made
 from polhode.kernels.compiler.jit import entry_point
 from polhode.kernels.numbers.vectors import cross, dot, in_body
 from polhode.kernels.stepping.header import TORQUE
@@ -35,11 +35,7 @@ def gradient(t, Q, p):
     )
 
 
-FUNCTIONS = (
-    ready_made(TORQUE_FORM, torque),
-    ready_made(ENERGY_FORM, energy),
-    ready_made(GRADIENT_FORM, gradient),
-)
+FUNCTIONS = all_ready_made(torque, energy, gradient)
 
 
 def gravity(weight: npt.ArrayLike, offset: npt.ArrayLike, up: npt.ArrayLike = (0.0, 0.0, 1.0)) -> Force:

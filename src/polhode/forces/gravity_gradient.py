@@ -19,7 +19,7 @@ from polhode.core.errors import InputError
 from polhode.core.units import together
 from polhode.core.vectors import components, scalar, stacked
 from polhode.forces.base import Force, direction, joined, number
-from polhode.forces.functions import ENERGY, ENERGY_FORM, GRADIENT, GRADIENT_FORM, TORQUE_FORM, ready_made
+from polhode.forces.functions import ENERGY, GRADIENT, all_ready_made
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.numbers.vectors import cross, dot, in_body
 from polhode.kernels.stepping.header import TORQUE
@@ -78,11 +78,7 @@ def gradient(t, Q, p):
     return (s[0] * a, s[0] * b, s[0] * c), (s[1] * a, s[1] * b, s[1] * c), (s[2] * a, s[2] * b, s[2] * c)
 
 
-FUNCTIONS = (
-    ready_made(TORQUE_FORM, torque, torque_of_any_rate),
-    ready_made(ENERGY_FORM, energy),
-    ready_made(GRADIENT_FORM, gradient),
-)
+FUNCTIONS = all_ready_made(torque, energy, gradient, torque_of_any_rate)
 
 
 def gravity_gradient(

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from polhode.core.arrays import frozen
 from polhode.core.units import together
 from polhode.forces.base import Force, joined, number
-from polhode.forces.functions import ENERGY, ENERGY_FORM, GRADIENT, GRADIENT_FORM, TORQUE_FORM, ready_made
+from polhode.forces.functions import ENERGY, GRADIENT, all_ready_made
 from polhode.kernels.compiler.jit import entry_point
 from polhode.kernels.stepping.header import TORQUE
 
@@ -34,11 +34,7 @@ def gradient(t, Q, p):
     return (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (p[0] * Q[2][0], p[1] * Q[2][1], 0.0)
 
 
-FUNCTIONS = (
-    ready_made(TORQUE_FORM, torque),
-    ready_made(ENERGY_FORM, energy),
-    ready_made(GRADIENT_FORM, gradient),
-)
+FUNCTIONS = all_ready_made(torque, energy, gradient)
 UP = frozen(np.array([0.0, 0.0, 1.0]))
 
 

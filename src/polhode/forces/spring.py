@@ -10,14 +10,7 @@ from polhode.core.checks import IDENTITY
 from polhode.core.rotation import as_quaternion, matrix
 from polhode.core.vectors import components
 from polhode.forces.base import Force, joined, number
-from polhode.forces.functions import (
-    ENERGY,
-    ENERGY_FORM,
-    GRADIENT,
-    GRADIENT_FORM,
-    TORQUE_FORM,
-    ready_made,
-)
+from polhode.forces.functions import ENERGY, GRADIENT, all_ready_made
 from polhode.kernels.compiler.jit import entry_point, inline
 from polhode.kernels.numbers.vectors import dot
 from polhode.kernels.stepping.header import TORQUE
@@ -54,11 +47,7 @@ def gradient(t, Q, p):
     return (k * p[1], k * p[2], k * p[3]), (k * p[4], k * p[5], k * p[6]), (k * p[7], k * p[8], k * p[9])
 
 
-FUNCTIONS = (
-    ready_made(TORQUE_FORM, torque),
-    ready_made(ENERGY_FORM, energy),
-    ready_made(GRADIENT_FORM, gradient),
-)
+FUNCTIONS = all_ready_made(torque, energy, gradient)
 
 
 def spring(stiffness: npt.ArrayLike, attitude: Any = IDENTITY) -> Force:
