@@ -9,7 +9,6 @@ import warnings
 from copy import copy
 from functools import partial
 from math import exp, sin
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -581,12 +580,11 @@ def test_compiled_functions_of_the_user_too():
 
 def test_code_that_was_not_used_for_long_is_forgotten():
     recent = Recent(2)
-    codes = [SimpleNamespace(key=key) for key in "abc"]
-    recent.keep(codes[0])
-    recent.keep(codes[1])
-    assert recent.find("a") is codes[0]
-    recent.keep(codes[2])
-    assert [recent.find(key) for key in "abc"] == [codes[0], None, codes[2]]
+    recent.keep("a", 1)
+    recent.keep("b", 2)
+    assert recent.find("a") == 1
+    recent.keep("c", 3)
+    assert [recent.find(key) for key in "abc"] == [1, None, 3]
 
 
 SWEEP = """

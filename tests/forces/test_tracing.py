@@ -37,7 +37,7 @@ P = (1.3, -0.4, 0.8)
 @pytest.fixture(autouse=True)
 def no_shared_traces(monkeypatch):
     """Each test makes its own traces."""
-    monkeypatch.setattr(tracing, "SHARED", tracing.Shared(4))
+    monkeypatch.setattr(tracing, "SHARED", tracing.Recent(4))
 
 
 @pytest.fixture(autouse=True)

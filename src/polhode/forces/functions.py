@@ -18,7 +18,7 @@ from ctypes import CFUNCTYPE, c_double, c_ssize_t, c_void_p
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.ctypeslib import as_array
@@ -326,31 +326,34 @@ class Code:
     is_callback: bool = False  # such code contains an address, which is valid in this process only
 
 
-class Recent:
-    """Cache of the most recently used code, limited to `size` entries; safe for threads."""
+T = TypeVar("T")
+
+
+class Recent(Generic[T]):
+    """Cache of what was used most recently, limited to `size` entries; safe for threads."""
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._codes = OrderedDict[Any, Code]()
+        self._entries = OrderedDict[Any, T]()
         self._lock = threading.Lock()
 
-    def find(self, key: Any) -> Code | None:
-        """Return the code of this key, or None, and mark it as recently used."""
+    def find(self, key: Any) -> T | None:
+        """Return the entry of this key, or None, and mark it as recently used."""
         with self._lock:
-            if key in self._codes:
-                self._codes.move_to_end(key)
-            return self._codes.get(key)
+            if key in self._entries:
+                self._entries.move_to_end(key)
+            return self._entries.get(key)
 
-    def keep(self, code: Code) -> Code:
-        """Store code, discard the least recently used if there is too much, and return the code."""
+    def keep(self, key: Any, entry: T) -> T:
+        """Store an entry, discard the least recently used if there are too many, and return the entry."""
         with self._lock:
-            self._codes[code.key] = code
-            if len(self._codes) > self._size:
-                self._codes.popitem(last=False)
-        return code
+            self._entries[key] = entry
+            if len(self._entries) > self._size:
+                self._entries.popitem(last=False)
+        return entry
 
 
-RECENT = Recent(RECENT_SIZE)
+RECENT = Recent[Code](RECENT_SIZE)
 
 
 class Function(Comparable, HoldsFunctions):
@@ -446,7 +449,7 @@ class Function(Comparable, HoldsFunctions):
             address = None
             if self.fix():
                 key = "graph", kind, type(self), self.form.signature, self.key()
-                code = RECENT.find(key) or RECENT.keep(Code(make(self, *arguments), key))
+                code = RECENT.find(key) or RECENT.keep(key, Code(make(self, *arguments), key))
                 address = code.function
             self._addresses[kind] = address
         return self._addresses[kind]
@@ -521,7 +524,8 @@ class Function(Comparable, HoldsFunctions):
             self._own = self._identity()
             key = (*prefix, self._own.key)
             callback_key = (*prefix, *_itself(self.user))
-            self._code = RECENT.find(callback_key) or RECENT.find(key) or RECENT.keep(self._new_code(key, callback_key))
+            code = RECENT.find(callback_key) or RECENT.find(key) or self._new_code(key, callback_key)
+            self._code = RECENT.keep(code.key, code)
         return self._code
 
     def _new_code(self, key: Any, callback_key: Any) -> Code:
@@ -571,7 +575,7 @@ def compiled_as_it_is(func: Any, signature: str) -> Any:
     """Return a user-defined function compiled for one signature, or the compiled code of an equivalent one."""
     key = signature, identity(func).key
     lasting = key[1][0] if is_lasting(func) else None
-    code = RECENT.find(key) or RECENT.keep(Code(compile_user(func, signature, lasting), key))
+    code = RECENT.find(key) or RECENT.keep(key, Code(compile_user(func, signature, lasting), key))
     return code.function
 
 

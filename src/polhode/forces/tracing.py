@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -21,7 +20,7 @@ from polhode.core.arrays import FloatArray
 from polhode.core.errors import NotTraceable
 from polhode.forces.comparison import check_values
 from polhode.forces.derivatives import torque_of
-from polhode.forces.functions import Function, ReadyMade, described, plain
+from polhode.forces.functions import Function, ReadyMade, Recent, described, plain
 from polhode.forces.rebinding import Rebinder
 from polhode.forces.symbols import OTHERWISE, Condition, Recording, Symbol, is_inner, located
 from polhode.kernels.graphs.graph import Graph
@@ -69,28 +68,7 @@ class Trace:
             return all(condition.holds(self.graph, rows) for condition in self.conditions)
 
 
-class Shared:
-    """The traces that were made last, by the functions of their forces."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._traces = OrderedDict[Any, Trace]()
-
-    def find(self, key: Any, params: FloatArray) -> Trace | None:
-        """Return a trace that holds for these parameters, or None."""
-        trace = self._traces.get(key)
-        return trace if trace is not None and trace.holds_for(params) else None
-
-    def keep(self, key: Any, trace: Trace) -> Trace:
-        """Store a trace, discard the oldest one if there are too many, and return the trace."""
-        self._traces[key] = trace
-        self._traces.move_to_end(key)
-        if len(self._traces) > self._size:
-            self._traces.popitem(last=False)
-        return trace
-
-
-SHARED = Shared(SHARED_SIZE)
+SHARED = Recent[Trace](SHARED_SIZE)  # the traces that were made last, by the functions of their forces
 LOCK = threading.RLock()  # filters of warnings belong to the process
 
 
@@ -99,7 +77,10 @@ def traced(force: Force) -> Trace:
     torque, energy, params = force._torque, force._energy, force.params
     key = torque.key(), energy and energy.key(), params.shape[-1]
     with LOCK:
-        return SHARED.find(key, params) or SHARED.keep(key, traced_functions(torque, energy, params))
+        trace = SHARED.find(key)
+        if trace is None or not trace.holds_for(params):
+            trace = SHARED.keep(key, traced_functions(torque, energy, params))
+        return trace
 
 
 def exact_trace(force: Force) -> Trace:
