@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 from polhode.compiled.headers import c_header, fortran_module
-from polhode.core.checks import unknown_name
+from polhode.core.checks import known_name
 from polhode.core.errors import InputError
 from polhode.core.messages import Hint
 from polhode.kernels.compiler import JIT
@@ -73,7 +73,7 @@ def export(
         raise InputError("nothing is compiled with POLHODE_JIT=0; unset that environment variable")
     from polhode.kernels.compiler import machine
 
-    chosen = TARGETS[_known(target or _usual(machine))]
+    chosen = TARGETS[known_name("target", target or _usual(machine), TARGETS)]
     native = machine.process_triple().split("-")[0] == chosen.architecture
     tools = _tools(compiler) if native else None
     triple = machine.process_triple() if native else f"{chosen.architecture}-unknown-linux-gnu"
@@ -96,13 +96,6 @@ def _object(target: object) -> bytes:
     from polhode.compiled.library import object_code
 
     return object_code(target)
-
-
-def _known(name: str) -> str:
-    """Return the name of a target, or raise InputError."""
-    if name not in TARGETS:
-        raise unknown_name("target", name, TARGETS)
-    return name
 
 
 def _usual(machine: ModuleType) -> str:

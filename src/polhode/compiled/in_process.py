@@ -7,7 +7,7 @@ from typing import Any
 
 from polhode.compiled.functions import BY_NAME, FUNCTIONS, CFunction
 from polhode.compiled.headers import declaration
-from polhode.core.checks import unknown_name
+from polhode.core.checks import known_name
 from polhode.core.errors import InputError
 from polhode.kernels.compiler import JIT
 
@@ -127,6 +127,4 @@ def c_declaration(name: str) -> str:
 
 def _named(name: str) -> CFunction:
     """Return the function of the table, or raise an InputError that lists similar names."""
-    if name not in BY_NAME:
-        raise unknown_name("C function", name, BY_NAME)
-    return BY_NAME[name]
+    return BY_NAME[known_name("C function", name, BY_NAME)]

@@ -225,6 +225,13 @@ def common_batch(**shapes: tuple[int, ...]) -> tuple[int, ...]:
         ) from None
 
 
+def known_name(kind: str, name: Any, known: Iterable[str]) -> Any:
+    """Return the name, or raise UnknownNameError if it is not known."""
+    if name not in known:
+        raise unknown_name(kind, name, known)
+    return name
+
+
 def unknown_name(kind: str, name: Any, known: Iterable[str]) -> UnknownNameError:
     """Return an UnknownNameError for ``name`` that suggests the most similar known name."""
     names = list(known)

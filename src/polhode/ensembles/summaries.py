@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from polhode.core.arrays import FloatArray
-from polhode.core.checks import unknown_name
+from polhode.core.checks import known_name
 from polhode.core.rotation import rotate
 from polhode.integration.trajectory import Trajectory
 
@@ -102,6 +102,4 @@ def as_summary(reduce: Summary | str | None) -> Summary | None:
     """Return the summary function of this module with the given name; return functions and None unchanged."""
     if not isinstance(reduce, str):
         return reduce
-    if reduce not in SUMMARIES:
-        raise unknown_name("summary", reduce, SUMMARIES)
-    return SUMMARIES[reduce]
+    return SUMMARIES[known_name("summary", reduce, SUMMARIES)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from polhode.core.checks import unknown_name
+from polhode.core.checks import known_name
 from polhode.core.errors import InputError
 from polhode.flows.composition import COMPOSITIONS, Composition
 from polhode.flows.flow import Flow
@@ -35,7 +35,7 @@ class Composed(Flow):
 
     def __init__(self, flow: Flow, composition: Composition | str) -> None:
         if isinstance(composition, str):
-            composition = _named(composition)
+            composition = COMPOSITIONS[known_name("composition", composition, COMPOSITIONS)]
         inner = flow.record
         if not inner.symmetric or inner.order is None or inner.order >= composition.order:
             raise InputError(
@@ -72,10 +72,3 @@ class Composed(Flow):
             cls(MoserVeselov(), "Suzuki4"),
             cls(Midpoint(), "KahanLi6"),
         )
-
-
-def _named(name: str) -> Composition:
-    """Return the composition called ``name``, or raise an InputError that lists similar names."""
-    if name not in COMPOSITIONS:
-        raise unknown_name("composition", name, COMPOSITIONS)
-    return COMPOSITIONS[name]

@@ -17,7 +17,7 @@ from dataclasses import replace
 from math import atan, sqrt
 from typing import TYPE_CHECKING, Any
 
-from polhode.core.checks import unknown_name
+from polhode.core.checks import known_name
 from polhode.core.errors import InputError
 from polhode.core.references import BETSCH_SIEBERT_2009
 from polhode.kernels.compiler.jit import entry_point, inline
@@ -164,9 +164,7 @@ class AlgoC1(WholeStep):
     )
 
     def __init__(self, rule: str = "midpoint") -> None:
-        if rule not in RULES:
-            raise unknown_name("rule of AlgoC1", rule, RULES)
-        self.rule = rule
+        self.rule = known_name("rule of AlgoC1", rule, RULES)
         if rule != "midpoint":
             self.record = replace(type(self).record, name=f"AlgoC1({rule!r})")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from polhode.core.checks import unknown_name
+from polhode.core.checks import known_name
 from polhode.integration.problem import Problem
 from polhode.problems.dzhanibekov import dzhanibekov
 from polhode.problems.free_body import free_body
@@ -61,6 +61,4 @@ def get(name: str) -> Problem:
     >>> get("dzhanibekov").t_span
     (0.0, 15.0)
     """
-    if name not in REGISTRY:
-        raise unknown_name("problem", name, REGISTRY)
-    return REGISTRY[name]()
+    return REGISTRY[known_name("problem", name, REGISTRY)]()

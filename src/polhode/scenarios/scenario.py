@@ -21,7 +21,7 @@ import numpy as np
 
 from polhode import forces, problems
 from polhode.core.body import RigidBody
-from polhode.core.checks import unknown_name
+from polhode.core.checks import known_name
 from polhode.core.errors import InputError, PolhodeError
 from polhode.core.messages import Hint
 from polhode.core.state import State
@@ -168,9 +168,7 @@ def built_in(name: str) -> dict[str, Any]:
     >>> built_in("heavy_top")
     {'problem': 'heavy_top'}
     """
-    if name not in problems.REGISTRY:
-        raise unknown_name("problem", name, problems.REGISTRY)
-    return {"problem": name}
+    return {"problem": known_name("problem", name, problems.REGISTRY)}
 
 
 def with_settings(data: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray
-from polhode.core.checks import positive_number, unknown_name, whole_number
+from polhode.core.checks import known_name, positive_number, whole_number
 from polhode.core.errors import InputError
 from polhode.core.units import in_numbers
 from polhode.core.vectors import length
@@ -194,7 +194,8 @@ def kinetic(
     >>> kinetic(body, 2.0)(np.zeros(1), x, p, m, q), kinetic(body, 2.0, of="translation")(np.zeros(1), x, p, m, q)
     (array([0.5]), array([-1.]))
     """
-    return Event(f"kinetic({value:g})", partial(_kinetic, system, _part(of), 1.0, value), terminal, direction)
+    part = known_name("part of the kinetic energy", of, PARTS)
+    return Event(f"kinetic({value:g})", partial(_kinetic, system, part, 1.0, value), terminal, direction)
 
 
 def temperature(
@@ -235,19 +236,13 @@ def temperature(
     array([0.1])
     """
     translations, rotations = system.degrees_of_freedom
-    count = {"all": translations + rotations, "translation": translations, "rotation": rotations}[_part(of)]
+    part = known_name("part of the kinetic energy", of, PARTS)
+    count = {"all": translations + rotations, "translation": translations, "rotation": rotations}[part]
     if count == 0:
         raise InputError(f"of = {of!r}: the bodies of {system!r} are atoms, which do not rotate; type of='translation'")
     value = in_numbers(value, "kT", system.units)
     what = partial(_kinetic, system, of, 2.0 / count, value)
     return Event(f"temperature({value:g})", what, terminal, direction)
-
-
-def _part(of: str) -> str:
-    """Return the name of a part of the kinetic energy; raise UnknownNameError if it is none."""
-    if of not in PARTS:
-        raise unknown_name("part of the kinetic energy", of, PARTS)
-    return of
 
 
 def _kinetic(

@@ -6,7 +6,7 @@ import numpy as np
 
 from polhode.core.arrays import BoolArray, FloatArray
 from polhode.core.body import RigidBody, flow_moments
-from polhode.core.checks import as_floats, whole_number
+from polhode.core.checks import as_floats, positive_number, whole_number
 from polhode.core.errors import InertiaError, InputError
 from polhode.core.rotation import normalize
 
@@ -40,10 +40,7 @@ def cubic_lattice(side: int, spacing: float) -> FloatArray:
            [-0.5, -0.5,  0.5],
            [-0.5,  0.5, -0.5]])
     """
-    length = float(as_floats(spacing, "spacing"))
-    if not 0 < length < np.inf:
-        raise InputError(f"spacing = {spacing!r}: expected a positive finite number")
-    line = length * (np.arange(whole_number(side, "side", 1)) - 0.5 * (side - 1))
+    line = positive_number(spacing, "spacing") * (np.arange(whole_number(side, "side", 1)) - 0.5 * (side - 1))
     return np.stack(np.meshgrid(line, line, line, indexing="ij"), axis=-1).reshape(-1, 3)
 
 

@@ -9,7 +9,7 @@ To add a scheme, add its table to one of these modules.
 
 from __future__ import annotations
 
-from polhode.core.checks import unknown_name
+from polhode.core.checks import known_name
 from polhode.methods.scheme import Scheme
 from polhode.methods.schemes import compositions, force_gradient, near_integrable, nystrom, papers, processed
 
@@ -46,6 +46,4 @@ def get(name: str) -> Scheme:
     >>> get("ABA864").torques_per_step
     7
     """
-    if name not in SCHEMES:
-        raise unknown_name("scheme", name, SCHEMES)
-    return SCHEMES[name]
+    return SCHEMES[known_name("scheme", name, SCHEMES)]

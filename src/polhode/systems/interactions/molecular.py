@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from polhode.core.arrays import BoolArray, FloatArray, IntArray
 from polhode.core.body import RigidBody
-from polhode.core.checks import as_floats, check_finite, unknown_name, whole_number
+from polhode.core.checks import as_floats, check_finite, known_name, whole_number
 from polhode.core.errors import InputError, ShapeError
 from polhode.core.units import NO_UNITS, together
 from polhode.kernels.pairs.molecules import place_arms, sum_molecules
@@ -334,9 +334,7 @@ class Molecular(NearInteraction):
 def _far_charges(kind: Electrostatics | None, permittivity: float, cutoff: float) -> tuple[str, FloatArray]:
     """Return the kind of electrostatics, and its coefficients (c0, c1, c2) of ``kernels.pairs.molecules``."""
     chosen = kind or ("reaction field" if cutoff < inf else "plain")
-    known = "reaction field", "shifted force", "plain"
-    if chosen not in known:
-        raise unknown_name("electrostatics", chosen, known)
+    known_name("electrostatics", chosen, ("reaction field", "shifted force", "plain"))
     if chosen == "plain":
         return chosen, np.zeros(3)
     if cutoff == inf:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode.core.checks import unknown_name
+from polhode.core.checks import known_name
 from polhode.systems.interactions.molecular import Molecular
 
 DALTON_PER_NM3 = 1.66053906660  # in kg/m^3, CODATA 2018, for densities
@@ -67,9 +67,7 @@ def water(model: str = "SPC/E", *, cutoff: float | None = 0.9, **more: Any) -> M
     >>> float(np.linalg.norm(model.charges @ model.sites) * 48.0320471).__round__(2)  # dipole in debye
     2.35
     """
-    if model not in WATERS:
-        raise unknown_name("water", model, WATERS)
-    bond, angle, charge, sigma, epsilon = WATERS[model]
+    bond, angle, charge, sigma, epsilon = WATERS[known_name("water", model, WATERS)]
     half = radians(angle) / 2
     masses = np.array([OXYGEN, HYDROGEN, HYDROGEN])
     r = bond * np.array([(0, 0, 0), (sin(half), 0, cos(half)), (-sin(half), 0, cos(half))])
