@@ -13,7 +13,9 @@ from mpmath import mp, mpf
 from polhode.core.rotation import matrix
 from polhode.kernels.compiler import JIT
 from polhode.kernels.graphs.compiled import compiled_steps
-from polhode.kernels.graphs.equations import (
+from polhode.kernels.graphs.equations import Equations, equations, in_unit, place
+from polhode.kernels.graphs.graph import FUNCTIONS, Graph
+from polhode.kernels.graphs.places import (
     ATTITUDE,
     GYRO,
     INERTIA,
@@ -27,13 +29,8 @@ from polhode.kernels.graphs.equations import (
     NEW_T,
     PARAMS,
     UNIT,
-    Equations,
     T,
-    equations,
-    in_unit,
-    place,
 )
-from polhode.kernels.graphs.graph import FUNCTIONS, Graph
 from polhode.kernels.graphs.recurrences import series
 from test_graphs import as_node
 

@@ -8,20 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polhode.core.arrays import FloatArray
-from polhode.kernels.graphs.equations import (
-    ATTITUDE,
-    AXES,
-    GYRO,
-    INERTIA,
-    KICK,
-    MOMENTUM,
-    PARAMS,
-    RATE,
-    SCALE,
-    UNIT,
-    Equations,
-    T,
-)
+from polhode.kernels.graphs import places as at
+from polhode.kernels.graphs.equations import Equations
 from polhode.kernels.graphs.plain_steps import coefficients
 from polhode.kernels.graphs.recurrences import series_of_nodes
 from polhode.kernels.stepping.header import BatchState, Bodies
@@ -87,12 +75,12 @@ def series_at(
     """
     I, params = (array[i if len(array) > 1 else 0] for array in (bodies.inertia, bodies.params))
     axes = bodies.axes[i if len(bodies.axes) > 1 else 0] if len(bodies.axes) else np.eye(3).ravel()
-    block = np.zeros(PARAMS + len(params))  # with 1 as the unit of time and of inertia
-    block[T], block[UNIT], block[RATE], block[SCALE] = current.t[i], 1.0, 2.0, 0.5
-    block[ATTITUDE : ATTITUDE + 4], block[MOMENTUM : MOMENTUM + 3] = current.q[i], current.m[i]
-    block[INERTIA : INERTIA + 3], block[KICK : KICK + 3] = I, 1.0 / I
-    block[GYRO : GYRO + 3] = 2.0 * (np.roll(I, -1) - np.roll(I, -2))
-    block[AXES : AXES + 9], block[PARAMS:] = axes, params
+    block = np.zeros(at.PARAMS + len(params))  # with 1 as the unit of time and of inertia
+    block[at.T], block[at.UNIT], block[at.RATE], block[at.SCALE] = current.t[i], 1.0, 2.0, 0.5
+    block[at.ATTITUDE : at.ATTITUDE + 4], block[at.MOMENTUM : at.MOMENTUM + 3] = current.q[i], current.m[i]
+    block[at.INERTIA : at.INERTIA + 3], block[at.KICK : at.KICK + 3] = I, 1.0 / I
+    block[at.GYRO : at.GYRO + 3] = 2.0 * (np.roll(I, -1) - np.roll(I, -2))
+    block[at.AXES : at.AXES + 9], block[at.PARAMS :] = axes, params
     motion = coefficients(equations, block, ORDER)
     arguments = arguments_of_torque(np.array(motion.q), np.array(motion.u), axes.reshape(3, 3))
     arguments["t"] = [float(current.t[i]), 1.0]

@@ -15,8 +15,9 @@ from polhode.core.messages import Hint
 from polhode.core.references import JORBA_2005
 from polhode.kernels.compiler import jit
 from polhode.kernels.compiler.jit import loaded
+from polhode.kernels.graphs import places as at
 from polhode.kernels.graphs.compiled import CompiledSteps, compiled_steps
-from polhode.kernels.graphs.equations import PARAMS, Equations, equations
+from polhode.kernels.graphs.equations import Equations, equations
 from polhode.kernels.graphs.jet import LARGEST_ORDER
 from polhode.kernels.stepping.damping import OBLIQUE
 from polhode.kernels.stepping.header import NO_TIMES, BatchState, Bodies, Clock, Interpolation, Saved, Wanted, Work
@@ -306,7 +307,7 @@ class Codes:
 
         order = self._order
         steps = generated(*kind, self._in_lanes, self._in_pairs)
-        sizes = steps.lanes, PARAMS + params, steps.work(order)
+        sizes = steps.lanes, at.PARAMS + params, steps.work(order)
         settings = TaylorSettings(order, self._factor, self._bound, MOST_STEPS, *sizes, *steps.watched)
         return Code(steps.address, settings)
 

@@ -18,23 +18,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from polhode.kernels.graphs import places as at
 from polhode.kernels.graphs.graph import Graph
 
-# Places of numbers in a block: the state at the beginning of a step, and that at its end; constants of the body, those
-# that depend on the unit of time for the unit 1; times. Vectors begin at multiples of four.
-ATTITUDE, MOMENTUM, NEW_ATTITUDE, NEW_MOMENTUM = 0, 4, 8, 12
-INERTIA, GYRO, KICK, WEIGHT = 16, 20, 24, 28  # WEIGHT: the moments of inertia in units of J
-LOW_GYRO, LOW_KICK = 32, 36  # what GYRO and KICK lack
-PREDICTED = 40  # du/dT at the end of a step, by the series
-T, NEW_T, UNIT, LENGTH = 44, 45, 46, 47  # LENGTH: of the next step, by which its unit of time is chosen
-END, LONGEST, SIGN, NEXT, LEFT, ACTIVE, FACTOR = 48, 49, 50, 51, 52, 53, 54  # see ``steps``
-BOUND, SIZE, REACH, DOUBT, GROWTH = 55, 56, 57, 58, 59  # see ``steps``
-RATE, SCALE, DRAG, AXES, PARAMS = 60, 61, 62, 71, 80
-STEPS, COEFFICIENTS, TRIAL = 0, 1, 2  # what generated code does: see ``steps``
-DOUBTFUL, WRONG = 1.0, 2.0  # kinds of DOUBT; 0 if there is none
-RECOVERY = 2.0  # largest ratio of a step to the one before, after one that was shortened
-ROW = 8  # length of a row of coefficients of a body: q and u, and one that is not used
-ROUNDING = 3.0 * 2.0**-52  # of the square of the length of q
 ATTITUDES = ("q0", "q1", "q2", "q3")
 TURNS = ("u0", "u1", "u2")
 
@@ -50,10 +36,10 @@ def place(name: str) -> int:
     """Return the place of an input in a block."""
     letter, digits = name[0], name.lstrip("abcdefghijklmnopqrstuvwxyz")
     if letter == "p":
-        return PARAMS + int(digits)
+        return at.PARAMS + int(digits)
     first = {
-        "t": T, "q": ATTITUDE, "cgyro": GYRO, "ckick": KICK, "crate": RATE, "cscale": SCALE, "cdrag": DRAG,
-        "caxis": AXES,
+        "t": at.T, "q": at.ATTITUDE, "cgyro": at.GYRO, "ckick": at.KICK, "crate": at.RATE, "cscale": at.SCALE,
+        "cdrag": at.DRAG, "caxis": at.AXES,
     }[name[: len(name) - len(digits)]]  # fmt: skip
     row, column = divmod(int(digits or "0"), 10)
     return first + 3 * row + column

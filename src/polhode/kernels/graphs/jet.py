@@ -22,19 +22,8 @@ from itertools import pairwise
 from math import inf
 from typing import Any, NamedTuple
 
-from polhode.kernels.graphs.equations import (
-    ATTITUDE,
-    LENGTH,
-    MOMENTUM,
-    NEW_ATTITUDE,
-    NEW_MOMENTUM,
-    NEW_T,
-    ROW,
-    UNIT,
-    T,
-    in_unit,
-    place,
-)
+from polhode.kernels.graphs import places as at
+from polhode.kernels.graphs.equations import in_unit, place
 from polhode.kernels.graphs.functions import functions
 from polhode.kernels.graphs.graph import Graph, Kind, computed
 from polhode.kernels.graphs.interior_loop import Column, Group, InteriorLoop, fits
@@ -326,7 +315,7 @@ class Jet(ABC):
     @property
     def row_size(self) -> int:
         """Number of bytes of a row of coefficients."""
-        return self.layout.size * ROW
+        return self.layout.size * at.ROW
 
     def work_size(self, order: int) -> int:
         """Return the number of bytes of the work array."""
@@ -352,9 +341,9 @@ class Jet(ABC):
     def write_beginning(self) -> None:
         """Write the code for orders 0 and 1 of q and u at the new state, in the unit of time of the next step."""
         writer = self.writer
-        self.t = self.load_number(NEW_T)
-        self.unit, self.per_unit = writer.power_of_two(self.load_number(LENGTH))
-        self.new_state = self.load_state(NEW_ATTITUDE, NEW_MOMENTUM)
+        self.t = self.load_number(at.NEW_T)
+        self.unit, self.per_unit = writer.power_of_two(self.load_number(at.LENGTH))
+        self.new_state = self.load_state(at.NEW_ATTITUDE, at.NEW_MOMENTUM)
         self.begin()
         self._zero_state = self.first_state(self.new_state)
         self.zero = self.beginning(self, self._zero_state, 0.0, inf, [])
@@ -368,9 +357,9 @@ class Jet(ABC):
         """Write the code for the coefficients of a step that begins at the new state; a block %done follows."""
         self.writer.put("%previous = getelementptr i8, ptr %work, i64 0")
         self._work = self.writer.at("%work", self.head_size)
-        self.store_number(self.t, T)
-        self.store_number(self.unit, UNIT)
-        self.store_state(self.new_state, ATTITUDE, MOMENTUM)
+        self.store_number(self.t, at.T)
+        self.store_number(self.unit, at.UNIT)
+        self.store_state(self.new_state, at.ATTITUDE, at.MOMENTUM)
         self._begin()
         self._go_on()
 
@@ -466,8 +455,8 @@ class Jet(ABC):
 
     def reciprocal(self, k: str, part: str = "high") -> Value:
         """Return 1/k, or the low part of it, as a number of each body."""
-        at = self.writer.value(f"getelementptr double, ptr @{part}, i64 {k}")
-        return self.of_each_body(self.writer.load(at, 0))
+        number = self.writer.value(f"getelementptr double, ptr @{part}, i64 {k}")
+        return self.of_each_body(self.writer.load(number, 0))
 
     def of_each_body(self, x: Value) -> Value:
         """Return a number as one that each body has."""

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from polhode.kernels.graphs.equations import (
-    GYRO,
-    INERTIA,
-    KICK,
-    LOW_GYRO,
-    LOW_KICK,
-    WEIGHT,
-    Equations,
-    slopes,
-)
+from polhode.kernels.graphs import places as at
+from polhode.kernels.graphs.equations import Equations, slopes
 from polhode.kernels.graphs.interior_loop import Group, fits
 from polhode.kernels.graphs.jet import Beginning, Jet, Layout, Order, Pair
 from polhode.kernels.graphs.recurrences import Factor, Sum
@@ -86,12 +78,12 @@ class ManyBodies(Jet):
 
     def begin(self) -> None:
         """Load constants of the bodies."""
-        self.gyro, self.kick = self._load_pairs(GYRO, LOW_GYRO), self._load_pairs(KICK, LOW_KICK)
+        self.gyro, self.kick = self._load_pairs(at.GYRO, at.LOW_GYRO), self._load_pairs(at.KICK, at.LOW_KICK)
 
     def first_state(self, state: list[Value]) -> list[Value]:
         """Return the vectors q and u of the vectors q and m."""
         half = 0.5 * self.unit
-        return [*state[:4], *(half * (m / self.load_number(INERTIA + i)) for i, m in enumerate(state[4:]))]
+        return [*state[:4], *(half * (m / self.load_number(at.INERTIA + i)) for i, m in enumerate(state[4:]))]
 
     def _load_pairs(self, high: int, low: int) -> list[Pair]:
         """Return three constants from the block."""
@@ -117,7 +109,7 @@ class ManyBodies(Jet):
 
     def weighted(self, u: list[Value]) -> list[Value]:
         """Return the vectors of u in units of m."""
-        return [self.load_number(WEIGHT + i) * x for i, x in enumerate(u)]
+        return [self.load_number(at.WEIGHT + i) * x for i, x in enumerate(u)]
 
     def largest(self, vectors: list[Value]) -> Value:
         """Return the largest magnitude of the components of q, or of u, of each body."""

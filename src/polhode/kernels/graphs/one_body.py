@@ -8,16 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from math import prod
 
-from polhode.kernels.graphs.equations import (
-    GYRO,
-    INERTIA,
-    KICK,
-    LOW_GYRO,
-    LOW_KICK,
-    ROW,
-    WEIGHT,
-    Equations,
-)
+from polhode.kernels.graphs import places as at
+from polhode.kernels.graphs.equations import Equations
 from polhode.kernels.graphs.interior_loop import Column, Group
 from polhode.kernels.graphs.jet import Beginning, Jet, Layout, Order
 from polhode.kernels.graphs.recurrences import Factor, Sum
@@ -229,13 +221,13 @@ class OneBody(Jet):
 
     def begin(self) -> None:
         """Load constants of the body."""
-        self.gyro = self.load_pair(GYRO, LOW_GYRO, self._load)
-        self.kick = [self.load_pair(KICK, LOW_KICK, self._load)]
+        self.gyro = self.load_pair(at.GYRO, at.LOW_GYRO, self._load)
+        self.kick = [self.load_pair(at.KICK, at.LOW_KICK, self._load)]
 
     def first_state(self, state: list[Value]) -> list[Value]:
         """Return the vectors q and u of the vectors q and m."""
         q, m = state
-        return [q, self.spread(0.5 * self.unit) * (m / self._load(INERTIA))]
+        return [q, self.spread(0.5 * self.unit) * (m / self._load(at.INERTIA))]
 
     def constants(self, term: VectorTerm) -> Value:
         """Return the constants of the terms of all components; 0 where there is none."""
@@ -270,7 +262,7 @@ class OneBody(Jet):
 
     def weighted(self, u: list[Value]) -> list[Value]:
         """Return the vector u in units of m."""
-        return [self._load(WEIGHT) * u[0]]
+        return [self._load(at.WEIGHT) * u[0]]
 
     def largest(self, vectors: list[Value]) -> Value:
         """Return the largest magnitude of the components of q, or of u."""
@@ -284,6 +276,6 @@ class OneBody(Jet):
         """Return a column of coefficients j, from its row."""
         if column not in BROADCAST:
             return super().load_column(column, j, row)
-        offset = self.writer.value(f"mul i64 {j}, {8 * ROW}")
+        offset = self.writer.value(f"mul i64 {j}, {8 * at.ROW}")
         number = self.writer.load(self.writer.at("%rows", offset), 8 * (LANES + BROADCAST[column]))
         return self.writer.everywhere(number)

@@ -24,36 +24,7 @@ from collections.abc import Callable
 from math import inf
 from typing import NamedTuple
 
-from polhode.kernels.graphs.equations import (
-    ACTIVE,
-    ATTITUDE,
-    BOUND,
-    COEFFICIENTS,
-    DOUBT,
-    DOUBTFUL,
-    END,
-    FACTOR,
-    GROWTH,
-    INERTIA,
-    LEFT,
-    LENGTH,
-    LONGEST,
-    MOMENTUM,
-    NEW_ATTITUDE,
-    NEW_MOMENTUM,
-    NEW_T,
-    NEXT,
-    PREDICTED,
-    REACH,
-    RECOVERY,
-    ROUNDING,
-    SIGN,
-    SIZE,
-    TRIAL,
-    UNIT,
-    WRONG,
-    T,
-)
+from polhode.kernels.graphs import places as at
 from polhode.kernels.graphs.jet import HEAD, RECIPROCALS, Jet
 from polhode.kernels.graphs.step_rule import Rule, Sizes, end_of, rule
 from polhode.kernels.graphs.writer import LANES, VECTOR, Value, Writer
@@ -65,7 +36,7 @@ NO_TURN = 64.0 * 2.0**-52  # radians that a body turns by rounding
 def text_of_steps(jet: Jet) -> str:
     """Return the code of the function as text of LLVM; see ``compiler.generated``."""
     writer = jet.writer
-    writer.put(f"%is_trial = icmp eq i64 %only, {TRIAL}")
+    writer.put(f"%is_trial = icmp eq i64 %only, {at.TRIAL}")
     writer.put("br i1 %is_trial, label %trial, label %beginning")
     writer.label("trial")
     trial = _stored_reach(jet)
@@ -78,7 +49,7 @@ def text_of_steps(jet: Jet) -> str:
     _write_verification(jet)
     writer.label("orders")
     jet.write_orders()
-    writer.put(f"%is_only = icmp eq i64 %only, {COEFFICIENTS}")
+    writer.put(f"%is_only = icmp eq i64 %only, {at.COEFFICIENTS}")
     writer.put("br i1 %is_only, label %return, label %rule")
     writer.label("rule")
     step = _write_length(jet)
@@ -101,23 +72,23 @@ class Reach(NamedTuple):
 
 def _stored_reach(jet: Jet) -> Reach:
     """Return how far a step goes whose end the caller has changed."""
-    _, per_unit = jet.writer.power_of_two(jet.load_number(UNIT))
-    return Reach(per_unit * (jet.load_number(NEW_T) - jet.load_number(T)), per_unit)
+    _, per_unit = jet.writer.power_of_two(jet.load_number(at.UNIT))
+    return Reach(per_unit * (jet.load_number(at.NEW_T) - jet.load_number(at.T)), per_unit)
 
 
 def _write_length(jet: Jet) -> Reach:
     """Write the code that chooses the end of the step, and goes on to %end."""
     writer = jet.writer
     radius, size = _rule(jet)
-    length = jet.unit * radius * jet.load_number(FACTOR)
-    allowed, growth = writer.smallest(length, jet.load_number(LONGEST)), jet.load_number(GROWTH)
-    right = end_of(writer, jet.t, writer.smallest(allowed, growth), jet.load_number(END))
-    jet.store_number(writer.choose(writer.compared("olt", growth, allowed), RECOVERY * growth, inf), GROWTH)
-    jet.store_number(right, NEW_T)
-    jet.store_number(right - jet.t, REACH)
-    jet.store_number(size, SIZE)
-    jet.store_number(writer.smallest(length, MOST_GROWTH * jet.unit), LENGTH)
-    jet.store_number(jet.load_number(LEFT) - 1.0, LEFT)
+    length = jet.unit * radius * jet.load_number(at.FACTOR)
+    allowed, growth = writer.smallest(length, jet.load_number(at.LONGEST)), jet.load_number(at.GROWTH)
+    right = end_of(writer, jet.t, writer.smallest(allowed, growth), jet.load_number(at.END))
+    jet.store_number(writer.choose(writer.compared("olt", growth, allowed), at.RECOVERY * growth, inf), at.GROWTH)
+    jet.store_number(right, at.NEW_T)
+    jet.store_number(right - jet.t, at.REACH)
+    jet.store_number(size, at.SIZE)
+    jet.store_number(writer.smallest(length, MOST_GROWTH * jet.unit), at.LENGTH)
+    jet.store_number(jet.load_number(at.LEFT) - 1.0, at.LEFT)
     reach = Reach(jet.per_unit * (right - jet.t), jet.per_unit)
     writer.put("br label %end")
     return reach
@@ -126,9 +97,9 @@ def _write_length(jet: Jet) -> Reach:
 def _write_end(jet: Jet, x: Value, per_unit: Value) -> None:
     """Write the code for the state at the end of the step, and what is needed to verify it; go on to %beginning."""
     state, slopes = _evaluated(jet, x, 2.0 * per_unit)
-    jet.store_state(state, NEW_ATTITUDE, NEW_MOMENTUM)
-    jet.store_slopes(slopes, PREDICTED)
-    jet.store_number(_doubt(jet, x), DOUBT)
+    jet.store_state(state, at.NEW_ATTITUDE, at.NEW_MOMENTUM)
+    jet.store_slopes(slopes, at.PREDICTED)
+    jet.store_number(_doubt(jet, x), at.DOUBT)
     jet.writer.put("br label %beginning")
 
 
@@ -151,24 +122,24 @@ def _doubt(jet: Jet, x: Value) -> Value | float:
         writer.compared("ogt", change * change, writer.load("%work", layout.limits + offset, VECTOR))
         for change, offset in zip(changes, offsets, strict=True)
     ]
-    return writer.choose(jet.of_some(exceeded), DOUBTFUL, 0.0)
+    return writer.choose(jet.of_some(exceeded), at.DOUBTFUL, 0.0)
 
 
 def _write_verification(jet: Jet) -> None:
     """Write the code that compares slopes at the end of the step; go on to %return or %orders."""
     writer = jet.writer
-    doubt = writer.choose(_is_wrong(jet), WRONG, jet.load_number(DOUBT))
-    jet.store_number(doubt, DOUBT)
-    sign, right = jet.load_number(SIGN), jet.t
-    stops = writer.compared("oge", sign * right, sign * jet.load_number(NEXT))
+    doubt = writer.choose(_is_wrong(jet), at.WRONG, jet.load_number(at.DOUBT))
+    jet.store_number(doubt, at.DOUBT)
+    sign, right = jet.load_number(at.SIGN), jet.t
+    stops = writer.compared("oge", sign * right, sign * jet.load_number(at.NEXT))
     for condition in (
-        writer.compared("ole", jet.load_number(LEFT), 0.0),
-        writer.equal(right, jet.load_number(T)),
+        writer.compared("ole", jet.load_number(at.LEFT), 0.0),
+        writer.equal(right, jet.load_number(at.T)),
         writer.compared("ogt", doubt, 0.0),
         _not_finite(jet, jet.new_state),
     ):
         stops = writer.either(stops, condition)
-    stops = writer.anywhere(writer.both(stops, writer.compared("ogt", jet.load_number(ACTIVE), 0.0)))
+    stops = writer.anywhere(writer.both(stops, writer.compared("ogt", jet.load_number(at.ACTIVE), 0.0)))
     returns = writer.either(stops, Value(writer, "%is_trial", "i1"))
     writer.put(f"br i1 {returns.name}, label %return, label %orders")
 
@@ -176,15 +147,15 @@ def _write_verification(jet: Jet) -> None:
 def _is_wrong(jet: Jet) -> Value:
     """Return whether the series misses the slopes at the end of the step, also if these are not numbers."""
     writer = jet.writer
-    unit, per_unit = writer.power_of_two(jet.load_number(UNIT))
+    unit, per_unit = writer.power_of_two(jet.load_number(at.UNIT))
     ratio = unit * jet.per_unit
     factor = jet.spread(ratio * ratio)
     u = jet.one_state[jet.attitude_parts :]
-    missed = [predicted - factor * x for predicted, x in zip(jet.load_slopes(PREDICTED), u, strict=True)]
-    reach = writer.magnitude(per_unit * jet.load_number(REACH))
+    missed = [predicted - factor * x for predicted, x in zip(jet.load_slopes(at.PREDICTED), u, strict=True)]
+    reach = writer.magnitude(per_unit * jet.load_number(at.REACH))
     of_m, of_u = (reach * jet.largest(vectors) for vectors in (jet.weighted(missed), missed))
-    turn = of_u * (per_unit * jet.load_number(LENGTH))
-    is_large = writer.compared("ugt", of_m, jet.load_number(BOUND) * jet.load_number(SIZE))
+    turn = of_u * (per_unit * jet.load_number(at.LENGTH))
+    is_large = writer.compared("ugt", of_m, jet.load_number(at.BOUND) * jet.load_number(at.SIZE))
     is_wrong = writer.both(is_large, writer.compared("ugt", turn, NO_TURN))
     return writer.either(is_wrong, _not_finite(jet, missed))
 
@@ -223,8 +194,8 @@ def _evaluated(jet: Jet, x: Value, factor: Value) -> End:
     x_spread, z = jet.spread(x), jet.spread(x * x)
     sums = _sums(jet, z)
     changes = [x_spread * (b + x_spread * a) for a, b in zip(sums.even, sums.odd, strict=True)]
-    first = jet.load_state(ATTITUDE, MOMENTUM)
-    inertia = jet.load_state(ATTITUDE, INERTIA)
+    first = jet.load_state(at.ATTITUDE, at.MOMENTUM)
+    inertia = jet.load_state(at.ATTITUDE, at.INERTIA)
     count = jet.attitude_parts
     to_m = jet.spread(factor)
     m = [a + to_m * I * change for a, I, change in zip(first[count:], inertia[count:], changes[count:], strict=True)]
@@ -246,7 +217,7 @@ def _turned(jet: Jet, q: list[Value], change: list[Value]) -> list[Value]:
     writer = jet.writer
     sums = [a + d for a, d in zip(q, change, strict=True)]
     excess = jet.square(sums) - 1.0
-    is_larger = writer.compared("ogt", writer.magnitude(excess), ROUNDING)
+    is_larger = writer.compared("ogt", writer.magnitude(excess), at.ROUNDING)
     z = jet.spread(writer.choose(is_larger, 0.5 * excess, 0.0))
     return [a + (d - z * s) for a, d, s in zip(q, change, sums, strict=True)]
 

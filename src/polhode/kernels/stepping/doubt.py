@@ -13,22 +13,7 @@ from __future__ import annotations
 
 from polhode.kernels.compiler.intrinsics import stay_separate
 from polhode.kernels.compiler.jit import inline, noinline
-from polhode.kernels.graphs.equations import (
-    ACTIVE,
-    DOUBT,
-    END,
-    GROWTH,
-    LENGTH,
-    NEW_T,
-    REACH,
-    RECOVERY,
-    ROW,
-    SIZE,
-    TRIAL,
-    UNIT,
-    WRONG,
-    T,
-)
+from polhode.kernels.graphs import places as at
 from polhode.kernels.stepping.taylor_block import LAST_TINY, LEFT_AT, TINY_STEPS, compute, get, put_number
 
 STUCK = 3.0  # a kind of DOUBT: the body does not get on
@@ -46,9 +31,9 @@ UNRESOLVED = 0.1  # part of the change of an argument, in its last coefficients,
 def settle(steps, settings, current, space, lane):
     """Shorten the step of the body in a lane, which is in doubt, until there is none."""
     stay_separate()
-    i = int(get(space, ACTIVE, lane)) - 1
-    t, end = get(space, T, lane), get(space, NEW_T, lane)
-    shortest = SHORTEST * max(abs(t), get(space, LENGTH, lane))
+    i = int(get(space, at.ACTIVE, lane)) - 1
+    t, end = get(space, at.T, lane), get(space, at.NEW_T, lane)
+    shortest = SHORTEST * max(abs(t), get(space, at.LENGTH, lane))
     while is_refuted(steps, settings, space, lane, t, end) and abs(end - t) > shortest:
         current.rejected[i] += 1
         behind = behind_bend(steps, settings, space, lane, t, end, shortest)
@@ -56,11 +41,11 @@ def settle(steps, settings, current, space, lane):
             end = behind
             break
         end = t + 0.5 * (end - t)
-        put_number(space, GROWTH, lane, RECOVERY * abs(end - t))
+        put_number(space, at.GROWTH, lane, at.RECOVERY * abs(end - t))
         make_trial(steps, settings, space, lane, t, end)
-    if get(space, NEW_T, lane) != end:
+    if get(space, at.NEW_T, lane) != end:
         make_trial(steps, settings, space, lane, t, end)
-    put_number(space, DOUBT, lane, STUCK if is_stuck(current, space, lane, i, t, end) else 0.0)
+    put_number(space, at.DOUBT, lane, STUCK if is_stuck(current, space, lane, i, t, end) else 0.0)
 
 
 @inline
@@ -69,7 +54,7 @@ def behind_bend(steps, settings, space, lane, t, end, shortest):
 
     Right behind is the ``shortest`` step away, so that the next step has the bend behind it in spite of rounding.
     """
-    unit = get(space, UNIT, lane)
+    unit = get(space, at.UNIT, lane)
     x = (end - t) / unit
     first = x
     for n in range(settings.bending):
@@ -85,7 +70,7 @@ def behind_bend(steps, settings, space, lane, t, end, shortest):
         if is_refuted(steps, settings, space, lane, t, before):
             return end
     make_trial(steps, settings, space, lane, before, behind)
-    return end if get(space, DOUBT, lane) == WRONG else behind
+    return end if get(space, at.DOUBT, lane) == at.WRONG else behind
 
 
 @inline
@@ -94,33 +79,33 @@ def leaves(steps, settings, current, space, lane):
 
     sqrt(x^2 + y^2), for example, has no derivative where the motion passes x = y = 0, but on each side of it.
     """
-    t, unit = get(space, T, lane), get(space, UNIT, lane)
-    i = int(get(space, ACTIVE, lane)) - 1
+    t, unit = get(space, at.T, lane), get(space, at.UNIT, lane)
+    i = int(get(space, at.ACTIVE, lane)) - 1
     if t != 0.0 and current.memory[i, LEFT_AT] == t:
         return False
-    left = get(space, END, lane) - t
+    left = get(space, at.END, lane) - t
     end = t + max(min(SHORT * unit, left), -SHORT * unit)
-    for n in range(2 * ROW + 4, ROW * (settings.order + 2)):
+    for n in range(2 * at.ROW + 4, at.ROW * (settings.order + 2)):
         space.rows[n * space.lanes + lane] = 0.0
-    put_number(space, SIZE, lane, 0.0)
-    put_number(space, LENGTH, lane, unit)
+    put_number(space, at.SIZE, lane, 0.0)
+    put_number(space, at.LENGTH, lane, unit)
     make_trial(steps, settings, space, lane, t, end)
     current.memory[i, LEFT_AT] = end
-    return end != t and get(space, DOUBT, lane) != WRONG
+    return end != t and get(space, at.DOUBT, lane) != at.WRONG
 
 
 @inline
 def make_trial(steps, settings, space, lane, first, time):
     """Evaluate the series of the body in a lane at a time, and the doubt about the motion there from ``first`` on."""
-    put_number(space, NEW_T, lane, time)
-    put_number(space, REACH, lane, time - first)
-    compute(steps, space, settings.order, TRIAL)
+    put_number(space, at.NEW_T, lane, time)
+    put_number(space, at.REACH, lane, time - first)
+    compute(steps, space, settings.order, at.TRIAL)
 
 
 @inline
 def is_stuck(current, space, lane, i, t, end):
     """Return whether a body has made so many tiny steps in a short time that it does not get on."""
-    length = get(space, LENGTH, lane)
+    length = get(space, at.LENGTH, lane)
     if abs(end - t) > TINY * length:
         return False
     memory = current.memory
@@ -134,12 +119,12 @@ def is_stuck(current, space, lane, i, t, end):
 @inline
 def is_refuted(steps, settings, space, lane, t, end):
     """Return whether the step from t to ``end``, at which the series was evaluated, is wrong there or within."""
-    doubt = get(space, DOUBT, lane)
-    if doubt == WRONG:
+    doubt = get(space, at.DOUBT, lane)
+    if doubt == at.WRONG:
         return True
     if doubt == 0.0:
         return False
-    unit = get(space, UNIT, lane)
+    unit = get(space, at.UNIT, lane)
     x = (end - t) / unit
     for n in range(settings.watched):
         change = change_of(settings, space, lane, n, abs(x))
@@ -189,7 +174,7 @@ def value_and_slope(settings, space, lane, n, x):
 def is_wrong_within(steps, settings, space, lane, n, t, end):
     """Return whether a step is wrong at an extreme or a zero of a watched argument."""
     stay_separate()
-    unit = get(space, UNIT, lane)
+    unit = get(space, at.UNIT, lane)
     x = (end - t) / unit
     left = 0.0
     value, slope = value_and_slope(settings, space, lane, n, left)
@@ -201,7 +186,7 @@ def is_wrong_within(steps, settings, space, lane, n, t, end):
             if (at_left > 0.0) != (at_right > 0.0):
                 time = t + sign_change(settings, space, lane, n, left, right, of_slope) * unit
                 make_trial(steps, settings, space, lane, time - (end - t), time)
-                if get(space, DOUBT, lane) == WRONG:
+                if get(space, at.DOUBT, lane) == at.WRONG:
                     return True
         left, value, slope = right, next_value, next_slope
     return False

@@ -13,40 +13,7 @@ from polhode.kernels.compiler import JIT
 from polhode.kernels.compiler.intrinsics import address, borrowed, keep, power_of_two, stay_separate
 from polhode.kernels.compiler.jit import entry_point, inline, noinline
 from polhode.kernels.exact.standard_form import quaternion_of, vector_of
-from polhode.kernels.graphs.equations import (
-    ACTIVE,
-    ATTITUDE,
-    AXES,
-    BOUND,
-    COEFFICIENTS,
-    DOUBT,
-    DRAG,
-    END,
-    FACTOR,
-    GROWTH,
-    GYRO,
-    INERTIA,
-    KICK,
-    LEFT,
-    LENGTH,
-    LONGEST,
-    LOW_GYRO,
-    LOW_KICK,
-    MOMENTUM,
-    NEW_ATTITUDE,
-    NEW_MOMENTUM,
-    NEW_T,
-    NEXT,
-    PARAMS,
-    RATE,
-    ROW,
-    SCALE,
-    SIGN,
-    STEPS,
-    UNIT,
-    WEIGHT,
-    T,
-)
+from polhode.kernels.graphs import places as at
 from polhode.kernels.numbers.eft import two_quot, two_sum
 from polhode.kernels.numbers.lanes import LANES
 from polhode.kernels.numbers.vectors import largest, times
@@ -96,28 +63,28 @@ def put_body(space, settings, bodies, i, lane):
     """Write the constants of body i to the block."""
     I = vector_of(bodies.inertia, i)
     J, per_J = power_of_two(I[0])
-    put_vector(space, INERTIA, lane, I)
-    put_number(space, INERTIA + 3, lane, 1.0)  # the last number of a vector, by which it is divided
+    put_vector(space, at.INERTIA, lane, I)
+    put_number(space, at.INERTIA + 3, lane, 1.0)  # the last number of a vector, by which it is divided
     for k in range(3):
         gyro, low_gyro = two_sum(I[(k + 1) % 3], -I[(k + 2) % 3])
         kick, low_kick = two_quot(J, I[k])
-        put_number(space, GYRO + k, lane, 2.0 * per_J * gyro)
-        put_number(space, LOW_GYRO + k, lane, 2.0 * per_J * low_gyro)
-        put_number(space, KICK + k, lane, kick)
-        put_number(space, LOW_KICK + k, lane, low_kick)
-    put_vector(space, WEIGHT, lane, times(power_of_two(largest(I))[1], I))
-    put_number(space, FACTOR, lane, settings.factor)
-    put_number(space, BOUND, lane, settings.bound)
-    put_number(space, RATE, lane, 2.0)
-    put_number(space, SCALE, lane, 0.5 * per_J)
+        put_number(space, at.GYRO + k, lane, 2.0 * per_J * gyro)
+        put_number(space, at.LOW_GYRO + k, lane, 2.0 * per_J * low_gyro)
+        put_number(space, at.KICK + k, lane, kick)
+        put_number(space, at.LOW_KICK + k, lane, low_kick)
+    put_vector(space, at.WEIGHT, lane, times(power_of_two(largest(I))[1], I))
+    put_number(space, at.FACTOR, lane, settings.factor)
+    put_number(space, at.BOUND, lane, settings.bound)
+    put_number(space, at.RATE, lane, 2.0)
+    put_number(space, at.SCALE, lane, 0.5 * per_J)
     put_damping(space, bodies, I, per_J, i, lane)
     if bodies.axes.shape[0] > 0:
         axes = bodies.axes[row_of(bodies.axes, i)]
         for k in range(9):
-            put_number(space, AXES + k, lane, axes[k])
+            put_number(space, at.AXES + k, lane, axes[k])
     params = bodies.params[row_of(bodies.params, i)]
     for k in range(len(params)):
-        put_number(space, PARAMS + k, lane, params[k])
+        put_number(space, at.PARAMS + k, lane, params[k])
 
 
 @inline
@@ -126,42 +93,44 @@ def put_damping(space, bodies, I, per_J, i, lane):
     D = bodies.damping[row_of(bodies.damping, i)]
     if len(D) < OBLIQUE:
         for k in range(3):
-            put_number(space, DRAG + 4 * k, lane, per_J * abs(D[k]))
+            put_number(space, at.DRAG + 4 * k, lane, per_J * abs(D[k]))
         return
     for k in range(3):
         for l in range(3):
             total = 0.0
             for n in range(3):
                 total += D[3 + 3 * k + n] * D[n] * D[12 + 3 * n + l]
-            put_number(space, DRAG + 3 * k + l, lane, per_J * total * I[l])
+            put_number(space, at.DRAG + 3 * k + l, lane, per_J * total * I[l])
 
 
 @inline
 def put_point(space, lane, a):
     """Write the state from which a body goes on to the block."""
-    put_number(space, NEW_T, lane, a.t)
-    put_vector(space, NEW_MOMENTUM, lane, a.m)
+    put_number(space, at.NEW_T, lane, a.t)
+    put_vector(space, at.NEW_MOMENTUM, lane, a.m)
     for k in range(4):
-        put_number(space, NEW_ATTITUDE + k, lane, a.q[k])
+        put_number(space, at.NEW_ATTITUDE + k, lane, a.q[k])
 
 
 @inline
 def start_of(space, lane):
     """Return the state in which the latest step of a body began."""
-    q = get_vector(space, ATTITUDE, lane)
+    q = get_vector(space, at.ATTITUDE, lane)
     return Point(
-        get(space, T, lane), get_vector(space, MOMENTUM, lane), (q[0], q[1], q[2], get(space, ATTITUDE + 3, lane))
+        get(space, at.T, lane),
+        get_vector(space, at.MOMENTUM, lane),
+        (q[0], q[1], q[2], get(space, at.ATTITUDE + 3, lane)),
     )
 
 
 @inline
 def end_of_step(space, lane):
     """Return the state in which the latest step of a body ended."""
-    q = get_vector(space, NEW_ATTITUDE, lane)
+    q = get_vector(space, at.NEW_ATTITUDE, lane)
     return Point(
-        get(space, NEW_T, lane),
-        get_vector(space, NEW_MOMENTUM, lane),
-        (q[0], q[1], q[2], get(space, NEW_ATTITUDE + 3, lane)),
+        get(space, at.NEW_T, lane),
+        get_vector(space, at.NEW_MOMENTUM, lane),
+        (q[0], q[1], q[2], get(space, at.NEW_ATTITUDE + 3, lane)),
     )
 
 
@@ -185,8 +154,8 @@ def better_guess(space, lane):
     turn, spin = 0.0, 0.0
     for k in range(4, 7):
         turn = max(turn, abs(rows[k * W + lane]))
-        spin = max(spin, abs(rows[(ROW + k) * W + lane]))
-    turn, unit = max(turn, sqrt(spin)), get(space, UNIT, lane)
+        spin = max(spin, abs(rows[(at.ROW + k) * W + lane]))
+    turn, unit = max(turn, sqrt(spin)), get(space, at.UNIT, lane)
     return unit_below(unit * (FIRST_RADIANS / turn)) if 0.0 < turn < inf else unit
 
 
@@ -201,8 +170,8 @@ def is_finite(a):
 @inline
 def series_of(space, order, a, lane):
     """Return the series of the body in a lane, whose step begins at a."""
-    y = 2.0 / get(space, UNIT, lane)
-    I = get_vector(space, INERTIA, lane)
+    y = 2.0 / get(space, at.UNIT, lane)
+    I = get_vector(space, at.INERTIA, lane)
     return Series(space.rows, order, lane, space.lanes, a.m, a.q, (y * I[0], y * I[1], y * I[2]))
 
 
@@ -225,7 +194,7 @@ def put_passed(work, space, order, a, b, i, lane):
     """Save these states if there are any, as many at once as a block has room for."""
     stay_separate()
     times, saved, w = work.wanted.times, work.saved, space.samples
-    forward, unit = a.t < work.clock.end, get(space, UNIT, lane)  # a power of two
+    forward, unit = a.t < work.clock.end, get(space, at.UNIT, lane)  # a power of two
     j = work.current.seen[i]
     while is_passed(times, j, b.t, forward):
         count = 0
@@ -255,10 +224,10 @@ def put_step(saved, b, i):
 @inline
 def put_next(work, space, i, lane):
     """Write the time at which body i needs attention: the next wanted one, or that of the end of the next step."""
-    sign, end = get(space, SIGN, lane), get(space, END, lane)
+    sign, end = get(space, at.SIGN, lane), get(space, at.END, lane)
     j, wanted = work.current.seen[i], work.wanted.times
     t = min(sign * float(wanted[j]), sign * end) if j < len(wanted) else sign * end
-    put_number(space, NEXT, lane, sign * (-inf if work.saved.step_t.shape[0] > 0 else t))
+    put_number(space, at.NEXT, lane, sign * (-inf if work.saved.step_t.shape[0] > 0 else t))
 
 
 @inline
@@ -274,19 +243,19 @@ def put_lane(settings, work, space, i, lane):
     a = Point(float(current.t[i]), vector_of(current.m, i), quaternion_of(current.q, i))
     put_body(space, settings, work.bodies, i, lane)
     put_point(space, lane, a)
-    put_number(space, END, lane, t_end)
-    put_number(space, SIGN, lane, 1.0 if a.t < t_end else -1.0)
-    put_number(space, LONGEST, lane, float(current.longest[i]))
-    put_number(space, LEFT, lane, float(steps_left(settings, work, i)))
+    put_number(space, at.END, lane, t_end)
+    put_number(space, at.SIGN, lane, 1.0 if a.t < t_end else -1.0)
+    put_number(space, at.LONGEST, lane, float(current.longest[i]))
+    put_number(space, at.LEFT, lane, float(steps_left(settings, work, i)))
     growth = float(current.memory[i, LONGEST_NEXT])
-    put_number(space, GROWTH, lane, growth if growth > 0.0 else inf)
-    put_number(space, ACTIVE, lane, i + 1.0)
+    put_number(space, at.GROWTH, lane, growth if growth > 0.0 else inf)
+    put_number(space, at.ACTIVE, lane, i + 1.0)
     put_outputs(work, space, settings.order, a, a, i, lane)
     put_next(work, space, i, lane)
     h = float(current.h[i])
     is_guess = h == 0.0
     put_number(
-        space, LENGTH, lane, first_guess(vector_of(work.bodies.inertia, i), a, abs(t_end - a.t)) if is_guess else h
+        space, at.LENGTH, lane, first_guess(vector_of(work.bodies.inertia, i), a, abs(t_end - a.t)) if is_guess else h
     )
     return is_guess
 
@@ -296,34 +265,34 @@ def leave(settings, work, space, b, i, lane, status, taken):
     """End with body i in a lane, in the state b, after it has used up so many of its steps."""
     current = work.current
     put(b, current.m, current.q, i)
-    current.t[i], current.h[i], current.status[i] = b.t, get(space, LENGTH, lane), status
-    growth = get(space, GROWTH, lane)
+    current.t[i], current.h[i], current.status[i] = b.t, get(space, at.LENGTH, lane), status
+    growth = get(space, at.GROWTH, lane)
     current.memory[i, LONGEST_NEXT] = growth if growth < inf else 0.0
     current.steps[i] += taken
     current.torques[i] = current.steps[i]
-    put_number(space, ACTIVE, lane, 0.0)
+    put_number(space, at.ACTIVE, lane, 0.0)
 
 
 @inline
 def attend(settings, work, space, lane):
     """Save what the latest step of the body in a lane has reached; end with the body if it cannot go on."""
-    i = int(get(space, ACTIVE, lane)) - 1
+    i = int(get(space, at.ACTIVE, lane)) - 1
     a, b = start_of(space, lane), end_of_step(space, lane)
-    taken = steps_left(settings, work, i) - int(get(space, LEFT, lane))
+    taken = steps_left(settings, work, i) - int(get(space, at.LEFT, lane))
     if b.t == a.t:
         leave(settings, work, space, a, i, lane, TOO_SMALL, taken - 1)
         return
     if not is_finite(b):
         leave(settings, work, space, a, i, lane, NO_STEP, taken - 1)
         return
-    if get(space, DOUBT, lane) == STUCK:
+    if get(space, at.DOUBT, lane) == STUCK:
         leave(settings, work, space, a, i, lane, TOO_SMALL, taken - 1)
         return
     put_outputs(work, space, settings.order, a, b, i, lane)
     put_step(work.saved, b, i)
     if b.t == work.clock.end:
         leave(settings, work, space, b, i, lane, FINE, taken)
-    elif get(space, LEFT, lane) <= 0.0:
+    elif get(space, at.LEFT, lane) <= 0.0:
         is_last = work.current.steps[i] + taken >= settings.max_steps
         leave(settings, work, space, b, i, lane, TOO_MANY if is_last else FINE, taken)
     else:
@@ -348,17 +317,17 @@ def fill_lanes(steps, settings, work, space, first):
     guessed = False
     i = first
     for lane in range(space.lanes):
-        while get(space, ACTIVE, lane) == 0.0 and i < work.stop:
+        while get(space, at.ACTIVE, lane) == 0.0 and i < work.stop:
             if is_waiting(settings, work, i):
                 guessed |= put_lane(settings, work, space, i, lane)
             i += 1
     if guessed:
-        compute(steps, space, SMALLEST_ORDER, COEFFICIENTS)
+        compute(steps, space, SMALLEST_ORDER, at.COEFFICIENTS)
         for lane in range(space.lanes):
-            owner = int(get(space, ACTIVE, lane)) - 1
+            owner = int(get(space, at.ACTIVE, lane)) - 1
             if owner >= 0 and work.current.h[owner] == 0.0:
                 work.current.h[owner] = better_guess(space, lane)
-                put_number(space, LENGTH, lane, work.current.h[owner])
+                put_number(space, at.LENGTH, lane, work.current.h[owner])
     return i
 
 
@@ -367,7 +336,7 @@ def some_active(space):
     """Return whether a lane has a body."""
     number = 0.0
     for lane in range(space.lanes):
-        number += get(space, ACTIVE, lane)
+        number += get(space, at.ACTIVE, lane)
     return number > 0.0
 
 
@@ -388,7 +357,7 @@ else:
 @inline
 def rows_size(settings):
     """Return the length of the array of coefficients, with a row of zeros at the end."""
-    return ROW * settings.lanes * (settings.order + 2)
+    return at.ROW * settings.lanes * (settings.order + 2)
 
 
 @inline
@@ -434,14 +403,14 @@ def taylor(end, limit, steps, settings, work):
     space = divided(borrowed(array), settings)
     next_body = fill_lanes(steps, settings, work, space, work.start)
     while some_active(space):
-        compute(steps, space, settings.order, STEPS)
+        compute(steps, space, settings.order, at.STEPS)
         for lane in range(space.lanes):
-            if get(space, ACTIVE, lane) > 0.0:
+            if get(space, at.ACTIVE, lane) > 0.0:
                 if is_finite(end_of_step(space, lane)):
-                    if get(space, DOUBT, lane) > 0.0:
+                    if get(space, at.DOUBT, lane) > 0.0:
                         settle(steps, settings, work.current, space, lane)
                 elif not leaves(steps, settings, work.current, space, lane):
-                    put_number(space, NEW_MOMENTUM, lane, nan)
+                    put_number(space, at.NEW_MOMENTUM, lane, nan)
                 attend(settings, work, space, lane)
         next_body = fill_lanes(steps, settings, work, space, next_body)
     keep(array)
@@ -465,16 +434,16 @@ def expand(steps, settings, work, space, first):
             j = work.step[i]
             put_body(space, settings, work.bodies, j, lane)
             put_point(space, lane, Point(float(work.left[j]), vector_of(work.m, j), quaternion_of(work.q, j)))
-            put_number(space, LENGTH, lane, float(work.right[j]) - float(work.left[j]))
+            put_number(space, at.LENGTH, lane, float(work.right[j]) - float(work.left[j]))
             i = after_step(work, i)
-    compute(steps, space, settings.order, COEFFICIENTS)
+    compute(steps, space, settings.order, at.COEFFICIENTS)
 
 
 @noinline
 def put_between(work, space, order, first, end, lane):
     """Write the states at the times ``first`` to ``end``, which are within the step in a lane."""
     stay_separate()
-    a, w, unit = start_of(space, lane), space.samples, get(space, UNIT, lane)
+    a, w, unit = start_of(space, lane), space.samples, get(space, at.UNIT, lane)
     series = series_of(space, order, a, lane)
     for i in range(first, end, LANES):
         count = min(LANES, end - i)
@@ -505,12 +474,12 @@ def interpolate(steps, settings, work):
 @inline
 def put_polynomial(space, order, work, i, lane):
     """Write the coefficients of step i to rows of arrays, from order 0 on, in powers of (t - left)/(right - left)."""
-    unit = get(space, UNIT, lane)
+    unit = get(space, at.UNIT, lane)
     x = (float(work.right[i]) - float(work.left[i])) / unit
-    I = get_vector(space, INERTIA, lane)
+    I = get_vector(space, at.INERTIA, lane)
     power = 1.0
     for k in range(order + 1):
-        row = k * ROW * space.lanes + lane
+        row = k * at.ROW * space.lanes + lane
         for j in range(4):
             work.q_out[i, 4 * k + j] = power * space.rows[row + j * space.lanes]
         for j in range(3):

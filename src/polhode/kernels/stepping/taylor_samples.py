@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from polhode.kernels.compiler.intrinsics import stay_separate
 from polhode.kernels.compiler.jit import inline, noinline
-from polhode.kernels.graphs.equations import ROUNDING, ROW
+from polhode.kernels.graphs import places as at
 from polhode.kernels.numbers.lanes import LANES, groups_for, lanes_of
 
 TIME, Q, M = 0, LANES, 5 * LANES  # fields of a block
@@ -40,7 +40,7 @@ def evaluate(w, series, count):
     for l in range(lanes_of(groups)):
         for k in range(7):
             w[Q + k * LANES + l] = 0.0
-    n = ROW * lanes * series.order + series.lane
+    n = at.ROW * lanes * series.order + series.lane
     for _ in range(series.order):
         add_order(
             w,
@@ -48,7 +48,7 @@ def evaluate(w, series, count):
             (rows[n], rows[n + lanes], rows[n + 2 * lanes], rows[n + 3 * lanes]),
             (rows[n + 4 * lanes], rows[n + 5 * lanes], rows[n + 6 * lanes]),
         )
-        n -= ROW * lanes
+        n -= at.ROW * lanes
     add_start(w, groups, series)
 
 
@@ -85,7 +85,7 @@ def turned(q, d):
     a, b, c, e = q[0] + d[0], q[1] + d[1], q[2] + d[2], q[3] + d[3]
     # Each sum has one product, so that there is one way to fuse them: all copies of this code must decide alike.
     excess = a * a + (b * b + (c * c + (e * e - 1.0)))
-    z = 0.5 * excess if abs(excess) > ROUNDING else 0.0
+    z = 0.5 * excess if abs(excess) > at.ROUNDING else 0.0
     return q[0] + (d[0] - z * a), q[1] + (d[1] - z * b), q[2] + (d[2] - z * c), q[3] + (d[3] - z * e)
 
 
