@@ -114,24 +114,21 @@ def put_point(space, lane, a):
 
 @inline
 def start_of(space, lane):
-    """Return the state in which the latest step of a body began."""
-    q = get_vector(space, at.ATTITUDE, lane)
-    return Point(
-        get(space, at.T, lane),
-        get_vector(space, at.MOMENTUM, lane),
-        (q[0], q[1], q[2], get(space, at.ATTITUDE + 3, lane)),
-    )
+    """Return the state at the beginning of the step."""
+    return point_at(space, lane, at.T, at.MOMENTUM, at.ATTITUDE)
 
 
 @inline
 def end_of_step(space, lane):
-    """Return the state in which the latest step of a body ended."""
-    q = get_vector(space, at.NEW_ATTITUDE, lane)
-    return Point(
-        get(space, at.NEW_T, lane),
-        get_vector(space, at.NEW_MOMENTUM, lane),
-        (q[0], q[1], q[2], get(space, at.NEW_ATTITUDE + 3, lane)),
-    )
+    """Return the state at the end of the step."""
+    return point_at(space, lane, at.NEW_T, at.NEW_MOMENTUM, at.NEW_ATTITUDE)
+
+
+@inline
+def point_at(space, lane, t, m, q):
+    """Return the state of a body at these places of its block."""
+    q0, q1, q2 = get_vector(space, q, lane)
+    return Point(get(space, t, lane), get_vector(space, m, lane), (q0, q1, q2, get(space, q + 3, lane)))
 
 
 @inline
