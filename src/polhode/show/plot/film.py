@@ -313,7 +313,7 @@ def arrow(tip: FloatArray, size: float) -> Mesh:
 
 def _painted(mesh: Mesh, color: str) -> tuple[FloatArray, FloatArray]:
     """Return the triangles (f, 3, 3) of a mesh, and one color for all of them, shape (f, 3)."""
-    return mesh.vertices[mesh.faces], mesh.painted(0, 0.0).colors(color) / 255.0
+    return mesh.vertices[mesh.faces], mesh.painted("body", 0.0).colors(color) / 255.0
 
 
 def write_gif(path: Path, pixels: Callable[[float], Pixels], parts: FloatArray, fps: float) -> None:

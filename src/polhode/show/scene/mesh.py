@@ -12,8 +12,10 @@ from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.solids import solid_properties
 
 AROUND = 24  # corners of a circle
-BODY, DARK, WHITE, BLUE, RED, GOLD, METAL = range(7)  # hues of faces; the first is the color of the body
-HUES = ("#E69F00", "#33373d", "#ffffff", "#1f4e8c", "#c23b2e", "#c9962c", "#8b9199")
+HUES = {  # of faces
+    "body": "#E69F00", "dark": "#33373d", "white": "#ffffff", "blue": "#1f4e8c", "red": "#c23b2e", "gold": "#c9962c",
+    "metal": "#8b9199",
+}  # fmt: skip
 # corner 4 a + 2 b + c has signs (a, b, c); pairs of triangles for the sides -1, +1, -2, +2, -3, +3
 BOX_FACES = np.array(
     [
@@ -59,23 +61,24 @@ class Mesh:
         """Return a mesh in principal axes, the columns of `axes` of shape (3, 3), converted to body axes."""
         return replace(self, vertices=self.vertices @ axes.T)
 
-    def painted(self, hue: int, shade: float | None = None) -> Mesh:
+    def painted(self, hue: str, shade: float | None = None) -> Mesh:
         """Return the mesh in one hue, and in one shade unless that is None."""
         shades = self.shades if shade is None else np.full(len(self.faces), shade)
-        return replace(self, hues=np.full(len(self.faces), hue), shades=shades)
+        return replace(self, hues=np.full(len(self.faces), list(HUES).index(hue)), shades=shades)
 
     def colors(self, color: str) -> IntArray:
         """Return the red, green and blue of each face, shape (f, 3), for a body of the given color.
 
         A hue is mixed with white, up to 70 % for the shade 1.
         """
-        rgb = np.array([[int(hue[i : i + 2], 16) for i in (1, 3, 5)] for hue in (color, *HUES[1:])])[self.hues]
+        hues = (HUES | {"body": color}).values()
+        rgb = np.array([[int(hue[i : i + 2], 16) for i in (1, 3, 5)] for hue in hues])[self.hues]
         return np.rint(rgb + 0.7 * self.shades[:, None] * (255 - rgb)).astype(int)
 
 
 def new_mesh(vertices: FloatArray, faces: IntArray, shades: FloatArray | float = 0.0) -> Mesh:
     """Return a mesh in the color of the body."""
-    return Mesh(vertices, faces, np.broadcast_to(shades, (len(faces),)), np.full(len(faces), BODY))
+    return Mesh(vertices, faces, np.broadcast_to(shades, (len(faces),)), np.zeros(len(faces), int))
 
 
 def joined(parts: Sequence[Mesh]) -> Mesh:

@@ -20,23 +20,7 @@ from polhode.core.checks import as_floats, check_finite, unknown_name
 from polhode.core.errors import InputError, ShapeError
 from polhode.core.solids import read_solid, solid_properties
 from polhode.show.scene.illustrations import ILLUSTRATIONS
-from polhode.show.scene.mesh import (
-    AROUND,
-    BODY,
-    BOX_FACES,
-    BOX_SHADES,
-    DARK,
-    RED,
-    WHITE,
-    Mesh,
-    block,
-    joined,
-    lathe,
-    new_mesh,
-    rod,
-    skin,
-    sphere,
-)
+from polhode.show.scene.mesh import AROUND, Mesh, block, cuboid, joined, lathe, new_mesh, rod, skin, sphere
 
 THINNEST = 0.04  # of the largest extent, so that flat bodies, rods and impossible inertias stay visible
 MESH_FILES = (".stl", ".obj", ".ply", ".off", ".glb")
@@ -97,8 +81,7 @@ def fitted(mesh: Mesh, body: RigidBody) -> Mesh:
 
 def box(body: RigidBody) -> Mesh:
     """Return the solid cuboid that has the inertia of the body."""
-    corners = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float)
-    return new_mesh(corners * np.sqrt(3.0 * _second_moments(body)), BOX_FACES, BOX_SHADES).turned(body.axes)
+    return cuboid((2.0, 2.0, 2.0)).stretched(np.sqrt(3.0 * _second_moments(body))).turned(body.axes)
 
 
 def ellipsoid(body: RigidBody, rings: int = 12) -> Mesh:
@@ -131,9 +114,9 @@ def ship(body: RigidBody) -> Mesh:
     on_deck = np.arange(len(hull.faces)) % 8 >= 6
     shades = np.r_[np.where(on_deck, 0.85, 0.0), np.zeros(4)]
     painted = new_mesh(hull.vertices, np.concatenate([hull.faces, ends]), shades)
-    bridge = block((-0.75, -0.15, 0.10), (-0.40, 0.15, 0.38)).painted(WHITE)
-    windows = block((-0.41, -0.13, 0.29), (-0.39, 0.13, 0.34)).painted(DARK)
-    funnel = block((-0.70, -0.05, 0.38), (-0.58, 0.05, 0.50)).painted(RED)
+    bridge = block((-0.75, -0.15, 0.10), (-0.40, 0.15, 0.38)).painted("white")
+    windows = block((-0.41, -0.13, 0.29), (-0.39, 0.13, 0.34)).painted("dark")
+    funnel = block((-0.70, -0.05, 0.38), (-0.58, 0.05, 0.50)).painted("red")
     return joined([painted, bridge, windows, funnel])
 
 
@@ -149,7 +132,7 @@ def molecule(sites: Any, rings: int = 6, sides: int = AROUND) -> Mesh:
         raise InputError("shape has two sites at the same place; expected sites (n, 3) that differ")
     ball = sphere(rings)
     parts = [
-        ball.scaled(1.0 / (0.32 * nearest.min())).moved(place).painted(BODY, 0.0 if i == 0 else 0.75)
+        ball.scaled(1.0 / (0.32 * nearest.min())).moved(place).painted("body", 0.0 if i == 0 else 0.75)
         for i, place in enumerate(places)
     ]
     bonds = np.argwhere(np.triu(distances <= 1.2 * np.minimum(nearest[:, None], nearest)))

@@ -14,7 +14,7 @@ from polhode.core.arrays import FloatArray, IntArray
 from polhode.core.body import RigidBody
 from polhode.show.labels import ORANGE, SKY
 from polhode.show.scene.charts import BODY_COLORS
-from polhode.show.scene.mesh import BODY, Mesh
+from polhode.show.scene.mesh import Mesh
 from polhode.show.scene.shapes import ellipsoid, mesh_of, molecule
 from polhode.show.scene.single import Group
 from polhode.systems.system import System
@@ -127,5 +127,5 @@ def _dipoles(system: System) -> FloatArray | None:
 def _halves(mesh: Mesh, dipole: FloatArray) -> IntArray:
     """Return the colors of the faces, shape (f, 3): one for the head and one for the tail of the dipole."""
     ahead = mesh.vertices[mesh.faces].mean(axis=1) @ dipole > 0
-    plain = mesh.painted(BODY, 0.0)
+    plain = mesh.painted("body", 0.0)
     return np.where(ahead[:, None], plain.colors(ORANGE), plain.colors(SKY))
