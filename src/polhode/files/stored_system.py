@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any, ClassVar, NoReturn
 
-import numpy as np
 import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray
 from polhode.core.body import RigidBody
 from polhode.core.errors import InputError
 from polhode.core.state import State
-from polhode.files.record import FileRecord, check_format
-from polhode.files.stored_trajectory import StoredEnergy, stored_method
+from polhode.files.record import FileRecord
+from polhode.files.stored_trajectory import StoredEnergy, run_of, states_of
 from polhode.files.system_record import COMPONENTS
-from polhode.integration.base_trajectory import Stats
-from polhode.kernels.stepping.status import Status
 from polhode.systems.interactions.base import Interaction
 from polhode.systems.interactions.neighbors import Box
 from polhode.systems.system import System
@@ -69,21 +66,8 @@ class StoredSystemTrajectory(StoredEnergy, SystemTrajectory):
 
 def unpack_system(record: FileRecord) -> StoredSystemTrajectory:
     """Return the trajectory of a record; raise StoreError if this version cannot read it."""
-    attributes = record.attributes
-    check_format(attributes)
-    estimate = json.loads(attributes.get("error_estimate", "null"))
-    return StoredSystemTrajectory(
-        _system(record),
-        *(np.array(record.arrays[name][1], dtype=np.float64, order="C") for name in ("time", *COMPONENTS)),
-        energy=record.values("energy"),
-        method=stored_method(attributes["method"]),
-        h=float(attributes["h"]),
-        stats=Stats(**json.loads(attributes["stats"])),
-        status=Status(int(record.arrays["status"][1])),
-        message=attributes["message"],
-        events=_events(record),
-        error_estimate=None if estimate is None else tuple(estimate),
-    )
+    run = run_of(record)
+    return StoredSystemTrajectory(_system(record), *states_of(record, COMPONENTS), events=_events(record), **run)
 
 
 def _events(record: FileRecord) -> tuple[list[FloatArray], ...] | None:

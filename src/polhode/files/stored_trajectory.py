@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
+from collections.abc import Iterable
 from functools import cached_property
 from math import prod
 from typing import Any, ClassVar
@@ -111,22 +112,31 @@ class _NotStored(Comparable):
 
 def unpack(record: FileRecord) -> StoredTrajectory:
     """Return the trajectory of a record; raise StoreError if this version cannot read it."""
+    run = run_of(record)
+    return StoredTrajectory(_problem(record), *states_of(record, ("m", "q")), events=_events(record), **run)
+
+
+def run_of(record: FileRecord) -> dict[str, Any]:
+    """Return the data of the run of a record, of bodies or of a system, as arguments of a stored trajectory."""
     attributes = record.attributes
     check_format(attributes)
     status = record.arrays["status"][1]
+    sizes = record.values("h")
     estimate = json.loads(attributes.get("error_estimate", "null"))
-    return StoredTrajectory(
-        _problem(record),
-        *(np.array(record.arrays[name][1], dtype=np.float64, order="C") for name in ("time", "m", "q")),
-        energy=record.values("energy"),
-        method=stored_method(attributes["method"]),
-        h=float(attributes["h"]) if (sizes := record.values("h")) is None else np.array(sizes, dtype=np.float64),
-        stats=Stats(**json.loads(attributes["stats"])),
-        status=status if status.ndim else Status(int(status)),
-        message=attributes["message"],
-        events=_events(record),
-        error_estimate=None if estimate is None else tuple(estimate),
-    )
+    return {
+        "energy": record.values("energy"),
+        "method": stored_method(attributes["method"]),
+        "h": float(attributes["h"]) if sizes is None else np.array(sizes, dtype=np.float64),
+        "stats": Stats(**json.loads(attributes["stats"])),
+        "status": status if status.ndim else Status(int(status)),
+        "message": attributes["message"],
+        "error_estimate": None if estimate is None else tuple(estimate),
+    }
+
+
+def states_of(record: FileRecord, names: Iterable[str]) -> list[FloatArray]:
+    """Return the times, and the arrays of these names, of the states of a record."""
+    return [np.array(record.arrays[name][1], dtype=np.float64, order="C") for name in ("time", *names)]
 
 
 def stored_method(text: str) -> Method:
