@@ -243,7 +243,8 @@ class Job:
     def results(self, result: Trajectory) -> Rows:
         """Return the results, arrays with the members along the first axis: states, or what ``reduce`` returns."""
         if self.reduce is None:
-            return {name: _members_first(x, self.vectorized) for name, x in (("m", result.m), ("q", result.q))}
+            states = {"m": result.m, "q": result.q}
+            return {name: np.swapaxes(x, 0, 1) for name, x in states.items()} if self.vectorized else states
         summary = self.reduce(result)
         if not isinstance(summary, Mapping) or not summary:
             raise InputError(
@@ -259,8 +260,3 @@ class Job:
                     "members along the first axis, as along the second axis of trajectory.m"
                 )
         return arrays
-
-
-def _members_first(x: FloatArray, batched: bool) -> FloatArray:
-    """Return states of shape (times, members, ...) as (members, times, ...); those of one body as they are."""
-    return np.swapaxes(x, 0, 1) if batched else x

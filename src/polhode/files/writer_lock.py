@@ -46,7 +46,7 @@ def _locked(path: Path, file: Path) -> int:
             _acquire(handle)
         except OSError as problem:
             if problem.errno in BUSY:
-                holder = _holder(handle)
+                holder = os.read(handle, 1000).decode(errors="replace").strip() or "another process"
                 os.close(handle)
                 raise StoreError(
                     f"{path} is being written by {holder}; wait until it has ended, or choose another name"
@@ -69,11 +69,6 @@ def _is_at(handle: int, file: Path) -> bool:
         return os.path.samestat(os.fstat(handle), file.stat())
     except FileNotFoundError:
         return False
-
-
-def _holder(handle: int) -> str:
-    """Return the name of the process that holds the lock."""
-    return os.read(handle, 1000).decode(errors="replace").strip() or "another process"
 
 
 if sys.platform == "win32":

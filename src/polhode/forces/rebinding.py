@@ -12,6 +12,7 @@ import builtins
 import dis
 import functools
 import math
+import operator
 import random
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -389,7 +390,7 @@ class Rebinder:
     def _tuple(self, x: tuple[Any, ...]) -> Any:
         """Return a tuple with its items replaced."""
         items = [self.rebound(item) for item in x]
-        if all(map(_is_same, items, x)):
+        if all(map(operator.is_, items, x)):
             return x
         return x._make(items) if hasattr(x, "_make") else tuple(items)
 
@@ -460,11 +461,6 @@ def _only_computes(code: CodeType) -> bool:
             if is_outer or instruction.opname in IMPURE_INSTRUCTIONS:
                 return False
     return True
-
-
-def _is_same(a: Any, b: Any) -> bool:
-    """Return whether two names refer to the same object."""
-    return a is b
 
 
 def _is_unsteady(x: Any) -> bool:

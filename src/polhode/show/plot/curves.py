@@ -64,17 +64,13 @@ def curves_of(traj: Trajectory) -> Curves:
         t = np.linspace(t[0], t[-1], points)
         m, q = (_rows(x)[:, :count] for x in sol(t))
         coarse = False
-    return Curves(body, t, m, q, _omega(body, m), ", ".join(notes), coarse)
+    omega = body.omega(np.nan_to_num(m)) + 0.0 * m  # NaN stays NaN
+    return Curves(body, t, m, q, omega, ", ".join(notes), coarse)
 
 
 def _rows(array: FloatArray) -> FloatArray:
     """Return the array reshaped to (k, bodies, components)."""
     return array.reshape(len(array), -1, array.shape[-1])
-
-
-def _omega(body: RigidBody, m: FloatArray) -> FloatArray:
-    """Return the angular velocity in body axes, NaN where `m` is NaN."""
-    return body.omega(np.nan_to_num(m)) + 0.0 * m  # NaN stays NaN
 
 
 def _radians(body: RigidBody, t: FloatArray, m: FloatArray) -> FloatArray:

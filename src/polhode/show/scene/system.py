@@ -34,7 +34,8 @@ def system_scene(traj: SystemTrajectory, title: str | None, shape: Any, span: An
         raise InputError(f"got {system.count} bodies; expected up to {MOST_SHOWN} on one page")
     rows = _rows(traj, span)
     t, q = traj.t[rows], traj.q[rows]
-    x = _from_the_box(traj.x[rows], system.box)
+    x = traj.x[rows]
+    x = x - (x[0] - system.box.wrapped(x[0]))  # by lengths of the box, so that each body begins in it
     size = 0.5 * _nearest(x[0], system.box)
     bodies = system_bodies(system, shape, size)
     limits = _limits(x, system.box, size)
@@ -72,11 +73,6 @@ def _rows(traj: SystemTrajectory, span: Any) -> slice:
         raise InputError(f"got {len(rows)} saved states from t = {low:g} to {high:g}; expected at least two")
     most = min(frames.MOST_FRAMES, max(2, MOST_STATES // traj.system.count))
     return slice(int(rows[0]), int(rows[-1]) + 1, max(1, ceil(len(rows) / most)))
-
-
-def _from_the_box(x: FloatArray, box: Box) -> FloatArray:
-    """Return positions (k, n, 3) moved by lengths of the box, such that each body is in the box at the first time."""
-    return x - (x[0] - box.wrapped(x[0]))
 
 
 def _limits(x: FloatArray, box: Box, size: float) -> list[tuple[float, float]]:
