@@ -34,6 +34,10 @@ SCRIPTS = ("base", "closed_form", "paint", "stage", "space", "poinsot", "polhode
 NAMES = {"t": "t", "m": "|m|", "omega": "|ω|"}  # in labels of axes and lines of text
 SHORT = 32767  # attitudes of many bodies are in 16 bits, which is 3e-5 rad
 HEIGHT = 900  # pixels of the page in a notebook
+AS_THEY_ARE = (  # parts of a scene that a page gets unchanged
+    "labels", "marks", "even", "rate", "radius", "wide", "center", "eye", "size", "ground", "earth", "trace", "limits",
+    "free", "start",
+)  # fmt: skip
 
 
 class Page:
@@ -164,32 +168,17 @@ def _data(scene: Scene) -> dict[str, Any]:
             "omegaScale": scene.omega_scale.tolist(),
             "inertia": [_inertia(body, ratio) for body, ratio in zip(scene.bodies, ratios, strict=True)],
         }
-    return {
+    return {name: getattr(scene, name) for name in AS_THEY_ARE} | {
         "t": packed(scene.t, "f8"),
         "q": packed(scene.q) if single else packed(np.rint(scene.q * SHORT), "i2"),
         "x": packed(scene.x),
         "count": scene.q.shape[1],
         "groups": [mesh_data(group.mesh, group.colors) | {"members": group.members} for group in scene.groups],
-        "labels": scene.labels,
-        "marks": scene.marks,
         "charts": [_chart(chart) for chart in scene.charts],
-        "even": scene.even,
-        "rate": scene.rate,
-        "radius": scene.radius,
-        "wide": scene.wide,
-        "center": list(scene.center),
         "up": scene.up.tolist(),
         "right": scene.right.tolist(),
-        "eye": list(scene.eye),
-        "size": scene.size,
         "arrows": single,
-        "ground": scene.ground,
-        "earth": scene.earth,
-        "trace": scene.trace,
         "box": None if scene.box is None else scene.box.tolist(),
-        "limits": scene.limits,
-        "free": scene.free,
-        "start": scene.start,
         "unit": scene.units["t"],
         "names": names(scene.units),
         "live": None,
