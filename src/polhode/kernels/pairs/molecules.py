@@ -152,9 +152,4 @@ def fill_molecules(interaction, i, first, numbers, w):
 @entry_point(signature(MOLECULES))
 def sum_molecules(pairs, cut, molecules, sums, totals, start, stop):
     """Call ``near.sum_parts`` for rigid molecules."""
-    places, kinds, starts, twelve, six, C, far = molecules
-    interaction = (
-        borrowed(places), borrowed(kinds), borrowed(starts),
-        borrowed(twelve), borrowed(six), borrowed(C), borrowed(far),
-    )  # fmt: skip
-    return sum_parts(fill_molecules, SIZE, pairs, cut, interaction, sums, totals, start, stop)
+    return sum_parts(fill_molecules, SIZE, pairs, cut, borrowed(molecules), sums, totals, start, stop)

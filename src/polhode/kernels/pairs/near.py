@@ -156,23 +156,16 @@ def own_sum(w, c):
 def sum_part(fill, size, all_pairs, cut, interaction, sums, part):
     """Compute forces, torques and the energy of one part; ``size`` is that of the additional fields of ``fill``."""
     forces, torques, energies = sums
-    x, kinds, L, per_L, starts, stops, others, longest = all_pairs
-    pairs = (
-        borrowed(x), borrowed(kinds), borrowed(L), borrowed(per_L), borrowed(starts), borrowed(stops), borrowed(others),
-        longest,
-    )  # fmt: skip
+    pairs = borrowed(all_pairs)
+    _, kinds, _, _, _, _, _, longest = pairs
     parts = forces.shape[0]
     n = forces.shape[1]
     most_kinds = kinds[n - 1] + 1 if n > 0 else 1
     blocks = longest // LANES + most_kinds + 1  # each kind has one block that is not full; the last is for unused lanes
     capacity = blocks * LANES
-    block = new_block(SPARE + size)
-    own_numbers = np.empty(capacity, np.int32)
-    own_places = np.empty((3, capacity))
-    own_used = np.empty(blocks, np.int64)
-    w, numbers, places, used = borrowed(block), borrowed(own_numbers), borrowed(own_places), borrowed(own_used)
-    force = borrowed(forces[part])
-    torque = borrowed(torques[part])
+    own = new_block(SPARE + size), np.empty(capacity, np.int32), np.empty((3, capacity)), np.empty(blocks, np.int64)
+    w, numbers, places, used = borrowed(own)
+    force, torque = borrowed(forces[part]), borrowed(torques[part])
     energy = 0.0
     for i in range(n):
         for c in range(3):
@@ -200,10 +193,7 @@ def sum_part(fill, size, all_pairs, cut, interaction, sums, part):
             force[i, c] += own_sum(w, 1 + c)
             torque[i, c] += own_sum(w, 4 + c)
     energies[part] = energy
-    keep(block)
-    keep(own_numbers)
-    keep(own_places)
-    keep(own_used)
+    keep(own)
 
 
 @inline

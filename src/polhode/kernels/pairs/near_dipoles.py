@@ -52,5 +52,4 @@ def fill_dipoles(interaction, i, first, numbers, w):
 @entry_point(signature(DIPOLES))
 def sum_dipoles(pairs, cut, spheres, sums, totals, start, stop):
     """Call ``near.sum_parts`` for dipolar soft spheres."""
-    dipoles, eps4 = spheres
-    return sum_parts(fill_dipoles, SIZE, pairs, cut, (borrowed(dipoles), eps4), sums, totals, start, stop)
+    return sum_parts(fill_dipoles, SIZE, pairs, cut, borrowed(spheres), sums, totals, start, stop)
