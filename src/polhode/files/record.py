@@ -92,7 +92,7 @@ def pack(trajectory: Trajectory) -> FileRecord:
         "omega": ((*dims, "xyz"), trajectory.omega),
         "m_space": ((*dims, "xyz"), trajectory.m_space),
     }
-    if has_energy(trajectory.problem):
+    if trajectory.problem.force.has_energy:
         arrays["energy"] = dims, trajectory.energy
     arrays |= parameters(trajectory.problem)
     arrays["status"] = dims[1:], np.asarray(trajectory.status, dtype=np.int64)
@@ -107,12 +107,7 @@ def state_arrays(problem: Problem, t: FloatArray, m: FloatArray, q: FloatArray) 
     """Return the arrays of states of a long run, and the energy if it is defined."""
     dims = ("time", *body_dimensions(m.shape[1:-1]))
     arrays: Arrays = {"time": (("time",), t), "m": ((*dims, "xyz"), m), "q": ((*dims, "quaternion"), q)}
-    return arrays | ({"energy": (dims, energies(problem, t, m, q))} if has_energy(problem) else {})
-
-
-def has_energy(problem: Problem) -> bool:
-    """Return whether the energy of a problem is defined, which is so for free bodies."""
-    return problem.force.has_energy
+    return arrays | ({"energy": (dims, energies(problem, t, m, q))} if problem.force.has_energy else {})
 
 
 def functions_of(problem: Problem) -> Fingerprint:

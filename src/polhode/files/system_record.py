@@ -38,7 +38,7 @@ def pack_system(trajectory: SystemTrajectory) -> FileRecord:
     for name, components in (COMPONENTS | {"omega": "xyz"}).items():
         arrays[name] = ("time", "body", components), getattr(trajectory, name)
     arrays["kinetic"] = ("time",), trajectory.kinetic
-    if has_energy(system):
+    if system.interaction.has_energy:
         arrays["energy"] = ("time",), trajectory.energy
     arrays |= parameters(system)
     arrays["status"] = (), np.asarray(trajectory.status, dtype=np.int64)
@@ -51,17 +51,13 @@ def state_arrays(system: System, t: FloatArray, x: FloatArray, p: FloatArray, m:
     arrays: Arrays = {"time": (("time",), t)}
     for (name, components), values in zip(COMPONENTS.items(), (x, p, m, q), strict=True):
         arrays[name] = ("time", "body", components), values
-    return arrays | ({"energy": (("time",), energies(system, t, x, p, m, q))} if has_energy(system) else {})
+    energy = {"energy": (("time",), energies(system, t, x, p, m, q))} if system.interaction.has_energy else {}
+    return arrays | energy
 
 
 def functions_of(system: System) -> Fingerprint:
     """Return digests of the functions and numbers of the interaction, by which changes are recognized."""
     return system.interaction.fingerprint()
-
-
-def has_energy(system: System) -> bool:
-    """Return whether the energy of a system is defined."""
-    return system.interaction.has_energy
 
 
 def parameters(system: System) -> Arrays:
