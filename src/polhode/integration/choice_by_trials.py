@@ -186,7 +186,7 @@ def by_scheme(task: Task, name: str, strength: Strength, why: str) -> Choice:
     if result.is_rejected:
         return _or_adaptive(task.shared, choice, f"{name} does not converge with its order")
     looked = _looked_at(task.shared, choice)
-    if looked.unmet == choice.unmet:
+    if looked.unmet == choice.unmet or not task.compares_states:  # of chaotic systems, Adaptive would take too long
         return looked
     return _or_adaptive(task.shared, looked, f"{name} passes over its changes")
 

@@ -14,10 +14,10 @@ import numpy as np
 from polhode.core.arrays import FloatArray, IntArray, lengths, writable
 from polhode.core.body import Frame, RigidBody, flow_moments, frame_of, from_principal, to_principal
 from polhode.core.checks import check_spread, common_batch, place, rows_of, show
-from polhode.core.rotation import matrix
+from polhode.core.rotation import matrix, multiply, normalize
 from polhode.core.threads import in_ranges
 from polhode.forces.base import Force, diagonals
-from polhode.integration.time_structure import TimeStructure, time_structure
+from polhode.integration.time_structure import CELLS, TimeStructure, time_structure
 from polhode.kernels.stepping.damping import OBLIQUE
 from polhode.kernels.stepping.header import BatchState, Bodies
 from polhode.methods.method import Advance, Between, Longest, Method, anything
@@ -136,6 +136,23 @@ class Rows(ABC):
     @abstractmethod
     def order_of(self, method: Method) -> float:
         """Return the order of `method` with these forces."""
+
+    @property
+    @abstractmethod
+    def places(self) -> int:
+        """Number of places along the paths of all rows at which a second look evaluates torques."""
+
+    @abstractmethod
+    def sizes(self, m: FloatArray) -> FloatArray:
+        """Return the sizes (k, b) of momenta m (k,) + m_shape: of each kind that a row has."""
+
+    @abstractmethod
+    def torques(self, t: FloatArray, m: FloatArray, q: FloatArray, row: IntArray) -> FloatArray:
+        """Return the torques and forces on rows (k,) at times t (k,), each of the b kinds of `sizes`: (k, b, 3)."""
+
+    @abstractmethod
+    def free_slopes(self, m: FloatArray, q: FloatArray, row: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return the derivatives of states (m, q) of rows (k,) with respect to time, without torques and forces."""
 
     @abstractmethod
     def structure(self, span: tuple[float, float]) -> TimeStructure:
@@ -304,17 +321,30 @@ class ProblemRows(Rows):
         turns = np.broadcast_to(self._frame.q, (*self.batch, 4)).reshape(-1, 4)
         return from_principal(Frame(axes[row], turns[row]), m, q)
 
-    def torques(self, t: FloatArray, m: FloatArray, q: FloatArray, row: IntArray) -> FloatArray:
-        """Return the torques (r, 3) on bodies `row` at times t (r,), in states (m, q) in principal axes.
+    @property
+    def places(self) -> int:
+        """Number of places at which a second look evaluates torques: as many of each body as there are cells."""
+        return CELLS * self.count
 
-        They are in body axes of the user, and without damping.
+    def sizes(self, m: FloatArray) -> FloatArray:
+        """Return the sizes (k, 1) of momenta m (k, 3)."""
+        return lengths(m)[:, None]
+
+    def torques(self, t: FloatArray, m: FloatArray, q: FloatArray, row: IntArray) -> FloatArray:
+        """Return the torques (r, 1, 3) on bodies `row` at times t (r,), in states (m, q) in principal axes.
+
+        They are in body axes of the user, and without damping. Attitudes are normalized first.
         """
         inertia, _, _, params = self.bodies
         inertia, params = (x[row if len(x) > 1 else np.zeros_like(row)] for x in (inertia, params))
-        w, q = self.rows_to_user(m / inertia, q, row)
+        w, q = self.rows_to_user(m / inertia, normalize(q), row)
         out = np.empty((len(t), 3))
         self.force.evaluate_torques((t, *map(np.ascontiguousarray, (q, w)), writable(params), out))
-        return out
+        return out[:, None]
+
+    def free_slopes(self, m: FloatArray, q: FloatArray, row: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return the derivatives of states (m, q) of bodies `row`, without torques."""
+        return free_slopes(m, q, self.bodies.inertia[row if len(self.bodies.inertia) > 1 else 0])
 
     def take(self, rows: IntArray) -> ProblemRows:
         """Return a batch of the bodies with the given row indices, for runs alone: it knows no axes of the user."""
@@ -431,6 +461,12 @@ def _trajectory_type() -> Callable[..., BaseTrajectory]:
     from polhode.integration.trajectory import Trajectory
 
     return Trajectory
+
+
+def free_slopes(m: FloatArray, q: FloatArray, inertia: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the derivatives of states (m, q) of free bodies in principal axes, with moments of inertia (..., 3)."""
+    w = m / inertia
+    return np.cross(m, w), 0.5 * multiply(q, np.insert(w, 0, 0.0, axis=-1))
 
 
 def momentum_errors(a: FloatArray, b: FloatArray, floor: float = 0.0) -> FloatArray:

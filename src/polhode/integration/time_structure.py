@@ -58,13 +58,13 @@ def _of_block(force: Force, t: FloatArray, params: FloatArray) -> TimeStructure:
 
 def unknown_structure(t: FloatArray, rows: int) -> TimeStructure:
     """Return the time structure of functions that cannot be sampled at times t."""
-    cell = abs(t[-1] - t[0]) / CELLS
+    cell = abs(t[-1] - t[0]) / (len(t) - 1)
     return TimeStructure(np.full(rows, 2 * cell), np.ones(rows, bool), np.zeros(rows, bool))
 
 
 def structure_of(f: FloatArray, t: FloatArray, breaks: FloatArray, rows: int) -> TimeStructure:
     """Return the time structure of `rows` functions, from two rows of samples (2 rows, T) of each at times t."""
-    cell = abs(t[-1] - t[0]) / CELLS
+    cell = abs(t[-1] - t[0]) / (len(t) - 1)
     size = np.abs(f).max(axis=-1, keepdims=True)
     f = f / np.where(size > 0, size, 1.0)
     spacing, rough = np.empty((2, 2 * rows), np.int64)

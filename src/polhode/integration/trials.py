@@ -67,6 +67,11 @@ class Task:
         return self
 
     @property
+    def compares_states(self) -> bool:
+        """Whether the wanted error is that of the states at the end."""
+        return True
+
+    @property
     def numbers(self) -> Numbers:
         """Functions of what differs between bodies."""
         return Numbers.of(self.radian)

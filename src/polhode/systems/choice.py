@@ -126,6 +126,11 @@ def _by_trials(
 class EnergyTask(Task):
     """Task whose errors are those of the energy in the time span, relative to the kinetic energy."""
 
+    @property
+    def compares_states(self) -> bool:
+        """False: states of chaotic systems cannot be predicted."""
+        return False
+
     def own_errors(self, method: Method) -> Callable[[Trial], float]:
         """Return the function that returns the error of a trial with fixed steps."""
         return lambda trial: inf if trial.end is None else float(trial.end[0])

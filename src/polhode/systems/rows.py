@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polhode.core.arrays import FloatArray, IntArray
+from polhode.core.arrays import FloatArray, IntArray, lengths
 from polhode.core.body import Frame, from_principal, scale_along, to_principal
 from polhode.core.checks import check_spread, show
 from polhode.core.errors import InputError, PolhodeError
-from polhode.core.rotation import matrix
-from polhode.integration.rows import EndState, Rows, attitude_errors, momentum_errors
+from polhode.core.rotation import matrix, normalize
+from polhode.integration.rows import EndState, Rows, attitude_errors, free_slopes, momentum_errors
 from polhode.integration.time_structure import CELLS, TimeStructure, structure_of, unknown_structure
 from polhode.kernels.compiler.limits import NOBODY
 from polhode.kernels.stepping.few_bodies import Forces
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from polhode.systems.trajectory import SystemTrajectory
 
 LARGEST_SHIFT = 2.0**-13  # parts of the smallest initial distance by which difference quotients shift bodies
+AT_ONCE = 2**11  # states of bodies whose forces are computed together
+MANY, FEWER_CELLS = 64, 509  # intervals of the samples in time of more bodies than these; a prime number
 SPIN = 1e-10  # torque about the axis of a linear rotor, relative to the whole torque, that is round-off
 
 
@@ -113,6 +115,37 @@ class SystemRows(Rows):
         """Return the order of `method`."""
         return method.order
 
+    @property
+    def places(self) -> int:
+        """Number of places at which a second look evaluates forces; 0 if that calls Python."""
+        return CELLS if self.system.interaction.is_compiled else 0
+
+    def sizes(self, m: FloatArray) -> FloatArray:
+        """Return the sizes (k, 2 n) of momenta m (k, n, 6): the largest of all bodies, angular and then linear."""
+        return np.repeat(np.stack([lengths(m[..., part]).max(axis=-1) for part in (M, P)], axis=-1), self.size, axis=-1)
+
+    def torques(self, t: FloatArray, m: FloatArray, q: FloatArray, row: IntArray) -> FloatArray:
+        """Return torques and then forces (k, 2 n, 3) in space axes at times t (k,), in states (m, q).
+
+        Attitudes are normalized first.
+        """
+        unit = q.copy()
+        unit[..., Q] = normalize(q[..., Q])
+        x, _, _, q = self.rows_to_user(m, unit, row)
+        out = np.zeros((len(t), 2, self.size, 3))
+        try:
+            self.system.interaction.for_run().evaluate_each(t, x, matrix(q), out[:, 1], out[:, 0])
+        except Exception:  # raised by the function of the user; the run reports it where it occurs
+            return np.zeros((len(t), 2 * self.size, 3))
+        return np.nan_to_num(out, nan=0.0, posinf=0.0, neginf=0.0).reshape(len(t), -1, 3)
+
+    def free_slopes(self, m: FloatArray, q: FloatArray, row: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return the derivatives of states (m, q), of shapes (k, n, 6) and (k, n, 7), without forces."""
+        slopes_m, slopes_q = np.zeros_like(m), np.empty_like(q)
+        slopes_m[..., M], slopes_q[..., Q] = free_slopes(m[..., M], q[..., Q], self.system.moments)
+        slopes_q[..., X] = m[..., P] / self.system.mass[:, None]
+        return slopes_m, slopes_q
+
     def structure(self, span: tuple[float, float]) -> TimeStructure:
         """Return that of forces without features in time."""
         return TimeStructure(np.array([np.inf]), *np.zeros((2, 1), dtype=np.bool_))
@@ -125,7 +158,7 @@ class SystemRows(Rows):
         fields = [part for part in self.system.interaction.parts if part.time_dependent]
         if not fields:
             return self.structure(span)
-        t = np.linspace(*span, CELLS + 1)
+        t = np.linspace(*span, (CELLS if self.size <= MANY else FEWER_CELLS) + 1)
         try:
             return structure_of(self._samples(fields, t), t, self.breaks, 1)
         except Exception:  # raised by the function of the user; the run reports it where it occurs
@@ -133,14 +166,14 @@ class SystemRows(Rows):
 
     def _samples(self, fields: list[Interaction], t: FloatArray) -> FloatArray:
         """Return sums of the forces and of the torques on all bodies (2, T) at times t, with weights that differ."""
-        x, Q = np.array(self.system.state.x), matrix(self.system.state.q)
-        weights = np.cos(np.arange(3.0 * len(x))).reshape(-1, 3)
+        x, Q = np.array(self.system.state.x)[None], matrix(self.system.state.q)[None]
+        weights = np.cos(np.arange(3.0 * self.size)).reshape(-1, 3)
         samples = np.empty((2, len(t)))
-        for k, time in enumerate(t.tolist()):
-            force, torque = np.zeros_like(x), np.zeros_like(x)
+        for some in np.array_split(np.arange(len(t)), len(t) * self.size // AT_ONCE + 1):
+            out = np.zeros((2, len(some), self.size, 3))
             for field in fields:
-                field.evaluate(time, x, Q, force, torque)
-            samples[:, k] = np.sum(weights * force), np.sum(weights * torque)
+                field.evaluate_each(t[some], x, Q, *out)
+            samples[:, some] = np.einsum("ktnc,nc->kt", out, weights)
         return np.nan_to_num(samples, nan=0.0, posinf=0.0, neginf=0.0)
 
     def new_loop(self, method: Method) -> Advance:

@@ -62,6 +62,8 @@ class SiteForces(Interaction):
     array([-2.,  0.,  0.])
     """
 
+    is_ready_made = True  # other programs have smooth forces
+
     def __init__(self, sites: Any, engine: SiteEngine, *, name: str | None = None) -> None:
         """Check the arguments; see the class for their description."""
         self._body: IntArray | None = None  # of each site, if bodies have different sites

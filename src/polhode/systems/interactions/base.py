@@ -32,6 +32,8 @@ class Interaction(Comparable, ABC):
 
     name: str
     has_energy: bool = True
+    is_compiled: bool = True  # whether its forces are computed without calling Python
+    is_ready_made: bool = False  # whether its forces are known to be smooth, because no function of the user makes them
 
     @property
     def units(self) -> Mapping[str, str]:
@@ -58,6 +60,11 @@ class Interaction(Comparable, ABC):
         float
             The energy; NaN if it is not computed together with the forces.
         """
+
+    def evaluate_each(self, t: FloatArray, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> None:
+        """Add the forces and torques (k, n, 3) at times t (k,), of states x and Q of which there are k, or only one."""
+        for k, time in enumerate(t.tolist()):
+            self.evaluate(time, x[k % len(x)], Q[k % len(Q)], force[k], torque[k])
 
     def energy(self, t: float, x: FloatArray, Q: FloatArray) -> float:
         """Return the energy of bodies at positions x (n, 3) with attitude matrices Q (n, 3, 3)."""
@@ -193,6 +200,8 @@ class InteractionSum(Interaction):
         self._both = first, second
         self.name = f"{first.name} + {second.name}"
         self.has_energy = first.has_energy and second.has_energy
+        self.is_compiled = first.is_compiled and second.is_compiled
+        self.is_ready_made = first.is_ready_made and second.is_ready_made
 
     @property
     def units(self) -> Mapping[str, str]:
@@ -212,6 +221,11 @@ class InteractionSum(Interaction):
     def evaluate(self, t: float, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> float:
         """Add the forces and torques (n, 3) of both parts to `force` and `torque`; return the total energy."""
         return sum(part.evaluate(t, x, Q, force, torque) for part in self._both)
+
+    def evaluate_each(self, t: FloatArray, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> None:
+        """Add the forces and torques (k, n, 3) of both parts."""
+        for part in self._both:
+            part.evaluate_each(t, x, Q, force, torque)
 
     def energy(self, t: float, x: FloatArray, Q: FloatArray) -> float:
         """Return the total energy of both parts."""

@@ -61,6 +61,7 @@ class DipolarSoftSpheres(NearInteraction):
     """
 
     name = "DipolarSoftSpheres"
+    is_ready_made = True
 
     def __init__(
         self,

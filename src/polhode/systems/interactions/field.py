@@ -97,6 +97,7 @@ class Field(HoldsFunctions, Interaction):
         self._space = in_space(frame)
         self.name = name or f"Field({getattr(forces, '__name__', repr(forces))})"
         self.has_energy = energy is not None
+        self.is_compiled = not arrays
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without machine code, which is valid in this process only."""
@@ -130,6 +131,15 @@ class Field(HoldsFunctions, Interaction):
         force += F
         torque += T if self._space else np.einsum("nij,nj->ni", Q, T)
         return nan
+
+    def evaluate_each(self, t: FloatArray, x: FloatArray, Q: FloatArray, force: FloatArray, torque: FloatArray) -> None:
+        """Add forces and torques at several times, with arrays that are made only once."""
+        F, T = np.zeros_like(force, order="C"), np.zeros_like(torque, order="C")
+        x, Q, function, params = writable(x), writable(Q), self._compiled.forces, self.params
+        for k, time in enumerate(t.tolist()):
+            function(time, x[k % len(x)], Q[k % len(Q)], F[k], T[k], params)
+        force += F
+        torque += T if self._space else np.einsum("knij,knj->kni", np.broadcast_to(Q, (len(t), *Q.shape[1:])), T)
 
     def in_box(self, box: Box) -> Interaction:
         """Return the interaction unchanged: its functions receive unwrapped positions, and have to handle the box."""

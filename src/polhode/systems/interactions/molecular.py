@@ -81,6 +81,7 @@ class Molecular(NearInteraction):
     -1.0
     """
 
+    is_ready_made = True
     body: RigidBody | None = None
     number_density: float | None = None
     species: IntArray | None = None
