@@ -89,6 +89,24 @@ def test_steps_of_a_stream_are_forgotten(memory, monkeypatch, tmp_path):
     assert ph.stream(problem, tmp_path / "run.zarr", method=ph.Taylor(1e-9), t_eval=np.linspace(0.0, 2e5, 11)).finished
 
 
+def test_events_that_do_not_fit_end_the_run(memory, monkeypatch):
+    """Whatever the states that are saved."""
+    problem = ph.Problem((1.0, 1.0, 0.5), ph.State((0.1, 0.0, 2.0)), ph.forces.gravity(0.1, (0, 0, 1)), (0.0, 3000.0))
+    options = {"method": "V2", "h": 0.1, "t_eval": [3000.0]}
+
+    def crossing(t, m, q):
+        return m[..., 0]
+
+    memory(1e6)
+    monkeypatch.setattr(capacity, "CHECKED_FROM", 2**17)
+    told = r"the events of the run take [\d.]+ kB of memory after [\d.]+% of the time span, and would not fit; keep"
+    with pytest.raises(MemoryLimitError, match=told):
+        ph.integrate(problem, events=crossing, **options)
+    crossing.terminal = 5
+    traj = ph.integrate(problem, events=crossing, **options)
+    assert len(traj.t_events[0]) == 5
+
+
 def test_windows_has_no_limits_of_processes(monkeypatch):
     monkeypatch.setitem(sys.modules, "resource", None)
     assert capacity.physical_memory.__wrapped__() >= capacity.physical_memory()

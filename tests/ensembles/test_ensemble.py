@@ -16,11 +16,14 @@ import polhode as ph
 from conftest import EPS, distance, golden_cases
 from ensemble_cases import CHUNK, COUNT, HOW, SAMPLES, SEED, pendulums, tops
 from polhode import errors, forces, sampling
+from polhode.core import progress
 from polhode.ensembles import cost, members
 from polhode.ensembles import reader as ensemble_reader
 from polhode.ensembles import store as ensemble_store
 from polhode.ensembles.ensemble import ensemble, open_ensemble
+from polhode.ensembles.plan import EnsembleOptions, plan
 from polhode.files import atomic, checksums, chunked
+from polhode.integration import running
 from polhode.solve import integrate
 
 FREE = ph.Problem((1.0, 1.5, 2.0), ph.State(m=(0, 0, 1)), t_span=(0.0, 10.0))
@@ -130,6 +133,25 @@ def test_parameters_and_damping_of_a_force(members, of):
         alone = integrate(single, method="V2", h=0.1, t_eval=[1.0])
         assert found.q.values[i, -1].tobytes() == alone.q[-1, 0].tobytes()
     assert (problem.force.params == (0.1, 0.0)).all()
+
+
+def test_trial_runs_of_an_ensemble_print_lines(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "FIRST_LINE", 0.0)
+    monkeypatch.setattr(running, "LONG_PIECE", 0.0)
+    samples = sampling.draw(4, m=sampling.normal((0.1, 0, 2), 0.5))
+    ensemble(TOP, samples, rtol=1e-8, seed=2, progress=True)
+    assert "trial runs, which choose the steps, have taken" in capsys.readouterr().err
+    ensemble(TOP, samples, rtol=1e-8, seed=2)
+    assert not capsys.readouterr().err
+
+
+def test_trial_runs_of_a_chunk_show_its_part(monkeypatch):
+    monkeypatch.setattr(running, "LONG_PIECE", 0.0)
+    samples = sampling.draw(4, m=sampling.normal((0.1, 0, 2), 0.5)).seeded(2)
+    job, _ = plan(TOP, samples, EnsembleOptions(None, "RKN6_14a", None, 1e-8, None, None, True))
+    shown = []
+    job.run(samples, shown.append)
+    assert shown.count(0.0) > 1
 
 
 @pytest.mark.parametrize("method", [None, "RKN6_14a"])

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from polhode.core.capacity import memory_for
 from polhode.core.errors import InputError, Interrupted, StoreWarning, nothing_computed
 from polhode.core.messages import Hint
-from polhode.core.progress import Progress, tell
+from polhode.core.progress import Progress, searching, tell
 from polhode.core.warning import warn
 from polhode.ensembles.cluster import check_client, on_cluster
 from polhode.ensembles.cost import Cost, estimate, measured_cost, threads_of
@@ -146,7 +146,8 @@ def ensemble(
     try:
         members = as_samples(samples).seeded(_seed(out, resume, seed))
         options = EnsembleOptions(t_span, method, h, rtol, t_eval, as_summary(reduce), vectorized)
-        job, pilot = plan(problem, members, options)
+        with searching(progress):
+            job, pilot = plan(problem, members, options)
         if chunk is None and resume:
             chunk = Contents(Path(str(out))).chunk
         threads = threads_of(client is not None)

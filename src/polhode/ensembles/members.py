@@ -22,7 +22,7 @@ import numpy.typing as npt
 from polhode.core.arrays import FloatArray
 from polhode.core.checks import as_floats
 from polhode.core.errors import InputError, MethodWarning, RunError, RunWarning, ShapeError
-from polhode.core.progress import Report
+from polhode.core.progress import Report, searching
 from polhode.ensembles.sampling import Rows, Samples
 from polhode.ensembles.variation import OWN_TIME, batch_of, member, varied
 from polhode.files.environment import environment
@@ -194,7 +194,9 @@ class Job:
             warnings.simplefilter("ignore", MethodWarning)  # issued once, by the plan
             try:
                 output = OutputOptions(self.times, progress=report or False)
-                return integrate_chosen(problem, self.span, self._choice(problem, output), output)
+                with searching(output.progress):
+                    choice = self._choice(problem, output)
+                return integrate_chosen(problem, self.span, choice, output)
             except RunError as stopped:  # raised for a single body, never for a batch
                 return stopped.trajectory
 

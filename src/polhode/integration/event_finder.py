@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polhode.core.arrays import FloatArray
+from polhode.core.capacity import check_growth
 from polhode.core.errors import InputError, ShapeError
 from polhode.integration.doubtful_places import MOST_PARTS, is_rough, warn_of_rough
 from polhode.integration.events import Event as NamedEvent
@@ -27,6 +28,8 @@ Event = Callable[..., Any]
 EventState = tuple[Any, FloatArray, FloatArray]  # t, m, q
 FARTHEST = 0.5  # largest rotation, in radians, between two evaluations of an event
 LARGEST_BLOCK = 2**18
+EVENT_BYTES = 400.0  # of an event that is kept, besides the numbers of its state
+FEWER_EVENTS = "keep fewer: set event.direction or event.terminal, or integrate parts of the time span"
 JUMPS = 0.05  # part of the samples that may be rough, because the event jumps
 
 
@@ -67,6 +70,7 @@ class EventFinder:
         self.stops = np.full(n, np.inf)  # times at which bodies were stopped, multiplied by the direction of time
         self._sign = 1.0 if run.t1 > run.t0 else -1.0
         self._at_start = True
+        self._size = 0.0  # bytes of the events that are kept
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without the functions: dense output only has to know when bodies stopped."""
@@ -208,9 +212,13 @@ class EventFinder:
         return np.asarray(find_root(value, (begin, end), args=(count, body), tolerances=tolerances).x)
 
     def _store(self, number: int, bodies: IntArray, t: FloatArray, m: FloatArray, q: FloatArray) -> None:
-        """Store the states (r, .) of bodies (r,) at events of the given number."""
+        """Store the states (r, .) of bodies (r,) at events of the given number; raise an error if they will not fit."""
         for i, *state in zip(bodies, t, m, q, strict=True):
             self._states[number][i].append(tuple(state))
+        self._size += m.nbytes + q.nbytes + EVENT_BYTES * len(t)
+        first, last = self._run.t0, self._run.t1
+        part = float(np.abs(t - first).max(initial=0.0)) / abs(last - first)
+        check_growth("the events of the run", self._size, part, FEWER_EVENTS)
 
     def _stop(self) -> None:
         """Stop the bodies that reached a terminal event, and remove their later events."""
