@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import polhode as ph
+from polhode.kernels.stepping.time_structure import LARGEST_SPACING
 from polhode.systems.interactions import Field
+from polhode.systems.rows import FEWER_CELLS
 
 WIDTH, P = 0.03, 0.2
 
@@ -34,6 +36,17 @@ def test_a_pulse_is_seen(function, impulse, start):
     traj = ph.integrate(system_of(function, [0.5, start, WIDTH]), rtol=1e-6)
     wanted = 0.5 * WIDTH * impulse
     assert traj.p[-1, 0, 0] == pytest.approx(wanted, rel=1e-4)
+
+
+def test_many_bodies_have_fewer_samples():
+    """They need more than four times the largest spacing that is compared."""
+    assert FEWER_CELLS > 8 * LARGEST_SPACING
+    body = ph.RigidBody((1.0, 1.5, 2.0), mass=1.0)
+    many = ph.System.lattice(body, 5, 2.0, Field(pulse, [0.5, 4.18, 0.1]), kT=0.1, seed=1)
+    longest = many.rows.sampled_structure((0.0, 20.0)).longest
+    assert 0.01 < longest[0] < 1.5
+    calm = ph.System.lattice(body, 5, 2.0, Field(pulse, [0.5, 4.18, 100.0]), kT=0.1, seed=1)
+    assert calm.rows.sampled_structure((0.0, 20.0)).longest[0] > 5.0
 
 
 def test_fields_without_time_are_not_sampled():

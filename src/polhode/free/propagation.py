@@ -177,6 +177,11 @@ def propagate(
     RunWarning
         If a time is so long that no digit of the result is certain.
 
+    Notes
+    -----
+    A rod or a disk that turns slowly, but would turn fast about another axis, may lose all digits without a warning
+    before it would turn about that axis by 2^52 radians; ``return_error=True`` returns the bound, which shows it.
+
     Examples
     --------
     >>> m, q = propagate((1.0, 2.0, 2.0), (0.0, 0.0, 4.0), t=np.pi / 2)

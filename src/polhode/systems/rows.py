@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 LARGEST_SHIFT = 2.0**-13  # parts of the smallest initial distance by which difference quotients shift bodies
 AT_ONCE = 2**11  # states of bodies whose forces are computed together
-MANY, FEWER_CELLS = 64, 509  # intervals of the samples in time of more bodies than these; a prime number
+# Intervals of the samples in time of more bodies than these: a prime number, above four times the largest spacing.
+MANY, FEWER_CELLS = 64, 1031
 SPIN = 1e-10  # torque about the axis of a linear rotor, relative to the whole torque, that is round-off
 
 
@@ -127,14 +128,16 @@ class SystemRows(Rows):
     def torques(self, t: FloatArray, m: FloatArray, q: FloatArray, row: IntArray) -> FloatArray:
         """Return torques and then forces (k, 2 n, 3) in space axes at times t (k,), in states (m, q).
 
-        Attitudes are normalized first.
+        They are those by functions of the user. Attitudes are normalized first.
         """
         unit = q.copy()
         unit[..., Q] = normalize(q[..., Q])
         x, _, _, q = self.rows_to_user(m, unit, row)
         out = np.zeros((len(t), 2, self.size, 3))
         try:
-            self.system.interaction.for_run().evaluate_each(t, x, matrix(q), out[:, 1], out[:, 0])
+            for part in self.system.interaction.parts:
+                if not part.is_ready_made:
+                    part.for_run().evaluate_each(t, x, matrix(q), out[:, 1], out[:, 0])
         except Exception:  # raised by the function of the user; the run reports it where it occurs
             return np.zeros((len(t), 2 * self.size, 3))
         return np.nan_to_num(out, nan=0.0, posinf=0.0, neginf=0.0).reshape(len(t), -1, 3)
