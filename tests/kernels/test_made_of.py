@@ -185,7 +185,7 @@ def test_every_entry_point_depends_on_the_constants_that_it_reads_and_on_no_othe
             if places and check(entries, parts, before, places):
                 seen.add(module)
     assert {
-        "polhode.kernels.graphs.equations",
+        "polhode.kernels.graphs.places",
         "polhode.kernels.numbers.series",
         "polhode.kernels.numbers.lanes",
     } <= seen
