@@ -45,6 +45,7 @@ def test_many_bodies_have_fewer_samples():
     many = ph.System.lattice(body, 5, 2.0, Field(pulse, [0.5, 4.18, 0.1]), kT=0.1, seed=1)
     longest = many.rows.sampled_structure((0.0, 20.0)).longest
     assert 0.01 < longest[0] < 1.5
+    assert many.rows.cells == FEWER_CELLS
     calm = ph.System.lattice(body, 5, 2.0, Field(pulse, [0.5, 4.18, 100.0]), kT=0.1, seed=1)
     assert calm.rows.sampled_structure((0.0, 20.0)).longest[0] > 5.0
 

@@ -69,6 +69,8 @@ class Rows(ABC):
         Whether the forces are known to be smooth in time.
     drops_missing : bool
         Whether trajectories end with the last state that was reached; otherwise, missing states are NaN.
+    cells : int
+        Number of intervals of the time span between samples of the torque.
     loops : dict
         Loops of the methods that were used, by the id of the method.
     """
@@ -85,6 +87,7 @@ class Rows(ABC):
     breaks: FloatArray
     is_ready_made: bool
     drops_missing: bool = False
+    cells: int = CELLS
     loops: dict[int, tuple[Method, Advance]]
 
     @abstractmethod
@@ -324,7 +327,7 @@ class ProblemRows(Rows):
     @property
     def places(self) -> int:
         """Number of places at which a second look evaluates torques: as many of each body as there are cells."""
-        return CELLS * self.count
+        return self.cells * self.count
 
     def sizes(self, m: FloatArray) -> FloatArray:
         """Return the sizes (k, 1) of momenta m (k, 3)."""

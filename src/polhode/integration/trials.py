@@ -19,14 +19,10 @@ from polhode.integration.rows import EndState, States, attitude_errors, momentum
 from polhode.integration.running import Run, new_run
 from polhode.integration.step_search import MET, TEXTS, Numbers, SearchResult, Trial
 from polhode.integration.stretches import ALMOST, StepSize
-from polhode.integration.time_structure import CELLS, TimeStructure
+from polhode.integration.time_structure import TimeStructure
 from polhode.methods.method import Method
 
-HIDDEN = joined(
-    f"the torque has features shorter than a {CELLS // 2}th of the time span, some of which may be missed; "
-    "give their times as ",
-    Hint("Torque(..., breaks=...)", "breaks = [...] of the force"),
-)
+BREAKS = Hint("Torque(..., breaks=...)", "breaks = [...] of the force")
 OCTAVES = 40
 
 
@@ -233,7 +229,11 @@ class Task:
 
     def with_hidden(self, reason: str) -> str:
         """Return the reason, and that the torque may have features which no run has seen."""
-        return joined(joined(reason, "; ") if reason else ", but ", HIDDEN) if self.structure.hidden.any() else reason
+        if not self.structure.hidden.any():
+            return reason
+        length = f"a {self.problem.rows.cells // 2}th of the time span"
+        hidden = f"the torque has features shorter than {length}, some of which may be missed; give their times as "
+        return joined(joined(reason, "; ") if reason else ", but ", hidden, BREAKS)
 
 
 @dataclass(frozen=True)

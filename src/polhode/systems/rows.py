@@ -54,6 +54,7 @@ class SystemRows(Rows):
         check_spread(system.moments)
         self.system = system
         n = self.size = system.count
+        self.cells = CELLS if n <= MANY else FEWER_CELLS
         self.m_shape, self.q_shape = (n, 6), (n, 7)
         self.m, self.q = np.empty((1, n, 6)), np.empty((1, n, 7))
         state = system.state
@@ -161,7 +162,7 @@ class SystemRows(Rows):
         fields = [part for part in self.system.interaction.parts if part.time_dependent]
         if not fields:
             return self.structure(span)
-        t = np.linspace(*span, (CELLS if self.size <= MANY else FEWER_CELLS) + 1)
+        t = np.linspace(*span, self.cells + 1)
         try:
             return structure_of(self._samples(fields, t), t, self.breaks, 1)
         except Exception:  # raised by the function of the user; the run reports it where it occurs
