@@ -238,9 +238,11 @@ def test_long_runs_have_the_error_of_the_energy_per_time():
     assert abs(finer.h) < abs(traj.h)
 
 
-def test_the_error_is_estimated():
+def test_the_error_is_estimated(tmp_path):
     traj = ph.integrate(golden_system(), (0.0, 1.0), method="V2", h=0.02, estimate_error=True)
     assert len(traj.error_estimate) == 4
+    traj.save(tmp_path / "run.nc")
+    assert ph.load(tmp_path / "run.nc").error_estimate == traj.error_estimate
     assert 0.2 < golden_error(traj, 1) / max(traj.error_estimate) < 20
 
 

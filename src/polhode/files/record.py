@@ -99,8 +99,7 @@ def pack(trajectory: Trajectory) -> FileRecord:
     if np.ndim(trajectory.h):
         arrays["h"] = dims[1:], trajectory.h
     arrays |= _events(trajectory)
-    estimate = {"error_estimate": json.dumps(trajectory.error_estimate)}
-    return FileRecord(arrays, describe(trajectory.problem) | outcome(trajectory) | estimate)
+    return FileRecord(arrays, describe(trajectory.problem) | outcome(trajectory))
 
 
 def state_arrays(problem: Problem, t: FloatArray, m: FloatArray, q: FloatArray) -> Arrays:
@@ -214,7 +213,7 @@ def describe(problem: Problem) -> dict[str, Any]:
 
 
 def outcome(trajectory: BaseTrajectory) -> dict[str, Any]:
-    """Return the method, the step, the message, the statistics and the number of events of a run as attributes."""
+    """Return how a run was made, what it took, its estimated error and its number of events as attributes."""
     events = getattr(trajectory, "t_events", None)
     return {
         "method": repr(trajectory.method),
@@ -222,6 +221,7 @@ def outcome(trajectory: BaseTrajectory) -> dict[str, Any]:
         "message": str(trajectory.message),  # without the words of a shell, which h5py cannot write
         "stats": json.dumps(asdict(trajectory.stats)),
         "events": -1 if events is None else len(events),
+        "error_estimate": json.dumps(trajectory.error_estimate),
     }
 
 
